@@ -1,0 +1,1 @@
+//! Databases under test.
