@@ -1,1 +1,33 @@
-//! The TPC-C domain.
+//! The TPC-C domain, pure and deterministic: no I/O, no clock, no async.
+//!
+//! Clause numbers refer to the TPC-C Standard, revision 5.11. The path of the data through this crate:
+//! [`population`] makes the [`rows`] of the nine tables that [`schema`] describes; [`input`] makes the
+//! [`transaction`]s that a terminal enters; a database answers with an [`outcome`]; [`consistency`] says
+//! what must hold afterwards; [`limits`] and [`compliance`] say how the standard judges a run.
+
+pub mod compliance;
+pub mod consistency;
+pub mod deck;
+pub mod ids;
+pub mod input;
+pub mod limits;
+pub mod meta;
+pub mod money;
+pub mod nurand;
+pub mod outcome;
+pub mod population;
+pub mod random;
+pub mod rows;
+pub mod schema;
+pub mod text;
+pub mod time;
+pub mod transaction;
+
+pub use ids::{
+    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
+    ORDERS_PER_DISTRICT, OrderId, WarehouseId,
+};
+pub use money::{Cents, Rate};
+pub use outcome::{Outcome, RolledBackOrder};
+pub use time::Timestamp;
+pub use transaction::{Transaction, TransactionKind};

@@ -1,0 +1,68 @@
+//! Identifiers of TPC-C rows: one type for each, so that they cannot be mixed up.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Districts of each warehouse (clause 1.2.1).
+pub const DISTRICTS_PER_WAREHOUSE: u8 = 10;
+/// Customers of each district (clause 4.3.3.1).
+pub const CUSTOMERS_PER_DISTRICT: u32 = 3_000;
+/// Orders that each district holds after loading (clause 4.3.3.1).
+pub const ORDERS_PER_DISTRICT: u32 = 3_000;
+/// Rows of the ITEM table, whatever the number of warehouses; also stock rows per warehouse (clause 4.3.3.1).
+pub const ITEMS: u32 = 100_000;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The number as the database stores it.
+            #[must_use]
+            pub fn get(self) -> i64 {
+                i64::from(self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// W_ID, from 1.
+    WarehouseId(u32)
+}
+id! {
+    /// D_ID, 1 to 10 within a warehouse.
+    DistrictId(u8)
+}
+id! {
+    /// C_ID, 1 to 3 000 within a district.
+    CustomerId(u32)
+}
+id! {
+    /// I_ID, 1 to 100 000; a greater one is unused (clause 2.4.1.4).
+    ItemId(u32)
+}
+id! {
+    /// O_ID, from 1 within a district; 3 001 is the first that a run makes.
+    OrderId(u32)
+}
+id! {
+    /// O_CARRIER_ID, 1 to 10.
+    CarrierId(u8)
+}
+
+impl DistrictId {
+    /// The ten districts of a warehouse.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator {
+        (1..=DISTRICTS_PER_WAREHOUSE).map(Self)
+    }
+}

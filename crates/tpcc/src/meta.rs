@@ -1,0 +1,22 @@
+//! What Lydite stores with a database that it loaded, so that a later run can be judged against it.
+
+use crate::nurand::CLoad;
+use serde::{Deserialize, Serialize};
+
+/// Version of [`crate::population`]: the same version, seed and scale give the same rows.
+pub const POPULATION_VERSION: u32 = 1;
+
+/// The content of the `lydite_meta` table, apart from the state of the load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseMeta {
+    /// Configured warehouses.
+    pub warehouses: u32,
+    /// Seed of the population.
+    pub seed: u64,
+    /// C-Load of C_LAST (clause 2.1.6.1).
+    pub c_load: CLoad,
+    /// [`POPULATION_VERSION`] at loading.
+    pub population: u32,
+    /// Version of Lydite that loaded it.
+    pub lydite: String,
+}

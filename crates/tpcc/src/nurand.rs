@@ -1,0 +1,136 @@
+//! Non-uniform random numbers and the constants behind them (clauses 2.1.6 and 4.3.2.3).
+
+use crate::ids::{CUSTOMERS_PER_DISTRICT, CustomerId, ITEMS, ItemId};
+use crate::random::{Purpose, Stream};
+use crate::text::LastName;
+use serde::{Deserialize, Serialize};
+
+/// The constant C of C_LAST with which a database was loaded, 0 to 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CLoad(pub u8);
+
+/// The constants C of a run, one per field, the same for all its terminals (clause 2.1.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunConstants {
+    /// C-Run of C_LAST, 0 to 255.
+    pub c_last: u32,
+    /// C of C_ID, 0 to 1 023.
+    pub c_id: u32,
+    /// C of OL_I_ID, 0 to 8 191.
+    pub ol_i_id: u32,
+}
+
+const A_LAST: u32 = 255;
+const A_C_ID: u32 = 1_023;
+const A_ITEM: u32 = 8_191;
+
+/// NURand(A, x, y) with the constant `c` (clause 2.1.6).
+#[must_use]
+pub fn nurand(stream: &mut Stream, a: u32, c: u32, x: u32, y: u32) -> u32 {
+    let mixed = stream.uniform(0, a) | stream.uniform(x, y);
+    (mixed + c) % (y - x + 1) + x
+}
+
+impl CLoad {
+    /// The constant that `seed` gives a new database.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        Self(Stream::new(seed, Purpose::LoadConstants, 0).below(256) as u8)
+    }
+}
+
+impl RunConstants {
+    /// Draws the constants of a run on a database loaded with `c_load`. C-Run is uniform over the values that
+    /// the delta rule of clause 2.1.6.1 allows.
+    #[must_use]
+    pub fn new(seed: u64, c_load: CLoad) -> Self {
+        let mut stream = Stream::new(seed, Purpose::RunConstants, 0);
+        let allowed: Vec<u32> = (0..=A_LAST).filter(|&c| delta_is_valid(u32::from(c_load.0), c)).collect();
+        // Every C-Load has valid partners: one of c_load + 65 and c_load - 65 is always within 0..=255.
+        let c_last = allowed[stream.below(allowed.len() as u32) as usize];
+        Self { c_last, c_id: stream.uniform(0, A_C_ID), ol_i_id: stream.uniform(0, A_ITEM) }
+    }
+
+    /// C_LAST of a customer asked for by name.
+    #[must_use]
+    pub fn last_name(&self, stream: &mut Stream) -> LastName {
+        last_name(nurand(stream, A_LAST, self.c_last, 0, 999))
+    }
+
+    /// C_ID of an ordering or paying customer.
+    #[must_use]
+    pub fn customer(&self, stream: &mut Stream) -> CustomerId {
+        CustomerId(nurand(stream, A_C_ID, self.c_id, 1, CUSTOMERS_PER_DISTRICT))
+    }
+
+    /// OL_I_ID of an order line.
+    #[must_use]
+    pub fn item(&self, stream: &mut Stream) -> ItemId {
+        ItemId(nurand(stream, A_ITEM, self.ol_i_id, 1, ITEMS))
+    }
+}
+
+/// Whether C-Load and C-Run differ as clause 2.1.6.1 demands: by 65 to 119, but neither 96 nor 112.
+#[must_use]
+pub fn delta_is_valid(c_load: u32, c_run: u32) -> bool {
+    let delta = c_load.abs_diff(c_run);
+    (65..=119).contains(&delta) && delta != 96 && delta != 112
+}
+
+/// C_LAST at load time for a customer beyond the first thousand of a district (clause 4.3.3.1).
+#[must_use]
+pub fn load_last_name(stream: &mut Stream, c_load: CLoad) -> LastName {
+    last_name(nurand(stream, A_LAST, u32::from(c_load.0), 0, 999))
+}
+
+/// The last name of `number`, 0 to 999: one syllable per decimal digit (clause 4.3.2.3).
+#[must_use]
+pub fn last_name(number: u32) -> LastName {
+    const SYLLABLES: [&str; 10] =
+        ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+    debug_assert!(number <= 999);
+    let mut name = LastName::new();
+    for place in [100, 10, 1] {
+        // The longest name, three syllables of five letters, has 15.
+        name.push_str(SYLLABLES[(number / place % 10) as usize]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_names_are_the_standards_examples() {
+        assert_eq!(last_name(371).as_str(), "PRICALLYOUGHT");
+        assert_eq!(last_name(40).as_str(), "BARPRESBAR");
+        assert_eq!(last_name(999).as_str(), "EINGEINGEING");
+    }
+
+    #[test]
+    fn every_c_load_has_a_c_run_and_the_delta_rule_holds() {
+        for c_load in 0..=255 {
+            for seed in 0..20 {
+                let run = RunConstants::new(seed, CLoad(c_load));
+                assert!(delta_is_valid(u32::from(c_load), run.c_last));
+            }
+        }
+        // 53 of the deltas 65..=119 are legal.
+        assert_eq!((0..=255).filter(|&delta| delta_is_valid(0, delta)).count(), 53);
+    }
+
+    #[test]
+    fn nurand_stays_in_its_range_and_reaches_both_ends() {
+        let mut stream = Stream::new(7, Purpose::Terminal, 0);
+        let run = RunConstants::new(7, CLoad(100));
+        let (mut low, mut high) = (u32::MAX, 0);
+        for _ in 0..2_000_000 {
+            let item = run.item(&mut stream).0;
+            low = low.min(item);
+            high = high.max(item);
+        }
+        assert_eq!((low, high), (1, ITEMS));
+    }
+}

@@ -1,0 +1,174 @@
+//! What the terminal must show for each transaction (clauses 2.4.3 to 2.8.3), typed.
+
+use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
+use crate::money::{Cents, Rate};
+use crate::text::{Credit, LastName, Text};
+use crate::time::Timestamp;
+
+/// The answer to a committed transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Clause 2.4.3.3.
+    NewOrder(NewOrderOutcome),
+    /// Clause 2.5.3.4.
+    Payment(Box<PaymentOutcome>),
+    /// Clause 2.6.3.3.
+    OrderStatus(OrderStatusOutcome),
+    /// Clause 2.7.2.3: the lines of the result file.
+    Delivery(DeliveryOutcome),
+    /// Clause 2.8.3.3.
+    StockLevel(StockLevelOutcome),
+}
+
+/// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
+/// warehouse and quantity) is not repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrderOutcome {
+    /// O_ID that the order was given.
+    pub o_id: OrderId,
+    /// O_ENTRY_D, the database's clock.
+    pub entry_d: Timestamp,
+    /// C_LAST.
+    pub c_last: LastName,
+    /// C_CREDIT.
+    pub c_credit: Credit,
+    /// C_DISCOUNT.
+    pub c_discount: Rate,
+    /// W_TAX.
+    pub w_tax: Rate,
+    /// D_TAX.
+    pub d_tax: Rate,
+    /// total-amount, rounded to the cent.
+    pub total: Cents,
+    /// One entry for each line of the input, in its order.
+    pub lines: Vec<NewOrderLine>,
+}
+
+/// Output of one line of a New-Order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrderLine {
+    /// I_NAME.
+    pub i_name: Text<24>,
+    /// S_QUANTITY after the update.
+    pub s_quantity: i32,
+    /// Whether both I_DATA and S_DATA contain `ORIGINAL`: shown as `B`, else `G`.
+    pub brand: bool,
+    /// I_PRICE.
+    pub i_price: Cents,
+    /// OL_AMOUNT.
+    pub amount: Cents,
+}
+
+/// What the terminal shows of an order that was rolled back for its unused item (clause 2.4.3.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolledBackOrder {
+    /// The number that the order would have had.
+    pub o_id: OrderId,
+    /// C_LAST.
+    pub c_last: LastName,
+    /// C_CREDIT.
+    pub c_credit: Credit,
+}
+
+/// A postal address as the Payment screen shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// xx_STREET_1.
+    pub street_1: Text<20>,
+    /// xx_STREET_2.
+    pub street_2: Text<20>,
+    /// xx_CITY.
+    pub city: Text<20>,
+    /// xx_STATE.
+    pub state: Text<2>,
+    /// xx_ZIP.
+    pub zip: Text<9>,
+}
+
+/// Output of a Payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaymentOutcome {
+    /// H_DATE, the database's clock.
+    pub h_date: Timestamp,
+    /// The warehouse's address.
+    pub warehouse: Address,
+    /// The district's address.
+    pub district: Address,
+    /// C_ID, also when the customer was found by name.
+    pub c_id: CustomerId,
+    /// C_FIRST.
+    pub c_first: Text<16>,
+    /// C_MIDDLE.
+    pub c_middle: Text<2>,
+    /// C_LAST.
+    pub c_last: LastName,
+    /// The customer's address.
+    pub address: Address,
+    /// C_PHONE.
+    pub c_phone: Text<16>,
+    /// C_SINCE.
+    pub c_since: Timestamp,
+    /// C_CREDIT.
+    pub c_credit: Credit,
+    /// C_CREDIT_LIM.
+    pub c_credit_lim: Cents,
+    /// C_DISCOUNT.
+    pub c_discount: Rate,
+    /// C_BALANCE after the payment.
+    pub c_balance: Cents,
+    /// The first 200 characters of C_DATA after the update; only for bad credit.
+    pub c_data: Option<Text<200>>,
+}
+
+/// Output of an Order-Status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatusOutcome {
+    /// C_ID, also when the customer was found by name.
+    pub c_id: CustomerId,
+    /// C_FIRST.
+    pub c_first: Text<16>,
+    /// C_MIDDLE.
+    pub c_middle: Text<2>,
+    /// C_LAST.
+    pub c_last: LastName,
+    /// C_BALANCE.
+    pub c_balance: Cents,
+    /// O_ID of the customer's last order.
+    pub o_id: OrderId,
+    /// O_ENTRY_D.
+    pub entry_d: Timestamp,
+    /// O_CARRIER_ID; none while undelivered.
+    pub carrier_id: Option<CarrierId>,
+    /// The order's lines by OL_NUMBER.
+    pub lines: Vec<OrderStatusLine>,
+}
+
+/// One line of an Order-Status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatusLine {
+    /// OL_I_ID.
+    pub i_id: ItemId,
+    /// OL_SUPPLY_W_ID.
+    pub supply_w_id: WarehouseId,
+    /// OL_QUANTITY.
+    pub quantity: u8,
+    /// OL_AMOUNT.
+    pub amount: Cents,
+    /// OL_DELIVERY_D; none while undelivered.
+    pub delivery_d: Option<Timestamp>,
+}
+
+/// Output of the deferred part of a Delivery.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryOutcome {
+    /// The order delivered in each district; a district without an undelivered order is missing
+    /// (a skipped district, clause 2.7.4.2). By D_ID.
+    pub delivered: Vec<(DistrictId, OrderId)>,
+}
+
+/// Output of a Stock-Level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StockLevelOutcome {
+    /// low_stock: distinct items of the district's last 20 orders whose stock is below the threshold.
+    pub low_stock: u32,
+}

@@ -1,0 +1,394 @@
+//! The nine tables as data (clauses 1.3 and 1.4): every dialect's DDL, loader and check is made from these.
+
+/// A table of TPC-C. `ORDER` is spelled `orders`, since the word is reserved in SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// ITEM: 100 000 rows, whatever the scale.
+    Item,
+    /// WAREHOUSE: one row each.
+    Warehouse,
+    /// DISTRICT: 10 per warehouse.
+    District,
+    /// CUSTOMER: 3 000 per district.
+    Customer,
+    /// HISTORY: one per customer at first, one more with each payment.
+    History,
+    /// ORDER: 3 000 per district at first.
+    Orders,
+    /// NEW-ORDER: the undelivered orders, 900 per district at first.
+    NewOrder,
+    /// ORDER-LINE: 5 to 15 per order.
+    OrderLine,
+    /// STOCK: 100 000 per warehouse.
+    Stock,
+}
+
+/// The native type that a column wants (clause 1.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// A whole number whose absolute value stays below this bound; identifiers and counters.
+    Integer {
+        /// Exclusive bound of the absolute value.
+        below: u64,
+    },
+    /// Exact decimal with two fractional digits and this many digits in all.
+    Money {
+        /// Total number of digits.
+        digits: u8,
+    },
+    /// Exact decimal with four fractional digits and none before the point.
+    Rate,
+    /// Variable text of at most this many characters.
+    VarText(u16),
+    /// Fixed text of this many characters.
+    FixedText(u16),
+    /// Date and time.
+    Time,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name in the database, as in the standard in lower case.
+    pub name: &'static str,
+    /// Type.
+    pub kind: ColumnType,
+    /// Whether it may be null.
+    pub nullable: bool,
+}
+
+/// A foreign key (clause 1.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Columns of the referring table.
+    pub columns: &'static [&'static str],
+    /// The table referred to.
+    pub references: Table,
+    /// Columns referred to: that table's primary key.
+    pub referenced: &'static [&'static str],
+}
+
+/// An index beside the primary key, wanted by a transaction's access path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondaryIndex {
+    /// Name in the database.
+    pub name: &'static str,
+    /// Indexed columns, in order.
+    pub columns: &'static [&'static str],
+}
+
+/// All about one table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableSchema {
+    /// Which table.
+    pub table: Table,
+    /// Columns in the order of the rows.
+    pub columns: &'static [Column],
+    /// Primary key; empty for HISTORY.
+    pub primary_key: &'static [&'static str],
+    /// Foreign keys.
+    pub foreign_keys: &'static [ForeignKey],
+    /// Indexes beside the primary key.
+    pub indexes: &'static [SecondaryIndex],
+}
+
+impl Table {
+    /// All tables, referred ones before those that refer to them.
+    pub const ALL: [Self; 9] = [
+        Self::Item,
+        Self::Warehouse,
+        Self::District,
+        Self::Customer,
+        Self::History,
+        Self::Orders,
+        Self::NewOrder,
+        Self::OrderLine,
+        Self::Stock,
+    ];
+
+    /// Name in the database.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Item => "item",
+            Self::Warehouse => "warehouse",
+            Self::District => "district",
+            Self::Customer => "customer",
+            Self::History => "history",
+            Self::Orders => "orders",
+            Self::NewOrder => "new_order",
+            Self::OrderLine => "order_line",
+            Self::Stock => "stock",
+        }
+    }
+
+    /// Its columns, keys and indexes.
+    #[must_use]
+    pub fn schema(self) -> &'static TableSchema {
+        match self {
+            Self::Item => &ITEM,
+            Self::Warehouse => &WAREHOUSE,
+            Self::District => &DISTRICT,
+            Self::Customer => &CUSTOMER,
+            Self::History => &HISTORY,
+            Self::Orders => &ORDERS,
+            Self::NewOrder => &NEW_ORDER,
+            Self::OrderLine => &ORDER_LINE,
+            Self::Stock => &STOCK,
+        }
+    }
+}
+
+/// Room for warehouse numbers up to twice any scale that this kit can drive (clause 1.4.11).
+const W: ColumnType = ColumnType::Integer { below: 1 << 31 };
+const D: ColumnType = ColumnType::Integer { below: 20 };
+const C: ColumnType = ColumnType::Integer { below: 96_000 };
+const O: ColumnType = ColumnType::Integer { below: 10_000_000 };
+const I: ColumnType = ColumnType::Integer { below: 200_000 };
+const MONEY: ColumnType = ColumnType::Money { digits: 12 };
+
+const fn digits(count: u32) -> ColumnType {
+    ColumnType::Integer { below: 10_u64.pow(count) }
+}
+
+const fn column(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind, nullable: false }
+}
+
+const fn nullable(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind, nullable: true }
+}
+
+static ITEM: TableSchema = TableSchema {
+    table: Table::Item,
+    columns: &[
+        column("i_id", I),
+        column("i_im_id", I),
+        column("i_name", ColumnType::VarText(24)),
+        column("i_price", ColumnType::Money { digits: 5 }),
+        column("i_data", ColumnType::VarText(50)),
+    ],
+    primary_key: &["i_id"],
+    foreign_keys: &[],
+    indexes: &[],
+};
+
+static WAREHOUSE: TableSchema = TableSchema {
+    table: Table::Warehouse,
+    columns: &[
+        column("w_id", W),
+        column("w_name", ColumnType::VarText(10)),
+        column("w_street_1", ColumnType::VarText(20)),
+        column("w_street_2", ColumnType::VarText(20)),
+        column("w_city", ColumnType::VarText(20)),
+        column("w_state", ColumnType::FixedText(2)),
+        column("w_zip", ColumnType::FixedText(9)),
+        column("w_tax", ColumnType::Rate),
+        column("w_ytd", MONEY),
+    ],
+    primary_key: &["w_id"],
+    foreign_keys: &[],
+    indexes: &[],
+};
+
+static DISTRICT: TableSchema = TableSchema {
+    table: Table::District,
+    columns: &[
+        column("d_id", D),
+        column("d_w_id", W),
+        column("d_name", ColumnType::VarText(10)),
+        column("d_street_1", ColumnType::VarText(20)),
+        column("d_street_2", ColumnType::VarText(20)),
+        column("d_city", ColumnType::VarText(20)),
+        column("d_state", ColumnType::FixedText(2)),
+        column("d_zip", ColumnType::FixedText(9)),
+        column("d_tax", ColumnType::Rate),
+        column("d_ytd", MONEY),
+        column("d_next_o_id", O),
+    ],
+    primary_key: &["d_w_id", "d_id"],
+    foreign_keys: &[ForeignKey { columns: &["d_w_id"], references: Table::Warehouse, referenced: &["w_id"] }],
+    indexes: &[],
+};
+
+static CUSTOMER: TableSchema = TableSchema {
+    table: Table::Customer,
+    columns: &[
+        column("c_id", C),
+        column("c_d_id", D),
+        column("c_w_id", W),
+        column("c_first", ColumnType::VarText(16)),
+        column("c_middle", ColumnType::FixedText(2)),
+        column("c_last", ColumnType::VarText(16)),
+        column("c_street_1", ColumnType::VarText(20)),
+        column("c_street_2", ColumnType::VarText(20)),
+        column("c_city", ColumnType::VarText(20)),
+        column("c_state", ColumnType::FixedText(2)),
+        column("c_zip", ColumnType::FixedText(9)),
+        column("c_phone", ColumnType::FixedText(16)),
+        column("c_since", ColumnType::Time),
+        column("c_credit", ColumnType::FixedText(2)),
+        column("c_credit_lim", MONEY),
+        column("c_discount", ColumnType::Rate),
+        column("c_balance", MONEY),
+        column("c_ytd_payment", MONEY),
+        column("c_payment_cnt", digits(8)),
+        column("c_delivery_cnt", digits(8)),
+        column("c_data", ColumnType::VarText(500)),
+    ],
+    primary_key: &["c_w_id", "c_d_id", "c_id"],
+    foreign_keys: &[ForeignKey {
+        columns: &["c_w_id", "c_d_id"],
+        references: Table::District,
+        referenced: &["d_w_id", "d_id"],
+    }],
+    indexes: &[SecondaryIndex {
+        name: "customer_by_name",
+        columns: &["c_w_id", "c_d_id", "c_last", "c_first"],
+    }],
+};
+
+static HISTORY: TableSchema = TableSchema {
+    table: Table::History,
+    columns: &[
+        column("h_c_id", C),
+        column("h_c_d_id", D),
+        column("h_c_w_id", W),
+        column("h_d_id", D),
+        column("h_w_id", W),
+        column("h_date", ColumnType::Time),
+        column("h_amount", ColumnType::Money { digits: 6 }),
+        column("h_data", ColumnType::VarText(24)),
+    ],
+    primary_key: &[],
+    foreign_keys: &[
+        ForeignKey {
+            columns: &["h_c_w_id", "h_c_d_id", "h_c_id"],
+            references: Table::Customer,
+            referenced: &["c_w_id", "c_d_id", "c_id"],
+        },
+        ForeignKey {
+            columns: &["h_w_id", "h_d_id"],
+            references: Table::District,
+            referenced: &["d_w_id", "d_id"],
+        },
+    ],
+    indexes: &[],
+};
+
+static ORDERS: TableSchema = TableSchema {
+    table: Table::Orders,
+    columns: &[
+        column("o_id", O),
+        column("o_d_id", D),
+        column("o_w_id", W),
+        column("o_c_id", C),
+        column("o_entry_d", ColumnType::Time),
+        nullable("o_carrier_id", ColumnType::Integer { below: 11 }),
+        column("o_ol_cnt", digits(2)),
+        column("o_all_local", digits(1)),
+    ],
+    primary_key: &["o_w_id", "o_d_id", "o_id"],
+    foreign_keys: &[ForeignKey {
+        columns: &["o_w_id", "o_d_id", "o_c_id"],
+        references: Table::Customer,
+        referenced: &["c_w_id", "c_d_id", "c_id"],
+    }],
+    indexes: &[SecondaryIndex {
+        name: "orders_by_customer",
+        columns: &["o_w_id", "o_d_id", "o_c_id", "o_id"],
+    }],
+};
+
+static NEW_ORDER: TableSchema = TableSchema {
+    table: Table::NewOrder,
+    columns: &[column("no_o_id", O), column("no_d_id", D), column("no_w_id", W)],
+    primary_key: &["no_w_id", "no_d_id", "no_o_id"],
+    foreign_keys: &[ForeignKey {
+        columns: &["no_w_id", "no_d_id", "no_o_id"],
+        references: Table::Orders,
+        referenced: &["o_w_id", "o_d_id", "o_id"],
+    }],
+    indexes: &[],
+};
+
+static ORDER_LINE: TableSchema = TableSchema {
+    table: Table::OrderLine,
+    columns: &[
+        column("ol_o_id", O),
+        column("ol_d_id", D),
+        column("ol_w_id", W),
+        column("ol_number", ColumnType::Integer { below: 16 }),
+        column("ol_i_id", I),
+        column("ol_supply_w_id", W),
+        nullable("ol_delivery_d", ColumnType::Time),
+        column("ol_quantity", digits(2)),
+        column("ol_amount", ColumnType::Money { digits: 6 }),
+        column("ol_dist_info", ColumnType::FixedText(24)),
+    ],
+    primary_key: &["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"],
+    foreign_keys: &[
+        ForeignKey {
+            columns: &["ol_w_id", "ol_d_id", "ol_o_id"],
+            references: Table::Orders,
+            referenced: &["o_w_id", "o_d_id", "o_id"],
+        },
+        ForeignKey {
+            columns: &["ol_supply_w_id", "ol_i_id"],
+            references: Table::Stock,
+            referenced: &["s_w_id", "s_i_id"],
+        },
+    ],
+    indexes: &[],
+};
+
+static STOCK: TableSchema = TableSchema {
+    table: Table::Stock,
+    columns: &[
+        column("s_i_id", I),
+        column("s_w_id", W),
+        column("s_quantity", digits(4)),
+        column("s_dist_01", ColumnType::FixedText(24)),
+        column("s_dist_02", ColumnType::FixedText(24)),
+        column("s_dist_03", ColumnType::FixedText(24)),
+        column("s_dist_04", ColumnType::FixedText(24)),
+        column("s_dist_05", ColumnType::FixedText(24)),
+        column("s_dist_06", ColumnType::FixedText(24)),
+        column("s_dist_07", ColumnType::FixedText(24)),
+        column("s_dist_08", ColumnType::FixedText(24)),
+        column("s_dist_09", ColumnType::FixedText(24)),
+        column("s_dist_10", ColumnType::FixedText(24)),
+        column("s_ytd", digits(8)),
+        column("s_order_cnt", digits(8)),
+        column("s_remote_cnt", digits(8)),
+        column("s_data", ColumnType::VarText(50)),
+    ],
+    primary_key: &["s_w_id", "s_i_id"],
+    foreign_keys: &[
+        ForeignKey { columns: &["s_w_id"], references: Table::Warehouse, referenced: &["w_id"] },
+        ForeignKey { columns: &["s_i_id"], references: Table::Item, referenced: &["i_id"] },
+    ],
+    indexes: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_names_columns_of_its_table() {
+        for table in Table::ALL {
+            let schema = table.schema();
+            let has = |name: &str| schema.columns.iter().any(|column| column.name == name);
+            assert!(schema.primary_key.iter().all(|name| has(name)), "{table:?}");
+            assert!(
+                schema.indexes.iter().all(|index| index.columns.iter().all(|name| has(name))),
+                "{table:?}"
+            );
+            for key in schema.foreign_keys {
+                assert!(key.columns.iter().all(|name| has(name)), "{table:?}");
+                assert_eq!(key.referenced, key.references.schema().primary_key, "{table:?}");
+            }
+        }
+    }
+}

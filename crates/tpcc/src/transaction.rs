@@ -1,0 +1,202 @@
+//! The five transactions, as the terminal enters them (clauses 2.4.1 to 2.8.1).
+
+use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, WarehouseId};
+use crate::money::Cents;
+use crate::text::LastName;
+use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
+
+/// The most lines that an order can have (clause 2.4.1.3).
+pub const MAX_ORDER_LINES: usize = 15;
+
+/// What a terminal sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// Clause 2.4.
+    NewOrder(NewOrder),
+    /// Clause 2.5.
+    Payment(Payment),
+    /// Clause 2.6.
+    OrderStatus(OrderStatus),
+    /// Clause 2.7; the deferred part.
+    Delivery(Delivery),
+    /// Clause 2.8.
+    StockLevel(StockLevel),
+}
+
+/// Input of New-Order (clause 2.4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// The ordering customer's district.
+    pub d_id: DistrictId,
+    /// The ordering customer.
+    pub c_id: CustomerId,
+    /// 5 to 15 lines in the order of OL_NUMBER. An unused item in the last one makes the order roll back.
+    pub lines: ArrayVec<OrderLineInput, MAX_ORDER_LINES>,
+}
+
+/// One line of an order as it is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderLineInput {
+    /// OL_I_ID.
+    pub i_id: ItemId,
+    /// OL_SUPPLY_W_ID.
+    pub supply_w_id: WarehouseId,
+    /// OL_QUANTITY, 1 to 10.
+    pub quantity: u8,
+}
+
+/// Input of Payment (clause 2.5.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// The terminal's warehouse, which receives the money.
+    pub w_id: WarehouseId,
+    /// The district that receives the money.
+    pub d_id: DistrictId,
+    /// The customer's own warehouse; another than `w_id` in 15 % of the payments.
+    pub c_w_id: WarehouseId,
+    /// The customer's own district.
+    pub c_d_id: DistrictId,
+    /// Who pays.
+    pub customer: CustomerSelector,
+    /// H_AMOUNT, 1.00 to 5 000.00.
+    pub amount: Cents,
+}
+
+/// Input of Order-Status (clause 2.6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatus {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// The customer's district.
+    pub d_id: DistrictId,
+    /// Whose last order is asked for.
+    pub customer: CustomerSelector,
+}
+
+/// Input of Delivery (clause 2.7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The terminal's warehouse; one order of each of its ten districts is delivered.
+    pub w_id: WarehouseId,
+    /// O_CARRIER_ID, 1 to 10.
+    pub carrier_id: CarrierId,
+}
+
+/// Input of Stock-Level (clause 2.8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StockLevel {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// The terminal's own district, fixed for the run.
+    pub d_id: DistrictId,
+    /// 10 to 20: stock below it counts as low.
+    pub threshold: u8,
+}
+
+/// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CustomerSelector {
+    /// By C_ID.
+    Id(CustomerId),
+    /// By C_LAST: of n matching rows ordered by C_FIRST, the one at position ⌈n/2⌉, counted from 1.
+    LastName(LastName),
+}
+
+/// The type of a transaction, in the order in which the standard lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransactionKind {
+    /// Clause 2.4.
+    NewOrder,
+    /// Clause 2.5.
+    Payment,
+    /// Clause 2.6.
+    OrderStatus,
+    /// Clause 2.7.
+    Delivery,
+    /// Clause 2.8.
+    StockLevel,
+}
+
+impl TransactionKind {
+    /// How many types there are.
+    pub const COUNT: usize = 5;
+    /// All types, in the order of [`TransactionKind::index`].
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
+
+    /// A dense number from 0, for tables indexed by type.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name used in results: `new_order`, `payment`, `order_status`, `delivery`, `stock_level`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NewOrder => "new_order",
+            Self::Payment => "payment",
+            Self::OrderStatus => "order_status",
+            Self::Delivery => "delivery",
+            Self::StockLevel => "stock_level",
+        }
+    }
+
+    /// Whether the transaction changes nothing (clauses 2.6 and 2.8).
+    #[must_use]
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Self::OrderStatus | Self::StockLevel)
+    }
+}
+
+impl Transaction {
+    /// The type of this transaction.
+    #[must_use]
+    pub fn kind(&self) -> TransactionKind {
+        match self {
+            Self::NewOrder(_) => TransactionKind::NewOrder,
+            Self::Payment(_) => TransactionKind::Payment,
+            Self::OrderStatus(_) => TransactionKind::OrderStatus,
+            Self::Delivery(_) => TransactionKind::Delivery,
+            Self::StockLevel(_) => TransactionKind::StockLevel,
+        }
+    }
+
+    /// The home warehouse of the terminal that sent it.
+    #[must_use]
+    pub fn home(&self) -> WarehouseId {
+        match self {
+            Self::NewOrder(t) => t.w_id,
+            Self::Payment(t) => t.w_id,
+            Self::OrderStatus(t) => t.w_id,
+            Self::Delivery(t) => t.w_id,
+            Self::StockLevel(t) => t.w_id,
+        }
+    }
+}
+
+impl NewOrder {
+    /// O_ALL_LOCAL: whether every line is supplied by the home warehouse (clause 2.4.2.2).
+    #[must_use]
+    pub fn all_local(&self) -> bool {
+        self.lines.iter().all(|line| line.supply_w_id == self.w_id)
+    }
+
+    /// Indexes of the lines in the order in which all ways of talking touch stock: by supplying warehouse and
+    /// item, so that two orders never wait for each other in a ring. The last line stays last when its item
+    /// is the only one unused, because the profile wants all valid lines done before the rollback
+    /// (clause 2.4.2.3); an unused id is above all valid ones, but its warehouse may be low.
+    #[must_use]
+    pub fn access_order(&self) -> ArrayVec<usize, MAX_ORDER_LINES> {
+        let mut order: ArrayVec<usize, MAX_ORDER_LINES> = (0..self.lines.len()).collect();
+        order.sort_by_key(|&index| {
+            let line = &self.lines[index];
+            (line.i_id.0 > crate::ids::ITEMS, line.supply_w_id, line.i_id, index)
+        });
+        order
+    }
+}
