@@ -1,1 +1,18 @@
-//! Databases under test.
+//! Databases under test: what each must offer ([`Target`], [`Session`], [`Loader`]), and one module per family.
+//!
+//! A target is named by a URL. [`TargetSpec::parse`] validates it without touching anything;
+//! [`TargetSpec::open`] gives the [`Target`].
+
+pub mod error;
+mod null;
+mod postgres;
+pub mod registry;
+pub mod sql;
+mod sqlite;
+pub mod target;
+
+pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use registry::{families, Family, TargetSpec};
+pub use target::{
+    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target, TxMode,
+};

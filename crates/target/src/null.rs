@@ -1,0 +1,232 @@
+//! `null:`: a database that answers at once and stores nothing. What a run on it costs is what Lydite costs.
+
+use crate::error::{TargetError, TxError};
+use crate::target::{
+    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
+};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::outcome::{
+    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
+    StockLevelOutcome,
+};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::text::{Credit, LastName, Text};
+use lydite_tpcc::transaction::CustomerSelector;
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction, WarehouseId,
+    ITEMS,
+};
+use std::collections::BTreeMap;
+
+/// The target `null:`.
+#[derive(Debug, Default)]
+pub(crate) struct Null {}
+
+impl Target for Null {
+    fn describe(&self) -> Result<Description, TargetError> {
+        Ok(Description {
+            kind: "null".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            url: "null:".into(),
+            settings: BTreeMap::new(),
+            isolation: "none".into(),
+            isolation_is_level_3: false,
+            durable: false,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        Ok(DatabaseState::AnyScale)
+    }
+
+    fn create_schema(&self, _meta: &DatabaseMeta) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(NullLoader))
+    }
+
+    fn finish_load(&self, _jobs: usize, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(NullSession { next_order: 3_001 }))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        _conditions: &[Condition],
+        _done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to check"))
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so it has no checksums"))
+    }
+}
+
+/// Generates every row and drops it.
+struct NullLoader;
+
+/// Counts the bytes of the rows' columns.
+#[derive(Default)]
+struct Discard {
+    rows: u64,
+    bytes: u64,
+}
+
+impl ColumnSink for Discard {
+    fn int(&mut self, _value: i64) {
+        self.bytes += 8;
+    }
+    fn money(&mut self, _value: Cents) {
+        self.bytes += 8;
+    }
+    fn rate(&mut self, _value: Rate) {
+        self.bytes += 4;
+    }
+    fn text(&mut self, value: &str) {
+        self.bytes += value.len() as u64;
+    }
+    fn time(&mut self, _value: Timestamp) {
+        self.bytes += 8;
+    }
+    fn null(&mut self) {}
+}
+
+impl RowWriter for Discard {
+    type Error = TargetError;
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), TargetError> {
+        row.emit(self);
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+impl Loader for NullLoader {
+    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
+        let mut discard = Discard::default();
+        population.write_items(&mut discard)?;
+        progress.add(discard.rows, discard.bytes);
+        Ok(())
+    }
+
+    fn load_warehouse(
+        &mut self,
+        population: &Population,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        for table in Table::ALL.into_iter().filter(|&table| table != Table::Item) {
+            let mut discard = Discard::default();
+            population.write_table(table, warehouse, &mut discard)?;
+            progress.add(discard.rows, discard.bytes);
+        }
+        Ok(())
+    }
+}
+
+struct NullSession {
+    next_order: u32,
+}
+
+fn text<const N: usize>(value: &str) -> Text<N> {
+    lydite_tpcc::text::truncated(value)
+}
+
+fn address() -> Address {
+    Address { street_1: text("null"), street_2: text("null"), city: text("null"), state: text("NU"), zip: text("000011111") }
+}
+
+fn customer_of(selector: &CustomerSelector) -> (CustomerId, LastName) {
+    match selector {
+        CustomerSelector::Id(id) => (*id, text("NULL")),
+        CustomerSelector::LastName(name) => (CustomerId(1), *name),
+    }
+}
+
+impl Session for NullSession {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let c_credit: Credit = text("GC");
+        Ok(match transaction {
+            Transaction::NewOrder(input) => {
+                let o_id = OrderId(self.next_order);
+                if input.lines.iter().any(|line| line.i_id.0 > ITEMS) {
+                    let rolled_back = RolledBackOrder { o_id, c_last: text("NULL"), c_credit };
+                    return Err(TxError::RolledBack(Box::new(rolled_back)));
+                }
+                self.next_order += 1;
+                let lines: Vec<NewOrderLine> = input
+                    .lines
+                    .iter()
+                    .map(|line| NewOrderLine {
+                        i_name: text("null"),
+                        s_quantity: 50,
+                        brand: false,
+                        i_price: Cents(100),
+                        amount: Cents(100).times(u32::from(line.quantity)),
+                    })
+                    .collect();
+                Outcome::NewOrder(NewOrderOutcome {
+                    o_id,
+                    entry_d: Timestamp(0),
+                    c_last: text("NULL"),
+                    c_credit,
+                    c_discount: Rate(0),
+                    w_tax: Rate(0),
+                    d_tax: Rate(0),
+                    total: lines.iter().map(|line| line.amount).sum(),
+                    lines,
+                })
+            }
+            Transaction::Payment(input) => {
+                let (c_id, c_last) = customer_of(&input.customer);
+                Outcome::Payment(Box::new(PaymentOutcome {
+                    h_date: Timestamp(0),
+                    warehouse: address(),
+                    district: address(),
+                    c_id,
+                    c_first: text("null"),
+                    c_middle: text("OE"),
+                    c_last,
+                    address: address(),
+                    c_phone: text("0"),
+                    c_since: Timestamp(0),
+                    c_credit,
+                    c_credit_lim: Cents(0),
+                    c_discount: Rate(0),
+                    c_balance: -input.amount,
+                    c_data: None,
+                }))
+            }
+            Transaction::OrderStatus(input) => {
+                let (c_id, c_last) = customer_of(&input.customer);
+                Outcome::OrderStatus(OrderStatusOutcome {
+                    c_id,
+                    c_first: text("null"),
+                    c_middle: text("OE"),
+                    c_last,
+                    c_balance: Cents(0),
+                    o_id: OrderId(1),
+                    entry_d: Timestamp(0),
+                    carrier_id: None,
+                    lines: Vec::new(),
+                })
+            }
+            Transaction::Delivery(_) => Outcome::Delivery(DeliveryOutcome {
+                delivered: DistrictId::all().map(|district| (district, OrderId(2_101))).collect(),
+            }),
+            Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
+        })
+    }
+}

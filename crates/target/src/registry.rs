@@ -1,0 +1,172 @@
+//! The families of databases that are built in, and how a URL chooses one.
+
+use crate::error::TargetError;
+use crate::null::Null;
+use crate::postgres;
+use crate::sqlite;
+use crate::target::{Target, TxMode};
+use std::collections::BTreeMap;
+
+/// A family of databases.
+#[derive(Debug)]
+pub struct Family {
+    /// URL schemes that choose it.
+    pub schemes: &'static [&'static str],
+    /// The form of its URLs.
+    pub url: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// The ways of sending transactions that it has.
+    pub modes: &'static [TxMode],
+    /// Options behind `?` in the URL.
+    pub options: &'static [OptionSpec],
+    parse: fn(&ParsedUrl, TxMode) -> Result<TargetSpec, Vec<String>>,
+}
+
+/// An option in a target's URL.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What may stand behind `=`.
+    pub values: &'static str,
+    /// The value when it is not given.
+    pub default: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+/// All families.
+#[must_use]
+pub fn families() -> &'static [Family] {
+    static FAMILIES: [Family; 3] = [
+        Family {
+            schemes: &["sqlite"],
+            url: "sqlite: (a temporary file) or sqlite:PATH",
+            about: "SQLite, built in; needs no server",
+            modes: &[TxMode::Statements],
+            options: sqlite::OPTIONS,
+            parse: |url, _| sqlite::parse(url).map(TargetSpec::Sqlite),
+        },
+        Family {
+            schemes: &["postgres", "postgresql"],
+            url: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+            about: "PostgreSQL 12 or later",
+            modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
+            options: postgres::OPTIONS,
+            parse: |url, mode| postgres::parse(url, mode).map(|config| TargetSpec::Postgres(Box::new(config))),
+        },
+        Family {
+            schemes: &["null"],
+            url: "null:",
+            about: "answers at once and stores nothing: measures Lydite itself",
+            modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
+            options: &[],
+            parse: |_, _| Ok(TargetSpec::Null),
+        },
+    ];
+    &FAMILIES
+}
+
+/// A target URL that has been found good; nothing has been touched yet.
+#[derive(Clone, Debug)]
+pub enum TargetSpec {
+    /// `null:`
+    Null,
+    /// `sqlite:…`
+    Sqlite(sqlite::Config),
+    /// `postgres://…`
+    Postgres(Box<postgres::Config>),
+}
+
+impl TargetSpec {
+    /// Checks a URL and whether the target can talk in `mode`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, one line each, none with a password in it.
+    pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+        let (scheme, _) = url.split_once(':').ok_or_else(|| {
+            vec![format!("target {url:?} is not a URL: write for example sqlite:PATH or postgres://HOST/DATABASE")]
+        })?;
+        let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
+            let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
+            return Err(vec![format!(
+                "target scheme {scheme:?} is not known: use one of {} (see lydite targets)",
+                known.join(", ")
+            )]);
+        };
+        let mut errors = Vec::new();
+        let parsed = ParsedUrl::new(url, &mut errors);
+        for name in parsed.options.keys() {
+            if !family.options.iter().any(|option| option.name == name) {
+                let known: Vec<&str> = family.options.iter().map(|option| option.name).collect();
+                errors.push(if known.is_empty() {
+                    format!("target option {name:?} is not known: {scheme}: takes none")
+                } else {
+                    format!("target option {name:?} is not known: {scheme}: takes {}", known.join(", "))
+                });
+            }
+        }
+        if !family.modes.contains(&mode) {
+            let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
+            errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
+        }
+        match (family.parse)(&parsed, mode) {
+            Ok(spec) if errors.is_empty() => Ok(spec),
+            Ok(_) => Err(errors),
+            Err(more) => {
+                errors.extend(more);
+                Err(errors)
+            }
+        }
+    }
+
+    /// The target itself. Connects to nothing yet; `sqlite:` without a path makes its temporary directory.
+    ///
+    /// # Errors
+    /// The temporary directory can't be made.
+    pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
+        Ok(match self {
+            Self::Null => Box::new(Null::default()),
+            Self::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
+            Self::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
+        })
+    }
+}
+
+/// A URL cut into its parts; the part between scheme and `?` is left to the family.
+#[derive(Clone, Debug)]
+pub struct ParsedUrl {
+    /// The whole URL as given. May hold a password: never print it.
+    pub whole: String,
+    /// Between the scheme's colon and the question mark.
+    pub rest: String,
+    /// Options, decoded.
+    pub options: BTreeMap<String, String>,
+}
+
+impl ParsedUrl {
+    fn new(url: &str, errors: &mut Vec<String>) -> Self {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
+        let mut options = BTreeMap::new();
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            if options.insert(name.to_string(), value.to_string()).is_some() {
+                errors.push(format!("target option {name:?} is given twice"));
+            }
+        }
+        Self { whole: url.to_string(), rest, options }
+    }
+
+    /// The option `name` read as one of `values`, or `values[0]`.
+    pub(crate) fn choice(&self, name: &str, values: &[&'static str], errors: &mut Vec<String>) -> &'static str {
+        let Some(given) = self.options.get(name) else { return values[0] };
+        match values.iter().find(|value| *value == given) {
+            Some(value) => value,
+            None => {
+                errors.push(format!("target option {name}={given:?} is not known: use {}", values.join(", ")));
+                values[0]
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What a database under test must offer.
+
+use crate::error::{TargetError, TxError};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Outcome, Transaction, WarehouseId};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the five transactions are sent to an SQL database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TxMode {
+    /// One prepared statement and one round trip per step.
+    #[default]
+    Statements,
+    /// Array binding and pipelining: all lines of an order in one statement.
+    Batched,
+    /// One call of a stored procedure per transaction.
+    Procedures,
+}
+
+impl TxMode {
+    /// The name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Statements => "statements",
+            Self::Batched => "batched",
+            Self::Procedures => "procedures",
+        }
+    }
+}
+
+impl fmt::Display for TxMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A database under test. Cheap to make; connects when asked for something.
+pub trait Target: Send + Sync {
+    /// What it is: connects and asks.
+    ///
+    /// # Errors
+    /// The server is not there or does not let us in.
+    fn describe(&self) -> Result<Description, TargetError>;
+
+    /// What it holds now.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn state(&self) -> Result<DatabaseState, TargetError>;
+
+    /// Makes the empty tables, without keys and indexes, and stores `meta` with the state "loading".
+    ///
+    /// # Errors
+    /// A table is there already, or the database refuses.
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError>;
+
+    /// A connection that loads. Several may work at the same time, each on warehouses of its own.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError>;
+
+    /// After all rows: keys, indexes, foreign keys, procedures, statistics; then stores the state "ready".
+    /// `jobs` connections at most. `stage` is told what begins. May be repeated after an interruption.
+    ///
+    /// # Errors
+    /// The database refuses (a full disk, a missing privilege, rows that break a key).
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
+
+    /// A new session for transactions.
+    ///
+    /// # Errors
+    /// As [`Target::describe`]; also when the database is not loaded.
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
+
+    /// Drops the nine tables and Lydite's own, whoever made them.
+    ///
+    /// # Errors
+    /// The database refuses.
+    fn reset(&self) -> Result<(), TargetError>;
+
+    /// Evaluates consistency conditions, all on one snapshot where the database can. `done` is told each finding
+    /// as it comes.
+    ///
+    /// # Errors
+    /// The database fails; a condition that does not hold is a finding, not an error.
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError>;
+
+    /// A checksum of each table that does not depend on the order of the rows, nor on how the database stores
+    /// them: equal rows in different databases give equal sums. Of points in time only whether they are there
+    /// counts, since the database's clock sets them.
+    ///
+    /// # Errors
+    /// The database fails.
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
+}
+
+/// One connection to the database under test.
+pub trait Session: Send {
+    /// Runs one transaction to its end.
+    ///
+    /// # Errors
+    /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
+    /// ready for the next transaction.
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError>;
+}
+
+/// One connection that loads rows.
+pub trait Loader: Send {
+    /// Loads ITEM, whole or not at all.
+    ///
+    /// # Errors
+    /// The database refuses or is lost; nothing of ITEM is stored then.
+    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError>;
+
+    /// Loads all rows of one warehouse, whole or not at all.
+    ///
+    /// # Errors
+    /// The database refuses or is lost; nothing of this warehouse is stored then.
+    fn load_warehouse(
+        &mut self,
+        population: &Population,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError>;
+}
+
+/// Counts what loaders have handed to the database.
+#[derive(Debug, Default)]
+pub struct LoadProgress {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    stop: std::sync::atomic::AtomicBool,
+}
+
+impl LoadProgress {
+    /// Adds rows and the bytes in which they were sent.
+    pub fn add(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Bytes so far, in the form in which they were sent.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Asks the loaders to give up soon; what they have not finished is rolled back.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`LoadProgress::stop`] was called.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a database holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatabaseState {
+    /// None of the tables.
+    Empty,
+    /// Some of the tables, but not made by Lydite.
+    Foreign {
+        /// Which.
+        tables: Vec<String>,
+    },
+    /// A load that did not end.
+    Loading {
+        /// What it was to become.
+        meta: DatabaseMeta,
+        /// Whether ITEM is complete.
+        items: bool,
+        /// The warehouses that are complete.
+        warehouses: Vec<WarehouseId>,
+    },
+    /// Loaded.
+    Ready {
+        /// With what.
+        meta: DatabaseMeta,
+    },
+    /// It holds nothing and pretends any scale (`null:`).
+    AnyScale,
+}
+
+/// What a target is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The family's name, as in the URL.
+    pub kind: String,
+    /// The server's own version.
+    pub version: String,
+    /// The URL, without the password.
+    pub url: String,
+    /// Settings that bear on the numbers, ours and the server's.
+    pub settings: BTreeMap<String, String>,
+    /// The isolation level of the transactions, in the database's words.
+    pub isolation: String,
+    /// Whether that level protects the five transactions as level 3 of clause 3.4.1 wants.
+    pub isolation_is_level_3: bool,
+    /// Whether a committed transaction survives the loss of power (clause 3.5), by the server's settings.
+    pub durable: bool,
+}
+
+/// Whether a consistency condition holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConditionFinding {
+    /// Which condition.
+    pub condition: Condition,
+    /// How many keys break it.
+    pub offenders: u64,
+    /// The first of them, as `w_id=3 d_id=4: …`.
+    pub examples: Vec<String>,
+    /// How long the evaluation took, in seconds.
+    pub seconds: f64,
+}
+
+impl ConditionFinding {
+    /// Whether it holds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.offenders == 0
+    }
+}
+
+/// See [`Target::checksums`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableChecksum {
+    /// Which table.
+    pub table: Table,
+    /// How many rows.
+    pub rows: u64,
+    /// Sum of the rows' hashes, modulo 2^64.
+    pub sum: u64,
+}
