@@ -1,9 +1,10 @@
 //! How fast this crate makes its data: `cargo run --release -p lydite-tpcc --example speed`.
 
+use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::Row;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Timestamp, WarehouseId};
+use lydite_tpcc::{InputPlan, InputStatistics, Mix, Timestamp, WarehouseId};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Instant;
@@ -33,4 +34,23 @@ fn main() {
         );
     }
     println!("one warehouse and the items: {:.3} s", whole.elapsed().as_secs_f64());
+
+    const TRANSACTIONS: u32 = 5_000_000;
+    let plan = InputPlan::new(42, 100, CLoad::from_seed(42), Mix::Deck);
+    let mut terminal = plan.terminal(0);
+    let start = Instant::now();
+    for _ in 0..TRANSACTIONS {
+        black_box(terminal.next(&plan));
+    }
+    let alone = start.elapsed().as_secs_f64() * 1e9 / f64::from(TRANSACTIONS);
+    let mut statistics = InputStatistics::default();
+    let start = Instant::now();
+    for _ in 0..TRANSACTIONS {
+        statistics.record(black_box(&terminal.next(&plan)));
+    }
+    let counted = start.elapsed().as_secs_f64() * 1e9 / f64::from(TRANSACTIONS);
+    println!(
+        "input: {alone:.0} ns per transaction, {counted:.0} ns with statistics; a terminal has {} bytes",
+        size_of_val(&terminal)
+    );
 }
