@@ -1,0 +1,223 @@
+//! Loading by `COPY … FROM STDIN` in the binary form: one transaction per warehouse, so that it is there whole or
+//! not at all.
+
+use crate::error::TargetError;
+use crate::postgres::config::Config;
+use crate::postgres::wire::{encoding, unexpected, Wire};
+use crate::postgres::{connected, numeric};
+use crate::sql::connection::SqlError;
+use crate::sql::meta::{self, Admin};
+use crate::sql::ddl;
+use crate::target::{LoadProgress, Loader};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::schema::{ColumnType, Table};
+use lydite_tpcc::{Cents, Rate, Timestamp, WarehouseId};
+use postgres_protocol::message::backend::Message;
+use postgres_protocol::message::frontend;
+
+/// Bytes per CopyData message: large enough that the message's frame and the write cost nothing.
+const CHUNK: usize = 256 * 1024;
+/// Tag and length of a CopyData message.
+const FRAME: usize = 5;
+/// Rows between two notes of progress.
+const NOTE_ROWS: u64 = 1_000;
+
+pub(crate) struct PgLoader {
+    wire: Wire,
+    place: String,
+}
+
+impl PgLoader {
+    pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
+        Ok(Self { wire: connected(config)?, place: config.place() })
+    }
+
+    /// Loads tables in one transaction and notes the unit as loaded.
+    fn unit(
+        &mut self,
+        population: &Population,
+        unit: u32,
+        tables: &[Table],
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let place = self.place.clone();
+        let failed = |doing: String| {
+            let place = place.clone();
+            move |error: SqlError| super::advised(error, &doing, &place)
+        };
+        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
+        for &table in tables {
+            let copied = self.table(population, table, WarehouseId(unit), progress);
+            copied.map_err(failed(format!("load {} of warehouse {unit}", table.name())))?;
+        }
+        self.wire
+            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
+            .map_err(failed(format!("commit warehouse {unit}")))
+    }
+
+    fn table(
+        &mut self,
+        population: &Population,
+        table: Table,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), SqlError> {
+        let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name(), ddl::column_list(table));
+        frontend::query(&sql, &mut self.wire.out).map_err(encoding)?;
+        self.wire.flush()?;
+        loop {
+            match self.wire.message()? {
+                Message::CopyInResponse(_) => break,
+                Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
+                Message::NoticeResponse(_) => {}
+                _ => return Err(unexpected("no COPY")),
+            }
+        }
+        let mut copy = Copy::new(&mut self.wire, table, progress);
+        match population.write_table(table, warehouse, &mut copy).and_then(|_| copy.end()) {
+            Ok(()) => self.wire.until_ready(),
+            Err(SqlError::Decode(stopped)) => {
+                // Ours: tell the server, which then undoes the COPY.
+                frontend::copy_fail(&stopped, &mut self.wire.out).map_err(encoding)?;
+                self.wire.flush()?;
+                let _undone = self.wire.until_ready();
+                let _idle = self.wire.execute("ROLLBACK");
+                Err(SqlError::Decode(stopped))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Loader for PgLoader {
+    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.unit(population, 0, &[Table::Item], progress)
+    }
+
+    fn load_warehouse(
+        &mut self,
+        population: &Population,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
+        self.unit(population, warehouse.0, &tables, progress)
+    }
+}
+
+/// Writes rows as CopyData messages.
+struct Copy<'a> {
+    wire: &'a mut Wire,
+    types: Vec<ColumnType>,
+    /// Column that comes next.
+    column: usize,
+    buffer: Vec<u8>,
+    rows: u64,
+    bytes: u64,
+    progress: &'a LoadProgress,
+}
+
+impl<'a> Copy<'a> {
+    fn new(wire: &'a mut Wire, table: Table, progress: &'a LoadProgress) -> Self {
+        let mut buffer = Vec::with_capacity(CHUNK + 4 * 1024);
+        buffer.extend_from_slice(&[0; FRAME]);
+        buffer.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
+        // No flags, no header extension.
+        buffer.extend_from_slice(&[0; 8]);
+        let types = table.schema().columns.iter().map(|column| column.kind).collect();
+        Self { wire, types, column: 0, buffer, rows: 0, bytes: 0, progress }
+    }
+
+    fn send(&mut self) -> Result<(), SqlError> {
+        let length = (self.buffer.len() - 1) as u32;
+        self.buffer[0] = b'd';
+        self.buffer[1..FRAME].copy_from_slice(&length.to_be_bytes());
+        self.wire.send(&self.buffer)?;
+        self.bytes += (self.buffer.len() - FRAME) as u64;
+        self.buffer.truncate(FRAME);
+        Ok(())
+    }
+
+    fn note(&mut self) {
+        self.progress.add(self.rows, self.bytes);
+        self.rows = 0;
+        self.bytes = 0;
+    }
+
+    fn end(&mut self) -> Result<(), SqlError> {
+        self.buffer.extend_from_slice(&(-1_i16).to_be_bytes());
+        self.send()?;
+        self.note();
+        frontend::copy_done(&mut self.wire.out);
+        self.wire.flush()
+    }
+
+    fn field(&mut self, bytes: &[u8]) {
+        self.column += 1;
+        self.buffer.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Puts a field whose length is known only afterwards.
+    fn sized(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        self.column += 1;
+        let at = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; 4]);
+        put(&mut self.buffer);
+        let length = (self.buffer.len() - at - 4) as i32;
+        self.buffer[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+impl RowWriter for Copy<'_> {
+    type Error = SqlError;
+
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), SqlError> {
+        self.column = 0;
+        self.buffer.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
+        row.emit(self);
+        debug_assert_eq!(self.column, self.types.len());
+        self.rows += 1;
+        if self.buffer.len() >= CHUNK {
+            self.send()?;
+        }
+        if self.rows >= NOTE_ROWS {
+            self.note();
+            if self.progress.stopped() {
+                return Err(SqlError::Decode("the load was interrupted".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ColumnSink for Copy<'_> {
+    fn int(&mut self, value: i64) {
+        match self.types[self.column] {
+            ColumnType::Integer { below } if below <= 1 << 15 => self.field(&(value as i16).to_be_bytes()),
+            _ => self.field(&(value as i32).to_be_bytes()),
+        }
+    }
+
+    fn money(&mut self, value: Cents) {
+        self.sized(|out| numeric::put_cents(value, out));
+    }
+
+    fn rate(&mut self, value: Rate) {
+        self.sized(|out| numeric::put_rate(value, out));
+    }
+
+    fn text(&mut self, value: &str) {
+        self.field(value.as_bytes());
+    }
+
+    fn time(&mut self, value: Timestamp) {
+        self.field(&super::session::postgres_micros(value).to_be_bytes());
+    }
+
+    fn null(&mut self) {
+        self.column += 1;
+        self.buffer.extend_from_slice(&(-1_i32).to_be_bytes());
+    }
+}

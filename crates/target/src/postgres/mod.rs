@@ -1,0 +1,364 @@
+//! PostgreSQL.
+
+mod config;
+mod errors;
+mod loader;
+mod numeric;
+mod session;
+mod tls;
+mod wire;
+
+pub use config::Config;
+pub(crate) use config::{parse, OPTIONS};
+
+use crate::error::TargetError;
+use crate::sql::checksum::{checksums, Canonical};
+use crate::sql::conditions;
+use crate::sql::connection::SqlError;
+use crate::sql::meta::{self, Admin, OWN_TABLES};
+use crate::sql::session::SqlSession;
+use crate::sql::ddl;
+use crate::target::{
+    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+};
+use config::Isolation;
+use loader::PgLoader;
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+use session::PgConnection;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use wire::Wire;
+
+/// The functions of `--tx procedures`.
+const PROCEDURES: &str = include_str!("procedures.sql");
+
+/// Server settings that bear on the numbers.
+const SETTINGS: [&str; 15] = [
+    "shared_buffers",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_level",
+    "wal_sync_method",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "effective_cache_size",
+    "work_mem",
+    "max_connections",
+    "autovacuum",
+    "jit",
+    "huge_pages",
+    "data_checksums",
+];
+
+/// Connections that check conditions side by side.
+const CHECK_CONNECTIONS: usize = 2;
+
+/// A PostgreSQL server.
+pub(crate) struct Postgres {
+    config: Config,
+    /// Whether this process has made the procedures fit itself.
+    procedures: Mutex<bool>,
+}
+
+/// Connects, with advice in the error.
+fn connected(config: &Config) -> Result<Wire, TargetError> {
+    Wire::connect(config).map_err(|error| refused(error, config))
+}
+
+/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+fn refused(error: SqlError, config: &Config) -> TargetError {
+    let advised = advised(error, "connect", &config.place());
+    TargetError::unreachable(advised.message)
+}
+
+/// The error of an operation, with what the user can do.
+fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
+    let advice = match &error {
+        SqlError::Database { code, .. } => errors::advice(code),
+        SqlError::Lost(_) | SqlError::Decode(_) => None,
+    };
+    let mut failed = error.on_target(doing, place);
+    if let Some(advice) = advice {
+        failed.message = format!("{}: {advice}", failed.message);
+    }
+    failed
+}
+
+impl Postgres {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, procedures: Mutex::new(false) }
+    }
+
+    fn connect_wire(&self) -> Result<Wire, TargetError> {
+        connected(&self.config)
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let place = self.config.place();
+        move |error| advised(error, doing, &place)
+    }
+
+    /// The names of the tables in the schema that new tables would go to.
+    fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
+        wire.column(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace \
+             AND relkind IN ('r', 'p', 'v', 'm', 'f')",
+        )
+        .map_err(self.failed("look for tables"))
+    }
+
+    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    fn ensure_procedures(&self) -> Result<(), TargetError> {
+        let mut done = self.procedures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !*done {
+            let mut wire = self.connect_wire()?;
+            make_procedures(&mut wire).map_err(self.failed("make the procedures"))?;
+            *done = true;
+        }
+        Ok(())
+    }
+
+    /// Runs independent statements on up to `jobs` connections.
+    fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
+            wire.execute("SET maintenance_work_mem = '256MB'").map_err(self.failed("set maintenance_work_mem"))?;
+            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                wire.execute(statement).map_err(self.failed(statement))?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        })
+    }
+
+    /// Names of the constraints that are there already, when a load is finished for the second time.
+    fn constraints(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.column(
+            "SELECT conname FROM pg_constraint WHERE connamespace = current_schema()::regnamespace \
+             AND convalidated",
+        )
+        .map_err(self.failed("look for constraints"))
+    }
+}
+
+fn panicked() -> TargetError {
+    TargetError::database("a thread of Lydite's own panicked: please report this")
+}
+
+/// Replaces functions of an older version, whose results may have other columns.
+fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
+    let old = wire.column(
+        "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc \
+         WHERE pronamespace = current_schema()::regnamespace AND proname IN ('lydite_new_order', 'lydite_customer', \
+         'lydite_payment', 'lydite_order_status', 'lydite_delivery', 'lydite_stock_level')",
+    )?;
+    wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
+}
+
+impl Target for Postgres {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let version = wire
+            .column("SELECT version()")
+            .map_err(self.failed("ask for the version"))?
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+        let sql = format!(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
+            names.join(", ")
+        );
+        wire.query_each(&sql, &mut |row| {
+            if let [Some(name), Some(value)] = row {
+                settings.insert((*name).to_string(), (*value).to_string());
+            }
+        })
+        .map_err(self.failed("ask for settings"))?;
+        let foreign_keys = wire
+            .column(
+                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' \
+                 AND connamespace = current_schema()::regnamespace",
+            )
+            .map_err(self.failed("look for foreign keys"))?;
+        settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
+        settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
+        settings.insert("tx".into(), self.config.mode.name().into());
+        let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
+        let durable = on("fsync") && on("synchronous_commit") && on("full_page_writes");
+        Ok(Description {
+            kind: "postgres".into(),
+            // "PostgreSQL 15.18 (Debian …) on x86_64…": the platform is the host's matter.
+            version: version.split(" on ").next().unwrap_or_default().to_string(),
+            url: self.config.url.clone(),
+            settings,
+            isolation: self.config.isolation.sql().to_lowercase(),
+            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted,
+            durable,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let tables = self.tables(&mut wire)?;
+        meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        let dialect = session::dialect(self.config.isolation);
+        let mut sql = String::from("BEGIN; ");
+        for table in Table::ALL {
+            sql += &ddl::create_table(dialect, table, "");
+            sql += "; ";
+        }
+        sql += &meta::create(meta);
+        sql += "; COMMIT";
+        wire.execute(&sql).map_err(self.failed("create the tables"))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(PgLoader::open(&self.config)?))
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let there = self.constraints()?;
+        // The largest tables first, so that the last job to end is a small one.
+        let by_size = [
+            Table::OrderLine,
+            Table::Stock,
+            Table::Customer,
+            Table::Orders,
+            Table::NewOrder,
+            Table::History,
+            Table::Item,
+            Table::District,
+            Table::Warehouse,
+        ];
+        stage("building keys and indexes");
+        let mut indexes = Vec::new();
+        for table in by_size {
+            let name = format!("{}_pkey", table.name());
+            if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
+                indexes.push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
+            }
+            indexes.extend(ddl::create_indexes(table));
+        }
+        self.run_all(&indexes, jobs)?;
+        if self.config.foreign_keys {
+            stage("adding foreign keys");
+            let mut add = Vec::new();
+            let mut validate = Vec::new();
+            for table in by_size {
+                for (number, key) in table.schema().foreign_keys.iter().enumerate() {
+                    let name = format!("{}_fkey_{}", table.name(), number + 1);
+                    if !there.contains(&name) {
+                        let table = table.name();
+                        // Not valid at first: adding locks both tables, validating lets others work on them.
+                        add.push(format!(
+                            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}, \
+                             ADD CONSTRAINT {name} {} NOT VALID",
+                            ddl::foreign_key(key)
+                        ));
+                        validate.push(format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"));
+                    }
+                }
+            }
+            self.run_all(&add, 1)?;
+            self.run_all(&validate, jobs)?;
+        }
+        stage("gathering statistics");
+        // VACUUM too: else the first readers of each page would set its hint bits, and the first run would write
+        // the whole database once more.
+        let analyze: Vec<String> =
+            by_size.iter().map(|table| format!("VACUUM (ANALYZE) {}", table.name())).collect();
+        self.run_all(&analyze, jobs)?;
+        stage("making procedures");
+        self.ensure_procedures()?;
+        let mut wire = self.connect_wire()?;
+        wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
+        stage("writing a checkpoint");
+        // Only a superuser may; without it the first run pays for the load's dirty pages.
+        let _only_superusers_may = wire.execute("CHECKPOINT");
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        if self.config.mode == TxMode::Procedures {
+            self.ensure_procedures()?;
+        }
+        let connection = PgConnection::open(&self.config).map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode)))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        let names: Vec<&str> = Table::ALL.iter().map(|table| table.name()).chain(OWN_TABLES).collect();
+        wire.execute(&format!("DROP TABLE IF EXISTS {} CASCADE", names.join(", ")))
+            .map_err(self.failed("drop the tables"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let failed = self.failed("check");
+        let mut first = self.connect_wire()?;
+        first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
+        let snapshot = first
+            .column("SELECT pg_export_snapshot()")
+            .map_err(&failed)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+        let next = AtomicUsize::new(0);
+        let findings = Mutex::new(Vec::new());
+        // Dear ones first, so that both connections end at about the same time.
+        let mut order: Vec<Condition> = conditions.to_vec();
+        order.sort_by_key(|condition| ![6, 7, 10, 12].contains(&condition.number));
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            wire.execute(&format!(
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot}'; \
+                 SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; SET LOCAL statement_timeout = 0"
+            ))
+            .map_err(&failed)?;
+            while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let finding = conditions::evaluate(&mut wire, condition).map_err(|error| {
+                    self.failed(&format!("check condition {}", condition.number))(error)
+                })?;
+                done(&finding);
+                findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| -> Result<(), TargetError> {
+            let threads: Vec<_> = (0..CHECK_CONNECTIONS).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        })?;
+        let mut findings = findings.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        findings.sort_by_key(|finding| finding.condition.number);
+        Ok(findings)
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let canonical = Canonical {
+            money: |column| format!("({column} * 100)::bigint"),
+            rate: |column| format!("({column} * 10000)::bigint"),
+        };
+        let mut wire = self.connect_wire()?;
+        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+}

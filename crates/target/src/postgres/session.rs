@@ -1,0 +1,312 @@
+//! Prepared statements over the wire, as the one text of the transactions wants them.
+
+use crate::postgres::config::{Config, Isolation};
+use crate::postgres::numeric;
+use crate::postgres::wire::{encoding, unexpected, Wire};
+use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::dialect::Dialect;
+use crate::sql::meta::Admin;
+use crate::sql::statement::Statement;
+use crate::sql::value::{Field, Rows, Value};
+use bytes::{BufMut, BytesMut};
+use fallible_iterator::FallibleIterator;
+use lydite_tpcc::schema::ColumnType;
+use lydite_tpcc::Timestamp;
+use postgres_protocol::message::backend::{DataRowBody, Message};
+use postgres_protocol::message::frontend;
+use postgres_protocol::types::{array_from_sql, array_to_sql, ArrayDimension};
+use postgres_protocol::{IsNull, Oid};
+use std::error::Error;
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+const BOOL: Oid = 16;
+const INT8: Oid = 20;
+const INT2: Oid = 21;
+const INT4: Oid = 23;
+const TEXT: Oid = 25;
+const BPCHAR: Oid = 1042;
+const VARCHAR: Oid = 1043;
+const TIMESTAMPTZ: Oid = 1184;
+const NUMERIC: Oid = 1700;
+/// Array types of the types above.
+const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, 1016, 1185, 1231];
+
+/// A column's type.
+pub(crate) fn column_type(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
+        ColumnType::Integer { .. } => "integer".into(),
+        ColumnType::Money { digits } => format!("numeric({digits}, 2)"),
+        ColumnType::Rate => "numeric(4, 4)".into(),
+        ColumnType::VarText(width) => format!("varchar({width})"),
+        ColumnType::FixedText(width) => format!("char({width})"),
+        ColumnType::Time => "timestamptz".into(),
+    }
+}
+
+/// A point in time as PostgreSQL sends it: microseconds since 2000.
+pub(crate) fn postgres_micros(time: Timestamp) -> i64 {
+    time.0 - EPOCH_MICROS
+}
+
+/// The dialect at an isolation level.
+pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
+    macro_rules! at {
+        ($level:literal) => {{
+            static DIALECT: Dialect = Dialect {
+                column_type,
+                placeholder: '$',
+                now: "CURRENT_TIMESTAMP",
+                for_update: " FOR UPDATE",
+                begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
+                begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
+            };
+            &DIALECT
+        }};
+    }
+    match isolation {
+        Isolation::RepeatableRead => at!("REPEATABLE READ"),
+        Isolation::Serializable => at!("SERIALIZABLE"),
+        Isolation::ReadCommitted => at!("READ COMMITTED"),
+    }
+}
+
+/// What the server told of a prepared statement.
+#[derive(Default)]
+struct Prepared {
+    name: String,
+    parameters: Vec<Oid>,
+    columns: Vec<Oid>,
+}
+
+/// A connection whose statements are prepared.
+pub(crate) struct PgConnection {
+    wire: Wire,
+    prepared: Vec<Prepared>,
+}
+
+impl PgConnection {
+    /// Connects and prepares the statements of the mode.
+    pub(crate) fn open(config: &Config) -> Result<Self, SqlError> {
+        let mut wire = Wire::connect(config)?;
+        let dialect = dialect(config.isolation);
+        let statements = Statement::of_mode(config.mode);
+        let mut prepared: Vec<Prepared> = (0..Statement::COUNT).map(|_| Prepared::default()).collect();
+        for statement in &statements {
+            let entry = &mut prepared[statement.index()];
+            entry.name = format!("{statement:?}");
+            frontend::parse(&entry.name, &statement.text(dialect), [], &mut wire.out).map_err(encoding)?;
+            frontend::describe(b'S', &entry.name, &mut wire.out).map_err(encoding)?;
+        }
+        frontend::sync(&mut wire.out);
+        wire.flush()?;
+        // Each statement answers with ParseComplete, ParameterDescription, and RowDescription or NoData.
+        let mut waiting = statements.iter();
+        loop {
+            match wire.message()? {
+                Message::ParameterDescription(body) => {
+                    let statement = waiting.next().ok_or_else(|| unexpected("a description too many"))?;
+                    let entry = &mut prepared[statement.index()];
+                    entry.parameters = body.parameters().collect().map_err(encoding)?;
+                    match wire.message()? {
+                        Message::RowDescription(body) => {
+                            entry.columns =
+                                body.fields().map(|field| Ok(field.type_oid())).collect().map_err(encoding)?;
+                        }
+                        Message::NoData => {}
+                        Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
+                        _ => return Err(unexpected("no description")),
+                    }
+                }
+                Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
+                Message::ReadyForQuery(_) => return Ok(Self { wire, prepared }),
+                _ => {}
+            }
+        }
+    }
+
+    fn bind(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), SqlError> {
+        let prepared = &self.prepared[statement.index()];
+        debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
+        let bound = frontend::bind(
+            "",
+            &prepared.name,
+            [1],
+            params.iter().zip(&prepared.parameters),
+            |(value, &oid), out| encode(value, oid, out),
+            [1],
+            &mut self.wire.out,
+        );
+        match bound {
+            Ok(()) => {}
+            Err(frontend::BindError::Conversion(error)) => {
+                self.wire.out.clear();
+                return Err(SqlError::Decode(format!("{statement:?}: {error}")));
+            }
+            Err(frontend::BindError::Serialization(error)) => {
+                self.wire.out.clear();
+                return Err(encoding(error));
+            }
+        }
+        frontend::execute("", 0, &mut self.wire.out).map_err(encoding)
+    }
+
+    /// Reads the answer to one bound statement.
+    fn answer(&mut self, statement: Statement, rows: &mut Rows) -> Result<(), SqlError> {
+        let columns = self.prepared[statement.index()].columns.len();
+        rows.reset(columns);
+        loop {
+            match self.wire.message()? {
+                Message::DataRow(body) => self.row(statement, &body, rows)?,
+                Message::CommandComplete(body) => {
+                    let tag = body.tag().map_err(encoding)?;
+                    if statement == Statement::Commit && tag == "ROLLBACK" {
+                        return Err(SqlError::Decode("the server rolled back instead of committing".into()));
+                    }
+                    rows.set_affected(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0));
+                    return Ok(());
+                }
+                Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
+                _ => {}
+            }
+        }
+    }
+
+    fn row(&self, statement: Statement, body: &DataRowBody, rows: &mut Rows) -> Result<(), SqlError> {
+        let columns = &self.prepared[statement.index()].columns;
+        let buffer = body.buffer();
+        let mut ranges = body.ranges();
+        for &oid in columns {
+            let range = ranges.next().map_err(encoding)?.ok_or_else(|| unexpected("a short row"))?;
+            let field = match range {
+                None => Field::Null,
+                Some(range) => decode(&buffer[range], oid, rows)
+                    .ok_or_else(|| SqlError::Decode(format!("{statement:?} returned a value of type {oid} that can't be read")))?,
+            };
+            rows.push(field);
+        }
+        Ok(())
+    }
+}
+
+impl Connection for PgConnection {
+    fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
+    }
+
+    fn pipeline(&mut self, steps: &[Step<'_>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        for (statement, params) in steps {
+            self.bind(*statement, params)?;
+        }
+        frontend::sync(&mut self.wire.out);
+        self.wire.flush()?;
+        for ((statement, _), rows) in steps.iter().zip(rows) {
+            if let Err(error) = self.answer(*statement, rows) {
+                if matches!(error, SqlError::Decode(_)) {
+                    // The answer was not read to its end.
+                    self.wire.until_ready()?;
+                }
+                return Err(error);
+            }
+        }
+        self.wire.until_ready()
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        if self.wire.status == b'I' { Ok(()) } else { self.wire.execute("ROLLBACK") }
+    }
+}
+
+type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
+
+fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded {
+    match value {
+        Value::Int(number) => int(*number, oid, out),
+        Value::OptionalInt(Some(number)) => int(*number, oid, out),
+        Value::OptionalInt(None) | Value::OptionalText(None) => Ok(IsNull::Yes),
+        Value::Money(cents) => {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_cents(*cents, &mut bytes);
+            out.put_slice(&bytes);
+            Ok(IsNull::No)
+        }
+        Value::Rate(rate) => {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_rate(*rate, &mut bytes);
+            out.put_slice(&bytes);
+            Ok(IsNull::No)
+        }
+        Value::Text(text) | Value::OptionalText(Some(text)) => {
+            out.put_slice(text.as_bytes());
+            Ok(IsNull::No)
+        }
+        Value::Time(time) => {
+            out.put_i64(postgres_micros(*time));
+            Ok(IsNull::No)
+        }
+        Value::Ints(numbers) => array(numbers, INT4, out, |number, out| {
+            out.put_i32(*number);
+            Ok(IsNull::No)
+        }),
+        Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_cents(*amount, &mut bytes);
+            out.put_slice(&bytes);
+            Ok(IsNull::No)
+        }),
+    }
+}
+
+fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {
+    match oid {
+        INT2 => out.put_i16(i16::try_from(number)?),
+        INT4 => out.put_i32(i32::try_from(number)?),
+        INT8 => out.put_i64(number),
+        NUMERIC => {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_cents(lydite_tpcc::Cents(number * 100), &mut bytes);
+            out.put_slice(&bytes);
+        }
+        other => return Err(format!("a whole number can't be sent as type {other}").into()),
+    }
+    Ok(IsNull::No)
+}
+
+fn array<T>(values: &[T], element: Oid, out: &mut BytesMut, put: impl Fn(&T, &mut BytesMut) -> Encoded) -> Encoded {
+    let dimension = ArrayDimension { len: i32::try_from(values.len())?, lower_bound: 1 };
+    array_to_sql(Some(dimension), element, values.iter(), put, out)?;
+    Ok(IsNull::No)
+}
+
+/// Reads a value; none when it does not fit its type.
+fn decode(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
+    if ARRAYS.contains(&oid) {
+        let array = array_from_sql(bytes).ok()?;
+        let element = array.element_type();
+        let mut elements = Vec::with_capacity(16);
+        let mut values = array.values();
+        while let Some(value) = values.next().ok()? {
+            elements.push(match value {
+                Some(bytes) => scalar(bytes, element, rows)?,
+                None => Field::Null,
+            });
+        }
+        return Some(rows.array_field(elements.into_iter()));
+    }
+    scalar(bytes, oid, rows)
+}
+
+fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
+    Some(match oid {
+        BOOL => Field::Bool(*bytes.first()? != 0),
+        INT2 => Field::Int(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))),
+        INT4 => Field::Int(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
+        INT8 => Field::Int(i64::from_be_bytes(bytes.try_into().ok()?)),
+        TEXT | BPCHAR | VARCHAR => rows.text_field(std::str::from_utf8(bytes).ok()?),
+        TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
+        NUMERIC => Field::Decimal(numeric::ten_thousandths(bytes)?),
+        _ => return None,
+    })
+}

@@ -1,0 +1,335 @@
+//! A blocking connection to a PostgreSQL server: `postgres-protocol` makes and reads the messages, this module
+//! moves them.
+//!
+//! A session is a thread that waits for its answer, so the cheapest way is one `write` and one `read` per round
+//! trip; an asynchronous client pays for its scheduler with every statement, which here would be billed to the
+//! database.
+
+use crate::postgres::config::{Config, Host, SslMode};
+use crate::postgres::{errors, tls};
+use crate::sql::connection::SqlError;
+use crate::sql::meta::Admin;
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
+use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::frontend;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How long to wait for a server that does not answer a connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much is read at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// The bytes' way to the server.
+enum Transport {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<tls::TlsStream>),
+}
+
+impl Transport {
+    fn stream(&mut self) -> &mut dyn ReadWrite {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+            Self::Tls(stream) => stream.as_mut(),
+        }
+    }
+}
+
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+/// A connection that has been authenticated.
+pub(crate) struct Wire {
+    transport: Transport,
+    pub(crate) out: BytesMut,
+    input: BytesMut,
+    scratch: Box<[u8; READ_BYTES]>,
+    /// Whether the server is in a transaction: `I`dle, `T` in one, `E` in a failed one.
+    pub(crate) status: u8,
+    /// Parameters that the server reported (`server_version`, …).
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+impl Wire {
+    /// Connects and authenticates.
+    pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+        let transport = dial(config)?;
+        let mut wire = Self {
+            transport,
+            out: BytesMut::with_capacity(READ_BYTES),
+            input: BytesMut::with_capacity(READ_BYTES),
+            scratch: Box::new([0; READ_BYTES]),
+            status: b'I',
+            parameters: Vec::new(),
+        };
+        wire.start(config)?;
+        Ok(wire)
+    }
+
+    fn start(&mut self, config: &Config) -> Result<(), SqlError> {
+        let search_path = config.schema.as_ref().map(|schema| format!("\"{}\"", schema.replace('"', "\"\"")));
+        let mut parameters = vec![
+            ("user", config.user.as_str()),
+            ("database", config.database.as_str()),
+            ("application_name", "lydite"),
+            ("client_encoding", "UTF8"),
+            ("TimeZone", "UTC"),
+            ("DateStyle", "ISO"),
+        ];
+        if let Some(path) = &search_path {
+            parameters.push(("search_path", path));
+        }
+        frontend::startup_message(parameters, &mut self.out).map_err(encoding)?;
+        self.flush()?;
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            match self.message()? {
+                Message::AuthenticationOk => {}
+                Message::AuthenticationCleartextPassword => {
+                    let password = password(config)?;
+                    frontend::password_message(password.as_bytes(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let password = password(config)?;
+                    let hash = md5_hash(config.user.as_bytes(), password.as_bytes(), body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    let offered: Vec<String> =
+                        body.mechanisms().map(|name| Ok(name.to_string())).collect().map_err(encoding)?;
+                    if !offered.iter().any(|name| name == SCRAM_SHA_256) {
+                        return Err(SqlError::Lost(format!("the server wants {}, which is not supported", offered.join(", "))));
+                    }
+                    let password = password(config)?;
+                    let first = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+                    frontend::sasl_initial_response(SCRAM_SHA_256, first.message(), &mut self.out).map_err(encoding)?;
+                    scram = Some(first);
+                    self.flush()?;
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let exchange = scram.as_mut().ok_or_else(|| unexpected("SASL"))?;
+                    exchange.update(body.data()).map_err(encoding)?;
+                    frontend::sasl_response(exchange.message(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    scram.as_mut().ok_or_else(|| unexpected("SASL"))?.finish(body.data()).map_err(encoding)?;
+                }
+                Message::ParameterStatus(body) => {
+                    let name = body.name().map_err(encoding)?.to_string();
+                    self.parameters.push((name, body.value().map_err(encoding)?.to_string()));
+                }
+                Message::BackendKeyData(_) | Message::NoticeResponse(_) => {}
+                Message::ErrorResponse(body) => return Err(database_error(body.fields())),
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return Ok(());
+                }
+                _ => return Err(unexpected("an authentication method that is not supported")),
+            }
+        }
+    }
+
+    /// Sends all that is in `out`.
+    pub(crate) fn flush(&mut self) -> Result<(), SqlError> {
+        let sent = self.transport.stream().write_all(&self.out);
+        self.out.clear();
+        match sent {
+            Ok(()) => self.transport.stream().flush().map_err(lost),
+            Err(error) => Err(self.last_words().unwrap_or_else(|| lost(error))),
+        }
+    }
+
+    /// What the server said before it closed the connection, if it did.
+    fn last_words(&mut self) -> Option<SqlError> {
+        loop {
+            match self.message() {
+                Ok(Message::ErrorResponse(body)) => return Some(database_error(body.fields())),
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// The next message.
+    pub(crate) fn message(&mut self) -> Result<Message, SqlError> {
+        loop {
+            if let Some(message) = Message::parse(&mut self.input).map_err(lost)? {
+                return Ok(message);
+            }
+            match self.transport.stream().read(&mut self.scratch[..]) {
+                Ok(0) => return Err(SqlError::Lost("the server closed the connection".into())),
+                Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+    }
+
+    /// Reads until the server is ready; an error that comes before is given back then.
+    pub(crate) fn until_ready(&mut self) -> Result<(), SqlError> {
+        let mut result = Ok(());
+        loop {
+            match self.message()? {
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return result;
+                }
+                Message::ErrorResponse(body) => result = Err(database_error(body.fields())),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the error that the server sent, and reads on until it is ready again.
+    pub(crate) fn fail(&mut self, fields: ErrorFields<'_>) -> SqlError {
+        let error = database_error(fields);
+        if matches!(error, SqlError::Database { unavailable: true, .. }) {
+            // The server closes the connection now; there is nothing more to read.
+            return error;
+        }
+        match self.until_ready() {
+            Ok(()) => error,
+            Err(lost) => lost,
+        }
+    }
+
+    /// Sends data in the course of `COPY … FROM STDIN`.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        self.transport.stream().write_all(bytes).map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
+    }
+}
+
+impl Admin for Wire {
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        frontend::query(sql, &mut self.out).map_err(encoding)?;
+        self.flush()?;
+        loop {
+            match self.message()? {
+                Message::DataRow(body) => {
+                    let buffer = body.buffer();
+                    let mut fields = Vec::new();
+                    let mut ranges = body.ranges();
+                    while let Some(range) = ranges.next().map_err(encoding)? {
+                        fields.push(match range {
+                            Some(range) => Some(
+                                std::str::from_utf8(&buffer[range])
+                                    .map_err(|_| SqlError::Decode("the server sent text that is not UTF-8".into()))?,
+                            ),
+                            None => None,
+                        });
+                    }
+                    row(&fields);
+                }
+                Message::ErrorResponse(body) => return Err(self.fail(body.fields())),
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn dial(config: &Config) -> Result<Transport, SqlError> {
+    let place = config.place();
+    match &config.host {
+        Host::Unix(directory) => {
+            let path = format!("{directory}/.s.PGSQL.{}", config.port);
+            UnixStream::connect(&path)
+                .map(Transport::Unix)
+                .map_err(|error| SqlError::Lost(format!("{}: is the server running?", os_text(&error))))
+        }
+        Host::Tcp(name) => {
+            let addresses = (name.as_str(), config.port)
+                .to_socket_addrs()
+                .map_err(|error| SqlError::Lost(format!("{}: check the host's name", os_text(&error))))?;
+            let mut last = SqlError::Lost(format!("{place} has no address"));
+            for address in addresses {
+                match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+                    Ok(stream) => {
+                        stream.set_nodelay(true).map_err(lost)?;
+                        return secure(config, stream);
+                    }
+                    Err(error) => {
+                        last = SqlError::Lost(format!(
+                            "{}: is the server running, and does it listen there?",
+                            os_text(&error)
+                        ));
+                    }
+                }
+            }
+            Err(last)
+        }
+    }
+}
+
+/// Asks for TLS as `sslmode` wants.
+fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError> {
+    if config.sslmode == SslMode::Disable {
+        return Ok(Transport::Tcp(stream));
+    }
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    stream.write_all(&request).map_err(lost)?;
+    let mut answer = [0];
+    stream.read_exact(&mut answer).map_err(lost)?;
+    match answer[0] {
+        b'S' => tls::handshake(config, stream).map(|tls| Transport::Tls(Box::new(tls))),
+        _ if config.sslmode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
+        _ => Err(SqlError::Lost("the server offers no TLS: use ?sslmode=disable if that is meant".into())),
+    }
+}
+
+fn password(config: &Config) -> Result<String, SqlError> {
+    config.password().ok_or_else(|| {
+        SqlError::Lost(format!(
+            "the server wants a password for user {:?}: give it in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
+            config.user
+        ))
+    })
+}
+
+/// The operating system's words without Rust's "(os error N)".
+fn os_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_string();
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+fn lost(error: io::Error) -> SqlError {
+    SqlError::Lost(os_text(&error))
+}
+
+pub(crate) fn encoding(error: io::Error) -> SqlError {
+    SqlError::Decode(error.to_string())
+}
+
+pub(crate) fn unexpected(what: &str) -> SqlError {
+    SqlError::Decode(format!("the server sent {what}: is it PostgreSQL?"))
+}
+
+fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
+    let (mut code, mut message, mut detail) = (String::new(), String::new(), None);
+    while let Ok(Some(field)) = fields.next() {
+        let value = String::from_utf8_lossy(field.value_bytes());
+        match field.type_() {
+            b'C' => code = value.into_owned(),
+            b'M' => message = value.replace('\n', " "),
+            b'D' => detail = Some(value.replace('\n', " ")),
+            _ => {}
+        }
+    }
+    SqlError::Database { retry: errors::retryable(&code), unavailable: errors::unavailable(&code), code, message, detail }
+}

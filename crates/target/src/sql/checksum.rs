@@ -1,0 +1,59 @@
+//! Checksums of tables that do not depend on the order of the rows nor on the database.
+
+use crate::sql::connection::SqlError;
+use crate::sql::meta::Admin;
+use crate::target::TableChecksum;
+use lydite_tpcc::schema::{ColumnType, Table};
+
+/// How a dialect writes the canonical text of a column: amounts as whole cents, rates as whole ten-thousandths.
+pub(crate) struct Canonical {
+    /// An amount of money.
+    pub(crate) money: fn(&str) -> String,
+    /// A rate.
+    pub(crate) rate: fn(&str) -> String,
+}
+
+/// One text per row: the columns joined by `|`; of a time only whether it is there.
+fn select(canonical: &Canonical, table: Table) -> String {
+    let columns: Vec<String> = table
+        .schema()
+        .columns
+        .iter()
+        .map(|column| {
+            let name = column.name;
+            let text = match column.kind {
+                ColumnType::Money { .. } => (canonical.money)(name),
+                ColumnType::Rate => (canonical.rate)(name),
+                ColumnType::Time => format!("CASE WHEN {name} IS NULL THEN 0 ELSE 1 END"),
+                ColumnType::Integer { .. } | ColumnType::VarText(_) | ColumnType::FixedText(_) => name.to_string(),
+            };
+            format!("coalesce(CAST({text} AS varchar(500)), '-')")
+        })
+        .collect();
+    format!("SELECT {} FROM {}", columns.join(" || '|' || "), table.name())
+}
+
+/// Reads all nine tables.
+pub(crate) fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<TableChecksum>, SqlError> {
+    Table::ALL
+        .into_iter()
+        .map(|table| {
+            let mut checksum = TableChecksum { table, rows: 0, sum: 0 };
+            admin.query_each(&select(canonical, table), &mut |row| {
+                checksum.rows += 1;
+                checksum.sum = checksum.sum.wrapping_add(hash(row.first().copied().flatten().unwrap_or("")));
+            })?;
+            Ok(checksum)
+        })
+        .collect()
+}
+
+/// 64-bit FNV-1a over the text, finished so that sums of many do not cancel out.
+fn hash(text: &str) -> u64 {
+    let mut hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
+}

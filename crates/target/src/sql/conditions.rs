@@ -1,0 +1,129 @@
+//! The twelve consistency conditions (clause 3.3.2) as set-based SQL: each query gives the keys that break it.
+
+use crate::sql::connection::SqlError;
+use crate::sql::meta::Admin;
+use crate::target::ConditionFinding;
+use lydite_tpcc::consistency::Condition;
+use std::time::Instant;
+
+/// How many offending keys are named.
+const EXAMPLES: usize = 5;
+
+/// Per order: its lines, how many are delivered, and what the delivered ones cost. One pass over ORDER-LINE.
+const LINES: &str = "SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS lines, count(ol_delivery_d) AS delivered, \
+                     sum(CASE WHEN ol_delivery_d IS NULL THEN 0 ELSE ol_amount END) AS amount \
+                     FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id";
+
+/// Per customer: what the delivered lines of all their orders cost.
+const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered \
+                         FROM (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line \
+                         WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS lines \
+                         JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
+                         GROUP BY o_w_id, o_d_id, o_c_id";
+
+/// The query of a condition's offenders: a key as text, and what disagrees.
+fn offenders(condition: Condition) -> String {
+    match condition.number {
+        1 => "SELECT 'w_id=' || w_id || ': w_ytd ' || w_ytd || ', sum of d_ytd ' || coalesce(total, 0) AS example \
+              FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY d_w_id) AS d \
+              ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0)"
+            .into(),
+        2 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
+              coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
+              LEFT JOIN (SELECT o_w_id, o_d_id, max(o_id) AS last_order FROM orders GROUP BY o_w_id, o_d_id) AS o \
+              ON o_w_id = d_w_id AND o_d_id = d_id \
+              LEFT JOIN (SELECT no_w_id, no_d_id, max(no_o_id) AS last_new FROM new_order \
+              GROUP BY no_w_id, no_d_id) AS n ON no_w_id = d_w_id AND no_d_id = d_id \
+              WHERE d_next_o_id - 1 <> coalesce(last_order, 0) \
+              OR (last_new IS NOT NULL AND last_new <> d_next_o_id - 1)"
+            .into(),
+        3 => "SELECT 'w_id=' || no_w_id || ' d_id=' || no_d_id || ': no_o_id ' || min(no_o_id) || ' to ' || \
+              max(no_o_id) || ', rows ' || count(*) AS example FROM new_order GROUP BY no_w_id, no_d_id \
+              HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)"
+            .into(),
+        4 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': sum of o_ol_cnt ' || coalesce(ordered, 0) || \
+              ', order lines ' || coalesce(lines, 0) AS example FROM district \
+              LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) AS o \
+              ON o_w_id = d_w_id AND o_d_id = d_id \
+              LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS lines FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
+              ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(lines, 0)"
+            .into(),
+        5 => "SELECT 'w_id=' || o_w_id || ' d_id=' || o_d_id || ' o_id=' || o_id || \
+              CASE WHEN o_carrier_id IS NULL THEN ': undelivered, but not in new_order' \
+              ELSE ': delivered, but still in new_order' END AS example FROM orders \
+              LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id \
+              WHERE (o_carrier_id IS NULL AND no_o_id IS NULL) OR (o_carrier_id IS NOT NULL AND no_o_id IS NOT NULL) \
+              UNION ALL SELECT 'w_id=' || no_w_id || ' d_id=' || no_d_id || ' o_id=' || no_o_id || \
+              ': in new_order without an order' FROM new_order LEFT JOIN orders \
+              ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id WHERE o_id IS NULL"
+            .into(),
+        6 => format!(
+            "SELECT 'w_id=' || coalesce(o_w_id, ol_w_id) || ' d_id=' || coalesce(o_d_id, ol_d_id) || ' o_id=' || \
+             coalesce(o_id, ol_o_id) || CASE WHEN o_id IS NULL THEN ': no order' ELSE ': o_ol_cnt ' || o_ol_cnt END || \
+             ', lines ' || coalesce(lines, 0) AS example FROM orders FULL JOIN ({LINES}) AS l \
+             ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+             WHERE o_id IS NULL OR o_ol_cnt <> coalesce(lines, 0)"
+        ),
+        7 => format!(
+            "SELECT 'w_id=' || ol_w_id || ' d_id=' || ol_d_id || ' o_id=' || ol_o_id || ': ' || delivered || ' of ' || \
+             lines || ' lines delivered, order ' || CASE WHEN o_carrier_id IS NULL THEN 'undelivered' \
+             ELSE 'delivered' END AS example \
+             FROM ({LINES}) AS l JOIN orders ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+             WHERE delivered <> CASE WHEN o_carrier_id IS NULL THEN 0 ELSE lines END"
+        ),
+        8 => "SELECT 'w_id=' || w_id || ': w_ytd ' || w_ytd || ', sum of h_amount ' || coalesce(paid, 0) AS example \
+              FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id) AS h \
+              ON h_w_id = w_id WHERE w_ytd <> coalesce(paid, 0)"
+            .into(),
+        9 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_ytd ' || d_ytd || ', sum of h_amount ' || \
+              coalesce(paid, 0) AS example FROM district LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid \
+              FROM history GROUP BY h_w_id, h_d_id) AS h ON h_w_id = d_w_id AND h_d_id = d_id \
+              WHERE d_ytd <> coalesce(paid, 0)"
+            .into(),
+        10 => format!(
+            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || c_balance || \
+             ', delivered ' || coalesce(delivered, 0) || ', paid ' || coalesce(paid, 0) AS example FROM customer \
+             LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+             LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS paid FROM history \
+             GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id \
+             WHERE c_balance <> coalesce(delivered, 0) - coalesce(paid, 0)"
+        ),
+        // As printed it holds for the initial population only; each delivery turns one new order into an old one.
+        11 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
+               ', new orders ' || coalesce(fresh, 0) || ', deliveries ' || coalesce(deliveries, 0) AS example \
+               FROM district \
+               LEFT JOIN (SELECT o_w_id, o_d_id, count(*) AS orders FROM orders GROUP BY o_w_id, o_d_id) AS o \
+               ON o_w_id = d_w_id AND o_d_id = d_id \
+               LEFT JOIN (SELECT no_w_id, no_d_id, count(*) AS fresh FROM new_order GROUP BY no_w_id, no_d_id) AS n \
+               ON no_w_id = d_w_id AND no_d_id = d_id \
+               LEFT JOIN (SELECT c_w_id, c_d_id, sum(c_delivery_cnt) AS deliveries FROM customer \
+               GROUP BY c_w_id, c_d_id) AS c ON c_w_id = d_w_id AND c_d_id = d_id \
+               WHERE coalesce(orders, 0) - coalesce(fresh, 0) <> 2100 + coalesce(deliveries, 0)"
+            .into(),
+        12 => format!(
+            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || c_balance || \
+             ', c_ytd_payment ' || c_ytd_payment || ', delivered ' || coalesce(delivered, 0) AS example FROM customer \
+             LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+             WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0)"
+        ),
+        number => unreachable!("clause 3.3.2 has twelve conditions, not {number}"),
+    }
+}
+
+/// Evaluates one condition.
+pub(crate) fn evaluate(admin: &mut impl Admin, condition: Condition) -> Result<ConditionFinding, SqlError> {
+    let begin = Instant::now();
+    let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
+    let sql = format!(
+        "SELECT example, count(*) OVER () FROM ({}) AS offenders ORDER BY example LIMIT {EXAMPLES}",
+        offenders(condition)
+    );
+    admin.query_each(&sql, &mut |row| {
+        if let [Some(example), Some(count)] = row {
+            finding.examples.push((*example).to_string());
+            finding.offenders = count.parse().unwrap_or(u64::MAX);
+        }
+    })?;
+    finding.seconds = begin.elapsed().as_secs_f64();
+    Ok(finding)
+}

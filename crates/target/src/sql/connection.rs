@@ -1,0 +1,84 @@
+//! What a family's connection must do so that the one text of the transactions runs on it.
+
+use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::sql::statement::Statement;
+use crate::sql::value::{Rows, Value};
+
+/// Why a statement failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SqlError {
+    /// The database answered with an error.
+    Database {
+        /// Whether the transaction may be tried again, and why.
+        retry: Option<AbortReason>,
+        /// Whether the database is going away or does not take connections now.
+        unavailable: bool,
+        /// The database's own code.
+        code: String,
+        /// Its words, on one line.
+        message: String,
+        /// More words of a kind that our own procedures send.
+        detail: Option<String>,
+    },
+    /// The connection broke.
+    Lost(String),
+    /// The answer does not fit the statement.
+    Decode(String),
+}
+
+impl SqlError {
+    /// The error in one line.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::Database { code, message, .. } => format!("{message} ({code})"),
+            Self::Lost(detail) | Self::Decode(detail) => detail.clone(),
+        }
+    }
+
+    /// The error of a transaction in which this statement failed. `committing`: the commit may have been sent.
+    pub(crate) fn in_transaction(self, committing: bool) -> TxError {
+        let line = self.line();
+        match self {
+            Self::Database { retry: Some(reason), .. } => TxError::Aborted { reason, detail: line },
+            // An error that the server sends tells that the transaction is undone.
+            Self::Database { unavailable: true, .. } => {
+                TxError::Unavailable { committed: Committed::No, detail: line }
+            }
+            Self::Lost(_) => TxError::Unavailable {
+                committed: if committing { Committed::Unknown } else { Committed::No },
+                detail: line,
+            },
+            Self::Database { .. } | Self::Decode(_) => TxError::Fatal(line),
+        }
+    }
+
+    /// The error of an operation on a whole target.
+    pub(crate) fn on_target(self, doing: &str, place: &str) -> TargetError {
+        let message = format!("{place}: {doing}: {}", self.line());
+        match self {
+            Self::Lost(_) | Self::Database { unavailable: true, .. } => TargetError::unreachable(message),
+            Self::Database { .. } | Self::Decode(_) => TargetError::database(message),
+        }
+    }
+}
+
+/// One step of a pipeline.
+pub(crate) type Step<'a> = (Statement, &'a [Value<'a>]);
+
+/// A connection on which the transactions' statements are prepared.
+pub(crate) trait Connection: Send {
+    /// Runs one prepared statement and waits for its rows.
+    fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError>;
+
+    /// Runs statements one after another; the first error ends it. `rows` has an entry for each step.
+    /// Sent together and waited for once where the protocol allows.
+    fn pipeline(&mut self, steps: &[Step<'_>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        for ((statement, params), rows) in steps.iter().zip(rows) {
+            self.run(*statement, params, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a transaction that failed, so that the connection can begin the next one.
+    fn roll_back(&mut self) -> Result<(), SqlError>;
+}

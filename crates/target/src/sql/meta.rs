@@ -1,0 +1,106 @@
+//! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
+
+use crate::sql::connection::SqlError;
+use crate::target::DatabaseState;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::WarehouseId;
+use std::collections::BTreeMap;
+
+/// A connection for administration: plain SQL, text answers.
+pub(crate) trait Admin {
+    /// Runs one or more statements and hands over the rows of the answer.
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError>;
+
+    /// Runs one or more statements.
+    fn execute(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.query_each(sql, &mut |_| ())
+    }
+
+    /// The first column of the answer's rows.
+    fn column(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
+        let mut values = Vec::new();
+        self.query_each(sql, &mut |row| {
+            values.extend(row.first().copied().flatten().map(str::to_string));
+        })?;
+        Ok(values)
+    }
+}
+
+/// Lydite's own tables.
+pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
+
+/// Makes the two tables and stores `meta` in the state "loading".
+pub(crate) fn create(meta: &DatabaseMeta) -> String {
+    let rows: Vec<String> = [
+        ("state", "loading".to_string()),
+        ("warehouses", meta.warehouses.to_string()),
+        ("seed", meta.seed.to_string()),
+        ("c_load", meta.c_load.0.to_string()),
+        ("population", meta.population.to_string()),
+        ("lydite", meta.lydite.clone()),
+    ]
+    .iter()
+    .map(|(key, value)| format!("('{key}', '{}')", value.replace('\'', "''")))
+    .collect();
+    format!(
+        "CREATE TABLE lydite_meta (name varchar(32) PRIMARY KEY, value varchar(200) NOT NULL); \
+         CREATE TABLE lydite_load (unit int PRIMARY KEY); \
+         INSERT INTO lydite_meta VALUES {}",
+        rows.join(", ")
+    )
+}
+
+/// Notes that a unit is loaded: a warehouse, or 0 for ITEM. Goes into the transaction that loads it.
+pub(crate) fn loaded(unit: u32) -> String {
+    format!("INSERT INTO lydite_load VALUES ({unit})")
+}
+
+/// Notes that the load has ended.
+pub(crate) const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
+
+/// Reads the state, given the names of all tables in the schema.
+pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    if !has("lydite_meta") {
+        let foreign: Vec<String> =
+            Table::ALL.iter().map(|table| table.name().to_string()).filter(|name| has(name)).collect();
+        return Ok(if foreign.is_empty() {
+            DatabaseState::Empty
+        } else {
+            DatabaseState::Foreign { tables: foreign }
+        });
+    }
+    let mut values = BTreeMap::new();
+    admin.query_each("SELECT name, value FROM lydite_meta", &mut |row| {
+        if let [Some(name), Some(value)] = row {
+            values.insert(name.to_string(), value.to_string());
+        }
+    })?;
+    let value = |name: &str| {
+        values.get(name).ok_or_else(|| SqlError::Decode(format!("lydite_meta has no {name}: load with --fresh")))
+    };
+    let number = |name: &str| {
+        value(name)?
+            .parse::<u64>()
+            .map_err(|_| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh")))
+    };
+    let meta = DatabaseMeta {
+        warehouses: number("warehouses")? as u32,
+        seed: number("seed")?,
+        c_load: CLoad(number("c_load")? as u8),
+        population: number("population")? as u32,
+        lydite: value("lydite")?.clone(),
+    };
+    if value("state")? == "ready" {
+        return Ok(DatabaseState::Ready { meta });
+    }
+    let units = admin.column("SELECT unit FROM lydite_load ORDER BY unit")?;
+    let units: Vec<u32> = units.iter().filter_map(|unit| unit.parse().ok()).collect();
+    Ok(DatabaseState::Loading {
+        meta,
+        items: units.contains(&0),
+        warehouses: units.into_iter().filter(|&unit| unit > 0).map(WarehouseId).collect(),
+    })
+}

@@ -1,0 +1,395 @@
+//! The text of every step of the five transactions (clauses 2.4.2 to 2.8.2).
+//!
+//! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
+
+use crate::sql::dialect::Dialect;
+use crate::target::TxMode;
+use lydite_tpcc::DistrictId;
+
+/// A prepared statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is its text in `text` below")]
+pub(crate) enum Statement {
+    BeginWrite,
+    BeginRead,
+    Commit,
+
+    OrderWarehouse,
+    OrderCustomer,
+    OrderDistrict,
+    TakeOrderId,
+    InsertOrder,
+    InsertNewOrder,
+    Item,
+    Stock01,
+    Stock02,
+    Stock03,
+    Stock04,
+    Stock05,
+    Stock06,
+    Stock07,
+    Stock08,
+    Stock09,
+    Stock10,
+    UpdateStock,
+    InsertOrderLine,
+
+    CustomersByName,
+    PaymentCustomer,
+    CustomerData,
+    PayGoodCredit,
+    PayBadCredit,
+    PayDistrict,
+    PaymentDistrict,
+    PayWarehouse,
+    PaymentWarehouse,
+    InsertHistory,
+
+    StatusCustomer,
+    LastOrder,
+    OrderLines,
+
+    OldestNewOrder,
+    LeastNewOrder,
+    DeleteNewOrder,
+    DeliveredOrder,
+    SetCarrier,
+    SetDeliveryDate,
+    SumOfLines,
+    CreditCustomer,
+
+    NextOrderId,
+    CountLowStock,
+
+    BatchTakeOrderId,
+    BatchItems,
+    BatchLines,
+    BatchPayCustomer,
+    BatchPayCustomerByName,
+    BatchPayDistrict,
+    BatchPayWarehouse,
+    BatchStatusByName,
+    BatchLastOrderLines,
+    BatchDeliver,
+    BatchStockLevel,
+
+    CallNewOrder,
+    CallPayment,
+    CallOrderStatus,
+    CallDelivery,
+    CallStockLevel,
+}
+
+use Statement::*;
+
+const CONTROL: [Statement; 3] = [BeginWrite, BeginRead, Commit];
+
+const STATEMENTS: [Statement; 41] = [
+    OrderWarehouse,
+    OrderCustomer,
+    OrderDistrict,
+    TakeOrderId,
+    InsertOrder,
+    InsertNewOrder,
+    Item,
+    Stock01,
+    Stock02,
+    Stock03,
+    Stock04,
+    Stock05,
+    Stock06,
+    Stock07,
+    Stock08,
+    Stock09,
+    Stock10,
+    UpdateStock,
+    InsertOrderLine,
+    CustomersByName,
+    PaymentCustomer,
+    CustomerData,
+    PayGoodCredit,
+    PayBadCredit,
+    PayDistrict,
+    PaymentDistrict,
+    PayWarehouse,
+    PaymentWarehouse,
+    InsertHistory,
+    StatusCustomer,
+    LastOrder,
+    OrderLines,
+    OldestNewOrder,
+    LeastNewOrder,
+    DeleteNewOrder,
+    DeliveredOrder,
+    SetCarrier,
+    SetDeliveryDate,
+    SumOfLines,
+    CreditCustomer,
+    NextOrderId,
+];
+
+const BATCHED: [Statement; 17] = [
+    OrderWarehouse,
+    OrderCustomer,
+    InsertOrder,
+    InsertNewOrder,
+    InsertHistory,
+    StatusCustomer,
+    BatchTakeOrderId,
+    BatchItems,
+    BatchLines,
+    BatchPayCustomer,
+    BatchPayCustomerByName,
+    BatchPayDistrict,
+    BatchPayWarehouse,
+    BatchStatusByName,
+    BatchLastOrderLines,
+    BatchDeliver,
+    BatchStockLevel,
+];
+
+const PROCEDURES: [Statement; 5] = [CallNewOrder, CallPayment, CallOrderStatus, CallDelivery, CallStockLevel];
+
+/// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2): the payment's data before the old text,
+/// cut at 500 characters. [`crate::sql::session::bad_credit_data`] is the same in Rust.
+const BAD_CREDIT_DATA: &str =
+    "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
+
+impl Statement {
+    /// The statements that a session in this mode prepares.
+    pub(crate) fn of_mode(mode: TxMode) -> Vec<Self> {
+        let mut all = CONTROL.to_vec();
+        match mode {
+            TxMode::Statements => {
+                all.extend(STATEMENTS);
+                all.push(CountLowStock);
+            }
+            TxMode::Batched => all.extend(BATCHED),
+            TxMode::Procedures => all.extend(PROCEDURES),
+        }
+        all
+    }
+
+    /// How many statements there are.
+    pub(crate) const COUNT: usize = CallStockLevel as usize + 1;
+
+    /// A dense number, for tables of prepared statements.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Reads stock with the information of one district (S_DIST_xx, clause 2.4.2.2).
+    pub(crate) fn stock(district: DistrictId) -> Self {
+        const BY_DISTRICT: [Statement; 10] =
+            [Stock01, Stock02, Stock03, Stock04, Stock05, Stock06, Stock07, Stock08, Stock09, Stock10];
+        BY_DISTRICT[usize::from(district.0 - 1)]
+    }
+
+    /// The text in this dialect.
+    pub(crate) fn text(self, dialect: &Dialect) -> String {
+        let lock = dialect.for_update;
+        let now = dialect.now;
+        let text = match self {
+            BeginWrite => dialect.begin_write.to_string(),
+            BeginRead => dialect.begin_read.to_string(),
+            Commit => "COMMIT".to_string(),
+
+            // New-Order, one step each.
+            OrderWarehouse => format!("SELECT w_tax, {now} FROM warehouse WHERE w_id = $1"),
+            OrderCustomer => "SELECT c_discount, c_last, c_credit FROM customer \
+                              WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3"
+                .into(),
+            OrderDistrict => {
+                format!("SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2{lock}")
+            }
+            TakeOrderId => "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2".into(),
+            InsertOrder => "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, \
+                            o_all_local) VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)"
+                .into(),
+            InsertNewOrder => "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES ($1, $2, $3)".into(),
+            Item => "SELECT i_price, i_name, i_data FROM item WHERE i_id = $1".into(),
+            Stock01 | Stock02 | Stock03 | Stock04 | Stock05 | Stock06 | Stock07 | Stock08 | Stock09 | Stock10 => {
+                let district = self.index() - Stock01.index() + 1;
+                format!(
+                    "SELECT s_quantity, s_data, s_dist_{district:02} FROM stock \
+                     WHERE s_w_id = $1 AND s_i_id = $2{lock}"
+                )
+            }
+            UpdateStock => "UPDATE stock SET s_quantity = $1, s_ytd = s_ytd + $2, s_order_cnt = s_order_cnt + 1, \
+                            s_remote_cnt = s_remote_cnt + $3 WHERE s_w_id = $4 AND s_i_id = $5"
+                .into(),
+            InsertOrderLine => "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, \
+                                ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
+                                VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9)"
+                .into(),
+
+            // Payment.
+            CustomersByName => "SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 \
+                                ORDER BY c_first, c_id"
+                .into(),
+            PaymentCustomer => format!(
+                "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, \
+                 c_credit, c_credit_lim, c_discount, c_balance FROM customer \
+                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3{lock}"
+            ),
+            CustomerData => {
+                "SELECT c_data FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3".into()
+            }
+            PayGoodCredit => "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $2, \
+                              c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = $3 AND c_d_id = $4 AND c_id = $5"
+                .into(),
+            PayBadCredit => "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $2, \
+                             c_payment_cnt = c_payment_cnt + 1, c_data = $3 \
+                             WHERE c_w_id = $4 AND c_d_id = $5 AND c_id = $6"
+                .into(),
+            PayDistrict => "UPDATE district SET d_ytd = d_ytd + $1 WHERE d_w_id = $2 AND d_id = $3".into(),
+            PaymentDistrict => "SELECT d_street_1, d_street_2, d_city, d_state, d_zip, d_name FROM district \
+                                WHERE d_w_id = $1 AND d_id = $2"
+                .into(),
+            PayWarehouse => "UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2".into(),
+            PaymentWarehouse => format!(
+                "SELECT w_street_1, w_street_2, w_city, w_state, w_zip, w_name, {now} FROM warehouse WHERE w_id = $1"
+            ),
+            InsertHistory => "INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, \
+                              h_data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                .into(),
+
+            // Order-Status.
+            StatusCustomer => "SELECT c_id, c_first, c_middle, c_last, c_balance FROM customer \
+                               WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3"
+                .into(),
+            LastOrder => "SELECT o_id, o_entry_d, o_carrier_id FROM orders \
+                          WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1"
+                .into(),
+            OrderLines => "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
+                           WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3 ORDER BY ol_number"
+                .into(),
+
+            // Delivery.
+            OldestNewOrder => format!(
+                "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1{lock}"
+            ),
+            LeastNewOrder => "SELECT min(no_o_id) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2".into(),
+            DeleteNewOrder => {
+                "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3".into()
+            }
+            DeliveredOrder => "SELECT o_c_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3".into(),
+            SetCarrier => {
+                "UPDATE orders SET o_carrier_id = $1 WHERE o_w_id = $2 AND o_d_id = $3 AND o_id = $4".into()
+            }
+            SetDeliveryDate => format!(
+                "UPDATE order_line SET ol_delivery_d = {now} WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3"
+            ),
+            SumOfLines => {
+                "SELECT sum(ol_amount) FROM order_line WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3".into()
+            }
+            CreditCustomer => "UPDATE customer SET c_balance = c_balance + $1, c_delivery_cnt = c_delivery_cnt + 1 \
+                               WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4"
+                .into(),
+
+            // Stock-Level.
+            NextOrderId => "SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2".into(),
+            CountLowStock => "SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock \
+                              ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
+                              WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4 \
+                              AND s_quantity < $5"
+                .into(),
+
+            // Array binding: everything that does not need an earlier answer goes in one round trip.
+            BatchTakeOrderId => "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
+                                 RETURNING d_tax, d_next_o_id - 1"
+                .into(),
+            BatchItems => "SELECT number, i_price, i_name, i_data \
+                           FROM unnest($1::int[]) WITH ORDINALITY AS line (item, number) \
+                           JOIN item ON i_id = item"
+                .into(),
+            // $1 order, $2 district, $3 warehouse, then one array per column of the lines.
+            BatchLines => "WITH line AS (SELECT * FROM unnest($4::int[], $5::int[], $6::int[], $7::int[], \
+                           $8::numeric[]) AS line (number, item, supply, quantity, amount)), \
+                           taken AS (UPDATE stock SET \
+                           s_quantity = s_quantity - quantity + CASE WHEN s_quantity >= quantity + 10 THEN 0 ELSE 91 \
+                           END, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + 1, \
+                           s_remote_cnt = s_remote_cnt + CASE WHEN supply <> $3::int THEN 1 ELSE 0 END \
+                           FROM line WHERE s_w_id = supply AND s_i_id = item \
+                           RETURNING line.*, s_quantity, s_data, (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, \
+                           s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[$2::int] AS dist), \
+                           inserted AS (INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, \
+                           ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
+                           SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist \
+                           FROM taken) \
+                           SELECT number, s_quantity, s_data FROM taken"
+                .into(),
+            BatchPayCustomer => format!("{} c_id = $3 {}", pay_customer(), PAID_CUSTOMER),
+            BatchPayCustomerByName => format!(
+                "{} c_id = (SELECT c_id FROM (SELECT c_id, row_number() OVER (ORDER BY c_first, c_id) AS place, \
+                 count(*) OVER () AS found FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3) AS named \
+                 WHERE place = (found + 1) / 2) {}",
+                pay_customer(),
+                PAID_CUSTOMER
+            ),
+            BatchPayDistrict => "UPDATE district SET d_ytd = d_ytd + $1 WHERE d_w_id = $2 AND d_id = $3 \
+                                 RETURNING d_street_1, d_street_2, d_city, d_state, d_zip, d_name"
+                .into(),
+            BatchPayWarehouse => format!(
+                "UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2 \
+                 RETURNING w_street_1, w_street_2, w_city, w_state, w_zip, w_name, {now}"
+            ),
+            BatchStatusByName => "SELECT c_id, c_first, c_middle, c_last, c_balance FROM (SELECT c_id, c_first, \
+                                  c_middle, c_last, c_balance, row_number() OVER (ORDER BY c_first, c_id) AS place, \
+                                  count(*) OVER () AS found FROM customer \
+                                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3) AS named \
+                                  WHERE place = (found + 1) / 2"
+                .into(),
+            BatchLastOrderLines => "SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, \
+                                    ol_amount, ol_delivery_d FROM (SELECT o_id, o_entry_d, o_carrier_id FROM orders \
+                                    WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1) \
+                                    AS last JOIN order_line \
+                                    ON ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = o_id ORDER BY ol_number"
+                .into(),
+            // Returns one row for each district of $2 that has an undelivered order; the order is null when another
+            // transaction took it meanwhile (possible below repeatable read).
+            BatchDeliver => format!(
+                "WITH oldest AS MATERIALIZED (SELECT district, (SELECT no_o_id FROM new_order WHERE no_w_id = $1 \
+                 AND no_d_id = district ORDER BY no_o_id LIMIT 1) AS id FROM unnest($2::int[]) AS district), \
+                 taken AS (DELETE FROM new_order USING oldest \
+                 WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = id RETURNING no_d_id, no_o_id), \
+                 delivered AS (UPDATE orders SET o_carrier_id = $3 FROM taken \
+                 WHERE o_w_id = $1 AND o_d_id = no_d_id AND o_id = no_o_id RETURNING o_d_id, o_id, o_c_id), \
+                 dated AS (UPDATE order_line SET ol_delivery_d = {now} FROM taken \
+                 WHERE ol_w_id = $1 AND ol_d_id = no_d_id AND ol_o_id = no_o_id RETURNING ol_d_id, ol_amount), \
+                 owed AS (SELECT ol_d_id, sum(ol_amount) AS amount FROM dated GROUP BY ol_d_id), \
+                 credited AS (UPDATE customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
+                 FROM delivered JOIN owed ON ol_d_id = o_d_id \
+                 WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id) \
+                 SELECT district, o_id FROM oldest LEFT JOIN delivered ON o_d_id = district \
+                 WHERE id IS NOT NULL ORDER BY district"
+            ),
+            BatchStockLevel => "SELECT count(DISTINCT s_i_id) FROM district JOIN order_line \
+                                ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 \
+                                AND ol_o_id < d_next_o_id JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
+                                WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3"
+                .into(),
+
+            // Stored procedures.
+            CallNewOrder => "SELECT * FROM lydite_new_order($1, $2, $3, $4, $5, $6, $7, $8)".into(),
+            CallPayment => "SELECT * FROM lydite_payment($1, $2, $3, $4, $5, $6, $7)".into(),
+            CallOrderStatus => "SELECT * FROM lydite_order_status($1, $2, $3, $4)".into(),
+            CallDelivery => "SELECT * FROM lydite_delivery($1, $2)".into(),
+            CallStockLevel => "SELECT lydite_stock_level($1, $2, $3)".into(),
+        };
+        dialect.placeholders(&text)
+    }
+}
+
+fn pay_customer() -> String {
+    format!(
+        "UPDATE customer SET c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
+         c_payment_cnt = c_payment_cnt + 1, \
+         c_data = CASE WHEN c_credit = 'BC' THEN {BAD_CREDIT_DATA} ELSE c_data END \
+         WHERE c_w_id = $1 AND c_d_id = $2 AND"
+    )
+}
+
+const PAID_CUSTOMER: &str = "RETURNING c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
+                             c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance, c_id, \
+                             CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END";

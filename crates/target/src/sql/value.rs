@@ -1,0 +1,282 @@
+//! Values on their way to and from an SQL database.
+
+use crate::sql::connection::SqlError;
+use lydite_tpcc::text::Text;
+use lydite_tpcc::{Cents, Rate, Timestamp};
+use std::ops::Range;
+
+/// A parameter of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    /// A whole number of any width.
+    Int(i64),
+    /// A whole number or null.
+    OptionalInt(Option<i64>),
+    /// An amount of money.
+    Money(Cents),
+    /// A tax or discount.
+    Rate(Rate),
+    /// A text.
+    Text(&'a str),
+    /// A text or null.
+    OptionalText(Option<&'a str>),
+    /// A point in time.
+    Time(Timestamp),
+    /// An array of whole numbers (array binding).
+    Ints(&'a [i32]),
+    /// An array of amounts (array binding).
+    Monies(&'a [Cents]),
+}
+
+/// A field of a result row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Field {
+    /// No value.
+    Null,
+    /// A whole number; an amount in its smallest unit where the database has no exact decimals.
+    Int(i64),
+    /// An exact decimal in ten-thousandths.
+    Decimal(i64),
+    /// A text: this part of the rows' text buffer.
+    Text(Range<usize>),
+    /// Microseconds since 1970.
+    Time(i64),
+    /// True or false.
+    Bool(bool),
+    /// An array: these elements of the rows' element buffer.
+    Array(Range<usize>),
+}
+
+/// The rows that a statement returned. Kept by the session and filled again, so that reading allocates nothing
+/// once it is warm.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    width: usize,
+    fields: Vec<Field>,
+    elements: Vec<Field>,
+    text: String,
+    affected: u64,
+}
+
+impl Rows {
+    /// Empties it for a result of `width` columns.
+    pub(crate) fn reset(&mut self, width: usize) {
+        self.width = width;
+        self.fields.clear();
+        self.elements.clear();
+        self.text.clear();
+        self.affected = 0;
+    }
+
+    /// Adds the next field; rows follow one another.
+    pub(crate) fn push(&mut self, field: Field) {
+        self.fields.push(field);
+    }
+
+    /// Keeps a text and gives the field that stands for it.
+    pub(crate) fn text_field(&mut self, text: &str) -> Field {
+        let start = self.text.len();
+        self.text.push_str(text);
+        Field::Text(start..self.text.len())
+    }
+
+    /// Keeps the elements of an array and gives the field that stands for it.
+    pub(crate) fn array_field(&mut self, elements: impl Iterator<Item = Field>) -> Field {
+        let start = self.elements.len();
+        self.elements.extend(elements);
+        Field::Array(start..self.elements.len())
+    }
+
+    /// How many rows the statement changed.
+    pub(crate) fn affected(&self) -> u64 {
+        self.affected
+    }
+
+    pub(crate) fn set_affected(&mut self, affected: u64) {
+        self.affected = affected;
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        if self.width == 0 { 0 } else { self.fields.len() / self.width }
+    }
+
+    /// The field itself.
+    pub(crate) fn field(&self, row: usize, column: usize) -> Option<&Field> {
+        if column >= self.width {
+            return None;
+        }
+        self.fields.get(row * self.width + column)
+    }
+
+    fn wrong(&self, row: usize, column: usize, wanted: &str) -> SqlError {
+        SqlError::Decode(format!(
+            "column {column} of row {row} is {:?}, not {wanted}: was the schema changed by hand?",
+            self.field(row, column)
+        ))
+    }
+
+    /// Whether the field holds no value.
+    pub(crate) fn is_null(&self, row: usize, column: usize) -> bool {
+        matches!(self.field(row, column), Some(Field::Null))
+    }
+
+    /// A whole number.
+    pub(crate) fn int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<T, SqlError> {
+        let value = match self.field(row, column) {
+            Some(Field::Int(value)) => Some(*value),
+            Some(Field::Decimal(value)) if value % 10_000 == 0 => Some(value / 10_000),
+            _ => None,
+        };
+        value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| self.wrong(row, column, "a whole number"))
+    }
+
+    /// A whole number or null.
+    pub(crate) fn optional_int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<Option<T>, SqlError> {
+        if self.is_null(row, column) { Ok(None) } else { self.int(row, column).map(Some) }
+    }
+
+    /// An amount of money.
+    pub(crate) fn money(&self, row: usize, column: usize) -> Result<Cents, SqlError> {
+        self.field(row, column).and_then(money).ok_or_else(|| self.wrong(row, column, "an amount"))
+    }
+
+    /// A tax or discount.
+    pub(crate) fn rate(&self, row: usize, column: usize) -> Result<Rate, SqlError> {
+        match self.field(row, column) {
+            Some(Field::Int(value) | Field::Decimal(value)) => i32::try_from(*value).ok().map(Rate),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(row, column, "a rate"))
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, row: usize, column: usize) -> Result<&str, SqlError> {
+        match self.field(row, column) {
+            Some(Field::Text(range)) => Ok(&self.text[range.clone()]),
+            _ => Err(self.wrong(row, column, "a text")),
+        }
+    }
+
+    /// A text as wide as its column.
+    pub(crate) fn fixed<const N: usize>(&self, row: usize, column: usize) -> Result<Text<N>, SqlError> {
+        Text::from(self.text(row, column)?).map_err(|_| self.wrong(row, column, "a text that fits its column"))
+    }
+
+    /// A point in time.
+    pub(crate) fn time(&self, row: usize, column: usize) -> Result<Timestamp, SqlError> {
+        match self.field(row, column) {
+            Some(Field::Time(value)) => Some(Timestamp(*value)),
+            Some(Field::Text(range)) => parse_time(&self.text[range.clone()]),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(row, column, "a point in time"))
+    }
+
+    /// A point in time or null.
+    pub(crate) fn optional_time(&self, row: usize, column: usize) -> Result<Option<Timestamp>, SqlError> {
+        if self.is_null(row, column) { Ok(None) } else { self.time(row, column).map(Some) }
+    }
+
+    /// True or false.
+    pub(crate) fn bool(&self, row: usize, column: usize) -> Result<bool, SqlError> {
+        match self.field(row, column) {
+            Some(Field::Bool(value)) => Ok(*value),
+            Some(Field::Int(value)) => Ok(*value != 0),
+            _ => Err(self.wrong(row, column, "true or false")),
+        }
+    }
+
+    /// An array.
+    pub(crate) fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
+        match self.field(row, column) {
+            Some(Field::Array(range)) => Ok(Elements { fields: &self.elements[range.clone()], text: &self.text }),
+            _ => Err(self.wrong(row, column, "an array")),
+        }
+    }
+
+    /// The text behind a text field.
+    pub(crate) fn text_of(&self, range: &Range<usize>) -> &str {
+        &self.text[range.clone()]
+    }
+}
+
+/// Reads `2026-11-21 03:45:00.123`, UTC, from a database without a type for it.
+fn parse_time(text: &str) -> Option<Timestamp> {
+    let time: jiff::civil::DateTime = text.parse().ok()?;
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(Timestamp(zoned.timestamp().as_microsecond()))
+}
+
+/// The text that [`parse_time`] reads.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(time.0)
+        .map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
+        .unwrap_or_default()
+}
+
+fn money(field: &Field) -> Option<Cents> {
+    match field {
+        Field::Int(value) => Some(Cents(*value)),
+        Field::Decimal(value) if value % 100 == 0 => Some(Cents(value / 100)),
+        _ => None,
+    }
+}
+
+/// The elements of an array field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements<'a> {
+    fields: &'a [Field],
+    text: &'a str,
+}
+
+impl<'a> Elements<'a> {
+    fn wrong(&self, index: usize, wanted: &str) -> SqlError {
+        SqlError::Decode(format!("element {index} of an array is {:?}, not {wanted}", self.fields.get(index)))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// A whole number.
+    pub(crate) fn int<T: TryFrom<i64>>(&self, index: usize) -> Result<T, SqlError> {
+        match self.fields.get(index) {
+            Some(Field::Int(value)) => T::try_from(*value).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(index, "a whole number"))
+    }
+
+    /// An amount of money.
+    pub(crate) fn money(&self, index: usize) -> Result<Cents, SqlError> {
+        self.fields.get(index).and_then(money).ok_or_else(|| self.wrong(index, "an amount"))
+    }
+
+    /// True or false.
+    pub(crate) fn bool(&self, index: usize) -> Result<bool, SqlError> {
+        match self.fields.get(index) {
+            Some(Field::Bool(value)) => Ok(*value),
+            _ => Err(self.wrong(index, "true or false")),
+        }
+    }
+
+    /// A text as wide as its column.
+    pub(crate) fn fixed<const N: usize>(&self, index: usize) -> Result<Text<N>, SqlError> {
+        let text: Option<&'a str> = match self.fields.get(index) {
+            Some(Field::Text(range)) => Some(&self.text[range.clone()]),
+            _ => None,
+        };
+        text.and_then(|text| Text::from(text).ok()).ok_or_else(|| self.wrong(index, "a text that fits its column"))
+    }
+
+    /// A point in time or null.
+    pub(crate) fn optional_time(&self, index: usize) -> Result<Option<Timestamp>, SqlError> {
+        match self.fields.get(index) {
+            Some(Field::Null) => Ok(None),
+            Some(Field::Time(value)) => Ok(Some(Timestamp(*value))),
+            _ => Err(self.wrong(index, "a point in time")),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Loading SQLite: prepared inserts, one transaction per warehouse, so that it is there whole or not at all.
+
+use crate::error::TargetError;
+use crate::sql::connection::SqlError;
+use crate::sql::ddl;
+use crate::sql::meta;
+use crate::sql::value::time_text;
+use crate::sqlite::connection::{failed, SqliteConnection};
+use crate::target::{LoadProgress, Loader};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Cents, Rate, Timestamp, WarehouseId};
+
+/// Rows between two notes of progress.
+const NOTE_ROWS: u64 = 1_000;
+
+pub(crate) struct SqliteLoader {
+    connection: SqliteConnection,
+    place: String,
+}
+
+impl SqliteLoader {
+    pub(crate) fn new(connection: SqliteConnection, place: String) -> Self {
+        Self { connection, place }
+    }
+
+    fn unit(
+        &mut self,
+        population: &Population,
+        unit: u32,
+        tables: &[Table],
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        self.connection.begin_writing();
+        let loaded = self.fill(population, unit, tables, progress);
+        if loaded.is_err() && !self.connection.database().is_autocommit() {
+            // The error that matters is the first one.
+            let _undone = self.connection.database().execute_batch("ROLLBACK");
+        }
+        self.connection.end_writing();
+        loaded.map_err(|error| error.on_target(&format!("load warehouse {unit}"), &self.place))
+    }
+
+    fn fill(
+        &self,
+        population: &Population,
+        unit: u32,
+        tables: &[Table],
+        progress: &LoadProgress,
+    ) -> Result<(), SqlError> {
+        let database = self.connection.database();
+        database.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        for &table in tables {
+            let width = table.schema().columns.len();
+            let holes = vec!["?"; width].join(", ");
+            let sql = format!("INSERT INTO {} ({}) VALUES ({holes})", table.name(), ddl::column_list(table));
+            let statement = database.prepare(&sql).map_err(failed)?;
+            let mut insert =
+                Insert { statement, column: 0, failure: None, rows: 0, bytes: 0, epoch: (Timestamp(0), String::new()), progress };
+            population.write_table(table, WarehouseId(unit), &mut insert)?;
+            insert.note();
+        }
+        database.execute_batch(&format!("{}; COMMIT", meta::loaded(unit))).map_err(failed)
+    }
+}
+
+impl Loader for SqliteLoader {
+    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.unit(population, 0, &[Table::Item], progress)
+    }
+
+    fn load_warehouse(
+        &mut self,
+        population: &Population,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
+        self.unit(population, warehouse.0, &tables, progress)
+    }
+}
+
+struct Insert<'a> {
+    statement: rusqlite::Statement<'a>,
+    column: usize,
+    failure: Option<rusqlite::Error>,
+    rows: u64,
+    bytes: u64,
+    /// The last point in time and its text: all rows of a load have the same.
+    epoch: (Timestamp, String),
+    progress: &'a LoadProgress,
+}
+
+impl Insert<'_> {
+    fn note(&mut self) {
+        self.progress.add(self.rows, self.bytes);
+        self.rows = 0;
+        self.bytes = 0;
+    }
+
+    fn bind(&mut self, value: impl rusqlite::ToSql, bytes: usize) {
+        self.column += 1;
+        self.bytes += bytes as u64;
+        if let Err(error) = self.statement.raw_bind_parameter(self.column, value) {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl RowWriter for Insert<'_> {
+    type Error = SqlError;
+
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), SqlError> {
+        self.column = 0;
+        row.emit(self);
+        if let Some(error) = self.failure.take() {
+            return Err(failed(error));
+        }
+        self.statement.raw_execute().map_err(failed)?;
+        self.rows += 1;
+        if self.rows >= NOTE_ROWS {
+            self.note();
+            if self.progress.stopped() {
+                return Err(SqlError::Decode("the load was interrupted".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ColumnSink for Insert<'_> {
+    fn int(&mut self, value: i64) {
+        self.bind(value, 8);
+    }
+
+    fn money(&mut self, value: Cents) {
+        self.bind(value.0, 8);
+    }
+
+    fn rate(&mut self, value: Rate) {
+        self.bind(value.0, 4);
+    }
+
+    fn text(&mut self, value: &str) {
+        self.bind(value, value.len());
+    }
+
+    fn time(&mut self, value: Timestamp) {
+        if self.epoch.1.is_empty() || self.epoch.0 != value {
+            self.epoch = (value, time_text(value));
+        }
+        let text = std::mem::take(&mut self.epoch.1);
+        self.bind(&text, text.len());
+        self.epoch.1 = text;
+    }
+
+    fn null(&mut self) {
+        self.bind(rusqlite::types::Null, 0);
+    }
+}

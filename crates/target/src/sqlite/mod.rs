@@ -1,0 +1,250 @@
+//! SQLite, built in: a target that needs no server.
+
+mod connection;
+mod loader;
+
+use crate::error::TargetError;
+use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::checksum::{checksums, Canonical};
+use crate::sql::conditions;
+use crate::sql::connection::SqlError;
+use crate::sql::dialect::Dialect;
+use crate::sql::meta::{self, Admin, OWN_TABLES};
+use crate::sql::session::SqlSession;
+use crate::sql::ddl;
+use crate::target::{
+    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+};
+use connection::{SqliteConnection, WriterTurn};
+use loader::SqliteLoader;
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::{ColumnType, Table};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "synchronous",
+        values: "full, normal, off",
+        default: "full",
+        about: "when commits reach the disk; below full a power cut loses the last ones",
+    },
+    OptionSpec {
+        name: "foreign_keys",
+        values: "on, off",
+        default: "on",
+        about: "whether foreign keys are enforced",
+    },
+    OptionSpec { name: "cache_mb", values: "1 to 65536", default: "64", about: "page cache of each session, in MiB" },
+];
+
+/// Amounts are whole cents, rates whole ten-thousandths: SQLite would store decimals as binary floats.
+static DIALECT: Dialect = Dialect {
+    column_type: |kind| match kind {
+        ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
+        ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
+    },
+    placeholder: '?',
+    now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+    // A writer has the whole database to itself.
+    for_update: "",
+    begin_write: "BEGIN IMMEDIATE",
+    begin_read: "BEGIN",
+};
+
+/// Small rows, always found by their key: stored in the key's own tree.
+const CLUSTERED: [Table; 4] = [Table::District, Table::Orders, Table::NewOrder, Table::OrderLine];
+
+/// A target `sqlite:…`.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file; none for a temporary one.
+    path: Option<PathBuf>,
+    synchronous: &'static str,
+    foreign_keys: bool,
+    cache_mb: u32,
+}
+
+/// Reads the URL.
+pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let synchronous = parsed.choice("synchronous", &["full", "normal", "off"], &mut errors);
+    let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
+    let cache_mb = match parsed.options.get("cache_mb").map(|text| text.parse::<u32>()) {
+        None => 64,
+        Some(Ok(size @ 1..=65_536)) => size,
+        Some(_) => {
+            errors.push("target option cache_mb must be a whole number from 1 to 65536".into());
+            64
+        }
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let path = parsed.rest.strip_prefix("//").unwrap_or(&parsed.rest);
+    let path = (!path.is_empty()).then(|| PathBuf::from(path));
+    Ok(Config { path, synchronous, foreign_keys, cache_mb })
+}
+
+/// A database file.
+pub(crate) struct Sqlite {
+    config: Config,
+    path: PathBuf,
+    /// Keeps the temporary directory while the target lives.
+    temporary: Option<TempDir>,
+    turn: Arc<WriterTurn>,
+}
+
+impl Sqlite {
+    pub(crate) fn new(config: Config) -> Result<Self, TargetError> {
+        let (path, temporary) = match &config.path {
+            Some(path) => (path.clone(), None),
+            None => {
+                let directory = tempfile::Builder::new().prefix("lydite-").tempdir().map_err(|error| {
+                    TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))
+                })?;
+                (directory.path().join("tpcc.sqlite"), Some(directory))
+            }
+        };
+        Ok(Self { config, path, temporary, turn: Arc::new(WriterTurn::default()) })
+    }
+
+    fn place(&self) -> String {
+        format!("sqlite {}", self.path.display())
+    }
+
+    fn open(&self) -> Result<SqliteConnection, TargetError> {
+        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(|error| {
+            TargetError::unreachable(format!("{}: open: {}: check the path and its permissions", self.place(), error.line()))
+        })
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.to_string(), self.place());
+        move |error| error.on_target(&doing, &place)
+    }
+}
+
+impl Target for Sqlite {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let on_off = |on: bool| if on { "on" } else { "off" }.to_string();
+        let settings = BTreeMap::from([
+            ("journal_mode".to_string(), "wal".to_string()),
+            ("synchronous".to_string(), self.config.synchronous.to_string()),
+            ("foreign_keys".to_string(), on_off(self.config.foreign_keys)),
+            ("cache_mb".to_string(), self.config.cache_mb.to_string()),
+            ("writers".to_string(), "one at a time, queued in turn".to_string()),
+        ]);
+        Ok(Description {
+            kind: "sqlite".into(),
+            version: format!("SQLite {}", rusqlite::version()),
+            url: match &self.temporary {
+                Some(_) => "sqlite: (temporary)".into(),
+                None => format!("sqlite:{}", self.path.display()),
+            },
+            settings,
+            isolation: "serializable".into(),
+            isolation_is_level_3: true,
+            durable: self.config.synchronous == "full",
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        if !Path::new(&self.path).exists() {
+            return Ok(DatabaseState::Empty);
+        }
+        let mut connection = self.open()?;
+        let tables = connection
+            .column("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            .map_err(self.failed("look for tables"))?;
+        meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let mut connection = self.open()?;
+        let mut sql = String::from("BEGIN IMMEDIATE; ");
+        for table in Table::ALL {
+            // SQLite can't add keys to a table that is there.
+            let mut suffix = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+            for key in table.schema().foreign_keys {
+                suffix += ", ";
+                suffix += &ddl::foreign_key(key);
+            }
+            sql += &ddl::create_table(&DIALECT, table, &suffix);
+            sql += if CLUSTERED.contains(&table) { " WITHOUT ROWID; " } else { "; " };
+        }
+        sql += &meta::create(meta);
+        sql += "; COMMIT";
+        connection.execute(&sql).map_err(self.failed("create the tables"))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        let mut connection = self.open()?;
+        // Parents may come after children while a warehouse is loaded; the rows are right by construction and the
+        // consistency conditions are checked afterwards.
+        connection.execute("PRAGMA foreign_keys = off").map_err(self.failed("prepare loading"))?;
+        Ok(Box::new(SqliteLoader::new(connection, self.place())))
+    }
+
+    fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let mut connection = self.open()?;
+        stage("building indexes");
+        for table in Table::ALL {
+            for index in ddl::create_indexes(table) {
+                connection.execute(&index).map_err(self.failed(&index))?;
+            }
+        }
+        stage("gathering statistics");
+        connection.execute("ANALYZE").map_err(self.failed("analyze"))?;
+        connection.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
+        stage("writing a checkpoint");
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").map_err(self.failed("checkpoint"))
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        let connection = self.open()?;
+        Ok(Box::new(SqlSession::new(connection, TxMode::Statements)))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        let mut connection = self.open()?;
+        // Children first: dropping a table deletes its rows, and foreign keys are looked at then.
+        let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
+        for name in Table::ALL.iter().map(|table| table.name()).chain(OWN_TABLES) {
+            sql += &format!("DROP TABLE IF EXISTS {name}; ");
+        }
+        sql += "COMMIT; VACUUM";
+        connection.execute(&sql).map_err(self.failed("drop the tables"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let mut connection = self.open()?;
+        connection.execute("BEGIN").map_err(self.failed("check"))?;
+        conditions
+            .iter()
+            .map(|&condition| {
+                let finding = conditions::evaluate(&mut connection, condition)
+                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                done(&finding);
+                Ok(finding)
+            })
+            .collect()
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let canonical = Canonical { money: str::to_string, rate: str::to_string };
+        let mut connection = self.open()?;
+        checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
+    }
+}
