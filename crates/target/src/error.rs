@@ -80,7 +80,9 @@ impl fmt::Display for TxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Aborted { reason, detail } => write!(f, "aborted ({}): {detail}", reason.name()),
-            Self::RolledBack(order) => write!(f, "order {} rolled back: item number is not valid", order.o_id),
+            Self::RolledBack(order) => {
+                write!(f, "order {} rolled back: item number is not valid", order.o_id)
+            }
             Self::Unavailable { committed: Committed::No, detail } => write!(f, "not committed: {detail}"),
             Self::Unavailable { committed: Committed::Unknown, detail } => {
                 write!(f, "commit unknown: {detail}")

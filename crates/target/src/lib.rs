@@ -12,7 +12,8 @@ mod sqlite;
 pub mod target;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
-pub use registry::{families, Family, TargetSpec};
+pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
+    TxMode,
 };

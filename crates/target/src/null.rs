@@ -16,8 +16,8 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::transaction::CustomerSelector;
 use lydite_tpcc::{
-    Cents, CustomerId, DistrictId, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction, WarehouseId,
-    ITEMS,
+    Cents, CustomerId, DistrictId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
+    WarehouseId,
 };
 use std::collections::BTreeMap;
 
@@ -145,7 +145,13 @@ fn text<const N: usize>(value: &str) -> Text<N> {
 }
 
 fn address() -> Address {
-    Address { street_1: text("null"), street_2: text("null"), city: text("null"), state: text("NU"), zip: text("000011111") }
+    Address {
+        street_1: text("null"),
+        street_2: text("null"),
+        city: text("null"),
+        state: text("NU"),
+        zip: text("000011111"),
+    }
 }
 
 fn customer_of(selector: &CustomerSelector) -> (CustomerId, LastName) {

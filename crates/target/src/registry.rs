@@ -20,7 +20,7 @@ pub struct Family {
     pub modes: &'static [TxMode],
     /// Options behind `?` in the URL.
     pub options: &'static [OptionSpec],
-    parse: fn(&ParsedUrl, TxMode) -> Result<TargetSpec, Vec<String>>,
+    parse: fn(&ParsedUrl, TxMode) -> Result<Spec, Vec<String>>,
 }
 
 /// An option in a target's URL.
@@ -46,7 +46,7 @@ pub fn families() -> &'static [Family] {
             about: "SQLite, built in; needs no server",
             modes: &[TxMode::Statements],
             options: sqlite::OPTIONS,
-            parse: |url, _| sqlite::parse(url).map(TargetSpec::Sqlite),
+            parse: |url, _| sqlite::parse(url).map(Spec::Sqlite),
         },
         Family {
             schemes: &["postgres", "postgresql"],
@@ -54,7 +54,7 @@ pub fn families() -> &'static [Family] {
             about: "PostgreSQL 12 or later",
             modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
             options: postgres::OPTIONS,
-            parse: |url, mode| postgres::parse(url, mode).map(|config| TargetSpec::Postgres(Box::new(config))),
+            parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
         Family {
             schemes: &["null"],
@@ -62,7 +62,7 @@ pub fn families() -> &'static [Family] {
             about: "answers at once and stores nothing: measures Lydite itself",
             modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
             options: &[],
-            parse: |_, _| Ok(TargetSpec::Null),
+            parse: |_, _| Ok(Spec::Null),
         },
     ];
     &FAMILIES
@@ -70,12 +70,12 @@ pub fn families() -> &'static [Family] {
 
 /// A target URL that has been found good; nothing has been touched yet.
 #[derive(Clone, Debug)]
-pub enum TargetSpec {
-    /// `null:`
+pub struct TargetSpec(Spec);
+
+#[derive(Clone, Debug)]
+enum Spec {
     Null,
-    /// `sqlite:…`
     Sqlite(sqlite::Config),
-    /// `postgres://…`
     Postgres(Box<postgres::Config>),
 }
 
@@ -86,7 +86,9 @@ impl TargetSpec {
     /// Everything that is wrong, one line each, none with a password in it.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
-            vec![format!("target {url:?} is not a URL: write for example sqlite:PATH or postgres://HOST/DATABASE")]
+            vec![format!(
+                "target {url:?} is not a URL: write for example sqlite:PATH or postgres://HOST/DATABASE"
+            )]
         })?;
         let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
             let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
@@ -112,7 +114,7 @@ impl TargetSpec {
             errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
         }
         match (family.parse)(&parsed, mode) {
-            Ok(spec) if errors.is_empty() => Ok(spec),
+            Ok(spec) if errors.is_empty() => Ok(Self(spec)),
             Ok(_) => Err(errors),
             Err(more) => {
                 errors.extend(more);
@@ -126,10 +128,10 @@ impl TargetSpec {
     /// # Errors
     /// The temporary directory can't be made.
     pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
-        Ok(match self {
-            Self::Null => Box::new(Null::default()),
-            Self::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
-            Self::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
+        Ok(match &self.0 {
+            Spec::Null => Box::new(Null::default()),
+            Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
+            Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
         })
     }
 }
@@ -159,12 +161,18 @@ impl ParsedUrl {
     }
 
     /// The option `name` read as one of `values`, or `values[0]`.
-    pub(crate) fn choice(&self, name: &str, values: &[&'static str], errors: &mut Vec<String>) -> &'static str {
+    pub(crate) fn choice(
+        &self,
+        name: &str,
+        values: &[&'static str],
+        errors: &mut Vec<String>,
+    ) -> &'static str {
         let Some(given) = self.options.get(name) else { return values[0] };
         match values.iter().find(|value| *value == given) {
             Some(value) => value,
             None => {
-                errors.push(format!("target option {name}={given:?} is not known: use {}", values.join(", ")));
+                errors
+                    .push(format!("target option {name}={given:?} is not known: use {}", values.join(", ")));
                 values[0]
             }
         }

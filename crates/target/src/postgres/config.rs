@@ -85,7 +85,7 @@ impl Isolation {
 
 /// A target `postgres://…`. Its `Debug` shows no password.
 #[derive(Clone)]
-pub struct Config {
+pub(crate) struct Config {
     pub(crate) host: Host,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -113,18 +113,22 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         Ok(url) => url,
         // The URL may hold a password, so it is not repeated.
         Err(error) => {
-            return Err(vec![format!("target URL: {error}: write postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE")]);
+            return Err(vec![format!(
+                "target URL: {error}: write postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"
+            )]);
         }
     };
     let decode = |text: &str| percent_decode(text);
-    let sslmode = match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], &mut errors) {
-        "disable" => SslMode::Disable,
-        "require" => SslMode::Require,
-        "verify-full" => SslMode::VerifyFull,
-        _ => SslMode::Prefer,
-    };
+    let sslmode =
+        match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], &mut errors) {
+            "disable" => SslMode::Disable,
+            "require" => SslMode::Require,
+            "verify-full" => SslMode::VerifyFull,
+            _ => SslMode::Prefer,
+        };
     let isolation =
-        match parsed.choice("isolation", &["repeatable-read", "serializable", "read-committed"], &mut errors) {
+        match parsed.choice("isolation", &["repeatable-read", "serializable", "read-committed"], &mut errors)
+        {
             "serializable" => Isolation::Serializable,
             "read-committed" => Isolation::ReadCommitted,
             _ => Isolation::RepeatableRead,
@@ -258,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_password_is_never_shown() {
-        let Ok(spec) = TargetSpec::parse("postgres://me:s3cret@db.example:5433/tpcc", TxMode::Statements) else {
+        let Ok(spec) = TargetSpec::parse("postgres://me:s3cret@db.example:5433/tpcc", TxMode::Statements)
+        else {
             panic!("a good URL was refused");
         };
         let shown = format!("{spec:?}");

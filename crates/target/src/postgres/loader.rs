@@ -3,11 +3,11 @@
 
 use crate::error::TargetError;
 use crate::postgres::config::Config;
-use crate::postgres::wire::{encoding, unexpected, Wire};
+use crate::postgres::wire::{Wire, encoding, unexpected};
 use crate::postgres::{connected, numeric};
 use crate::sql::connection::SqlError;
-use crate::sql::meta::{self, Admin};
 use crate::sql::ddl;
+use crate::sql::meta::{self, Admin};
 use crate::target::{LoadProgress, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};

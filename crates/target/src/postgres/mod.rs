@@ -8,16 +8,15 @@ mod session;
 mod tls;
 mod wire;
 
-pub use config::Config;
-pub(crate) use config::{parse, OPTIONS};
+pub(crate) use config::{Config, OPTIONS, parse};
 
 use crate::error::TargetError;
-use crate::sql::checksum::{checksums, Canonical};
+use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
+use crate::sql::ddl;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
-use crate::sql::ddl;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
@@ -28,8 +27,8 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use session::PgConnection;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::Wire;
 
 /// The functions of `--tx procedures`.
@@ -128,14 +127,16 @@ impl Postgres {
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
             // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
-            wire.execute("SET maintenance_work_mem = '256MB'").map_err(self.failed("set maintenance_work_mem"))?;
+            wire.execute("SET maintenance_work_mem = '256MB'")
+                .map_err(self.failed("set maintenance_work_mem"))?;
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
                 wire.execute(statement).map_err(self.failed(statement))?;
             }
             Ok(())
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
+            let threads: Vec<_> =
+                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
         })
     }
@@ -251,7 +252,8 @@ impl Target for Postgres {
         for table in by_size {
             let name = format!("{}_pkey", table.name());
             if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
-                indexes.push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
+                indexes
+                    .push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
             }
             indexes.extend(ddl::create_indexes(table));
         }
@@ -336,9 +338,8 @@ impl Target for Postgres {
             ))
             .map_err(&failed)?;
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let finding = conditions::evaluate(&mut wire, condition).map_err(|error| {
-                    self.failed(&format!("check condition {}", condition.number))(error)
-                })?;
+                let finding = conditions::evaluate(&mut wire, condition)
+                    .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
                 findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
             }

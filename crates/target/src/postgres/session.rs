@@ -2,7 +2,7 @@
 
 use crate::postgres::config::{Config, Isolation};
 use crate::postgres::numeric;
-use crate::postgres::wire::{encoding, unexpected, Wire};
+use crate::postgres::wire::{Wire, encoding, unexpected};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
@@ -10,11 +10,11 @@ use crate::sql::statement::Statement;
 use crate::sql::value::{Field, Rows, Value};
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
-use lydite_tpcc::schema::ColumnType;
 use lydite_tpcc::Timestamp;
+use lydite_tpcc::schema::ColumnType;
 use postgres_protocol::message::backend::{DataRowBody, Message};
 use postgres_protocol::message::frontend;
-use postgres_protocol::types::{array_from_sql, array_to_sql, ArrayDimension};
+use postgres_protocol::types::{ArrayDimension, array_from_sql, array_to_sql};
 use postgres_protocol::{IsNull, Oid};
 use std::error::Error;
 
@@ -112,8 +112,11 @@ impl PgConnection {
                     entry.parameters = body.parameters().collect().map_err(encoding)?;
                     match wire.message()? {
                         Message::RowDescription(body) => {
-                            entry.columns =
-                                body.fields().map(|field| Ok(field.type_oid())).collect().map_err(encoding)?;
+                            entry.columns = body
+                                .fields()
+                                .map(|field| Ok(field.type_oid()))
+                                .collect()
+                                .map_err(encoding)?;
                         }
                         Message::NoData => {}
                         Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
@@ -165,7 +168,9 @@ impl PgConnection {
                     if statement == Statement::Commit && tag == "ROLLBACK" {
                         return Err(SqlError::Decode("the server rolled back instead of committing".into()));
                     }
-                    rows.set_affected(tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0));
+                    rows.set_affected(
+                        tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0),
+                    );
                     return Ok(());
                 }
                 Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
@@ -182,8 +187,11 @@ impl PgConnection {
             let range = ranges.next().map_err(encoding)?.ok_or_else(|| unexpected("a short row"))?;
             let field = match range {
                 None => Field::Null,
-                Some(range) => decode(&buffer[range], oid, rows)
-                    .ok_or_else(|| SqlError::Decode(format!("{statement:?} returned a value of type {oid} that can't be read")))?,
+                Some(range) => decode(&buffer[range], oid, rows).ok_or_else(|| {
+                    SqlError::Decode(format!(
+                        "{statement:?} returned a value of type {oid} that can't be read"
+                    ))
+                })?,
             };
             rows.push(field);
         }
@@ -232,12 +240,6 @@ fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded {
             out.put_slice(&bytes);
             Ok(IsNull::No)
         }
-        Value::Rate(rate) => {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_rate(*rate, &mut bytes);
-            out.put_slice(&bytes);
-            Ok(IsNull::No)
-        }
         Value::Text(text) | Value::OptionalText(Some(text)) => {
             out.put_slice(text.as_bytes());
             Ok(IsNull::No)
@@ -274,7 +276,12 @@ fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {
     Ok(IsNull::No)
 }
 
-fn array<T>(values: &[T], element: Oid, out: &mut BytesMut, put: impl Fn(&T, &mut BytesMut) -> Encoded) -> Encoded {
+fn array<T>(
+    values: &[T],
+    element: Oid,
+    out: &mut BytesMut,
+    put: impl Fn(&T, &mut BytesMut) -> Encoded,
+) -> Encoded {
     let dimension = ArrayDimension { len: i32::try_from(values.len())?, lower_bound: 1 };
     array_to_sql(Some(dimension), element, values.iter(), put, out)?;
     Ok(IsNull::No)

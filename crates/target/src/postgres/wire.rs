@@ -12,7 +12,7 @@ use crate::sql::meta::Admin;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
@@ -107,11 +107,15 @@ impl Wire {
                     let offered: Vec<String> =
                         body.mechanisms().map(|name| Ok(name.to_string())).collect().map_err(encoding)?;
                     if !offered.iter().any(|name| name == SCRAM_SHA_256) {
-                        return Err(SqlError::Lost(format!("the server wants {}, which is not supported", offered.join(", "))));
+                        return Err(SqlError::Lost(format!(
+                            "the server wants {}, which is not supported",
+                            offered.join(", ")
+                        )));
                     }
                     let password = password(config)?;
                     let first = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                    frontend::sasl_initial_response(SCRAM_SHA_256, first.message(), &mut self.out).map_err(encoding)?;
+                    frontend::sasl_initial_response(SCRAM_SHA_256, first.message(), &mut self.out)
+                        .map_err(encoding)?;
                     scram = Some(first);
                     self.flush()?;
                 }
@@ -122,7 +126,11 @@ impl Wire {
                     self.flush()?;
                 }
                 Message::AuthenticationSaslFinal(body) => {
-                    scram.as_mut().ok_or_else(|| unexpected("SASL"))?.finish(body.data()).map_err(encoding)?;
+                    scram
+                        .as_mut()
+                        .ok_or_else(|| unexpected("SASL"))?
+                        .finish(body.data())
+                        .map_err(encoding)?;
                 }
                 Message::ParameterStatus(body) => {
                     let name = body.name().map_err(encoding)?.to_string();
@@ -205,7 +213,10 @@ impl Wire {
 
     /// Sends data in the course of `COPY … FROM STDIN`.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
-        self.transport.stream().write_all(bytes).map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
+        self.transport
+            .stream()
+            .write_all(bytes)
+            .map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
     }
 }
 
@@ -221,10 +232,9 @@ impl Admin for Wire {
                     let mut ranges = body.ranges();
                     while let Some(range) = ranges.next().map_err(encoding)? {
                         fields.push(match range {
-                            Some(range) => Some(
-                                std::str::from_utf8(&buffer[range])
-                                    .map_err(|_| SqlError::Decode("the server sent text that is not UTF-8".into()))?,
-                            ),
+                            Some(range) => Some(std::str::from_utf8(&buffer[range]).map_err(|_| {
+                                SqlError::Decode("the server sent text that is not UTF-8".into())
+                            })?),
                             None => None,
                         });
                     }
@@ -331,5 +341,11 @@ fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
             _ => {}
         }
     }
-    SqlError::Database { retry: errors::retryable(&code), unavailable: errors::unavailable(&code), code, message, detail }
+    SqlError::Database {
+        retry: errors::retryable(&code),
+        unavailable: errors::unavailable(&code),
+        code,
+        message,
+        detail,
+    }
 }

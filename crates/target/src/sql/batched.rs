@@ -3,7 +3,8 @@
 
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    address, history_data, is_brand, paid_customer, present, status_customer, status_line, Played, SqlSession, Stop,
+    Played, SqlSession, Stop, address, history_data, is_brand, paid_customer, present, status_customer,
+    status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::Value;
@@ -12,7 +13,7 @@ use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, NewOrderOutcome, StockLevelOutcome};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, MAX_ORDER_LINES,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, OrderId, Outcome, RolledBackOrder, Transaction};
 
@@ -76,7 +77,8 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
 
     let rounds = rounds(input);
     let last_round = rounds.iter().copied().max().unwrap_or(1);
-    let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> = input.lines.iter().map(|_| None).collect();
+    let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> =
+        input.lines.iter().map(|_| None).collect();
     let o = Value::Int(o_id.get());
     let count = Value::Int(input.lines.len() as i64);
     let all_local = Value::Int(i64::from(input.all_local()));
@@ -154,7 +156,17 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
     let lines: Vec<NewOrderLine> = lines.into_iter().flatten().collect();
     let sum: Cents = lines.iter().map(|line| line.amount).sum();
     let total = order_total(sum, c_discount, w_tax, d_tax);
-    Ok(Outcome::NewOrder(NewOrderOutcome { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax, total, lines }))
+    Ok(Outcome::NewOrder(NewOrderOutcome {
+        o_id,
+        entry_d,
+        c_last,
+        c_credit,
+        c_discount,
+        w_tax,
+        d_tax,
+        total,
+        lines,
+    }))
 }
 
 fn payment<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
@@ -175,7 +187,9 @@ fn payment<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Playe
     ];
     session.connection.pipeline(&steps, &mut session.rows[..4])?;
     let [_, customer, district, warehouse, ..] = &session.rows;
-    present(customer, || format!("customer {:?} of district {}/{}", input.customer, input.c_w_id, input.c_d_id))?;
+    present(customer, || {
+        format!("customer {:?} of district {}/{}", input.customer, input.c_w_id, input.c_d_id)
+    })?;
     present(district, || format!("district {}/{}", input.w_id, input.d_id))?;
     present(warehouse, || format!("warehouse {}", input.w_id))?;
     let mut outcome = paid_customer(customer, CustomerId(customer.int(0, 14)?))?;
@@ -210,10 +224,8 @@ fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus)
             (status_customer(&session.rows[1])?, 2)
         }
         CustomerSelector::LastName(name) => {
-            let steps: [Step<'_>; 2] = [
-                (Statement::BeginRead, &[]),
-                (Statement::BatchStatusByName, &[w, d, Value::Text(name)]),
-            ];
+            let steps: [Step<'_>; 2] =
+                [(Statement::BeginRead, &[]), (Statement::BatchStatusByName, &[w, d, Value::Text(name)])];
             session.connection.pipeline(&steps, &mut session.rows[..2])?;
             present(&session.rows[1], || {
                 format!("a customer named {name} of district {}/{}", input.w_id, input.d_id)
@@ -263,11 +275,8 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
 }
 
 fn stock_level<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
-    let params = [
-        Value::Int(input.w_id.get()),
-        Value::Int(input.d_id.get()),
-        Value::Int(i64::from(input.threshold)),
-    ];
+    let params =
+        [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), Value::Int(i64::from(input.threshold))];
     commit_with(
         session,
         &[(Statement::BeginRead, &[]), (Statement::BatchStockLevel, &params), (Statement::Commit, &[])],

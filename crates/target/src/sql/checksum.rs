@@ -25,7 +25,9 @@ fn select(canonical: &Canonical, table: Table) -> String {
                 ColumnType::Money { .. } => (canonical.money)(name),
                 ColumnType::Rate => (canonical.rate)(name),
                 ColumnType::Time => format!("CASE WHEN {name} IS NULL THEN 0 ELSE 1 END"),
-                ColumnType::Integer { .. } | ColumnType::VarText(_) | ColumnType::FixedText(_) => name.to_string(),
+                ColumnType::Integer { .. } | ColumnType::VarText(_) | ColumnType::FixedText(_) => {
+                    name.to_string()
+                }
             };
             format!("coalesce(CAST({text} AS varchar(500)), '-')")
         })
@@ -34,7 +36,10 @@ fn select(canonical: &Canonical, table: Table) -> String {
 }
 
 /// Reads all nine tables.
-pub(crate) fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<TableChecksum>, SqlError> {
+pub(crate) fn checksums(
+    admin: &mut impl Admin,
+    canonical: &Canonical,
+) -> Result<Vec<TableChecksum>, SqlError> {
     Table::ALL
         .into_iter()
         .map(|table| {
@@ -50,9 +55,9 @@ pub(crate) fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result
 
 /// 64-bit FNV-1a over the text, finished so that sums of many do not cancel out.
 fn hash(text: &str) -> u64 {
-    let mut hash = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     hash ^= hash >> 32;
     hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)

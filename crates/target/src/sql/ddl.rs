@@ -26,7 +26,12 @@ pub(crate) fn primary_key(table: Table) -> Option<String> {
 /// `CREATE INDEX IF NOT EXISTS` for each secondary index.
 pub(crate) fn create_indexes(table: Table) -> impl Iterator<Item = String> {
     table.schema().indexes.iter().map(move |index| {
-        format!("CREATE INDEX IF NOT EXISTS {} ON {} ({})", index.name, table.name(), index.columns.join(", "))
+        format!(
+            "CREATE INDEX IF NOT EXISTS {} ON {} ({})",
+            index.name,
+            table.name(),
+            index.columns.join(", ")
+        )
     })
 }
 

@@ -22,6 +22,10 @@ pub(crate) struct Dialect {
 impl Dialect {
     /// Gives the parameters `$1`, `$2` … of `text` the dialect's form.
     pub(crate) fn placeholders(&self, text: &str) -> String {
-        if self.placeholder == '$' { text.to_string() } else { text.replace('$', &self.placeholder.to_string()) }
+        if self.placeholder == '$' {
+            text.to_string()
+        } else {
+            text.replace('$', &self.placeholder.to_string())
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::sql::connection::SqlError;
 use crate::target::DatabaseState;
+use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::WarehouseId;
 use std::collections::BTreeMap;
 
 /// A connection for administration: plain SQL, text answers.
@@ -79,7 +79,9 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
         }
     })?;
     let value = |name: &str| {
-        values.get(name).ok_or_else(|| SqlError::Decode(format!("lydite_meta has no {name}: load with --fresh")))
+        values
+            .get(name)
+            .ok_or_else(|| SqlError::Decode(format!("lydite_meta has no {name}: load with --fresh")))
     };
     let number = |name: &str| {
         value(name)?

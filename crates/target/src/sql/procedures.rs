@@ -3,7 +3,7 @@
 
 use crate::sql::batched::rounds;
 use crate::sql::connection::{Connection, SqlError, Step};
-use crate::sql::session::{address, paid_customer, Played, SqlSession, Stop};
+use crate::sql::session::{Played, SqlSession, Stop, address, paid_customer};
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
@@ -11,7 +11,7 @@ use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, StockLevelOutcome,
 };
 use lydite_tpcc::text::Text;
-use lydite_tpcc::transaction::{CustomerSelector, NewOrder, MAX_ORDER_LINES};
+use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
 use lydite_tpcc::{
     CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId,
 };
@@ -28,8 +28,10 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
             type Column = ArrayVec<i32, MAX_ORDER_LINES>;
             let numbers: Column = order.iter().map(|&index| index as i32 + 1).collect();
             let items: Column = order.iter().map(|&index| input.lines[index].i_id.0 as i32).collect();
-            let supplies: Column = order.iter().map(|&index| input.lines[index].supply_w_id.0 as i32).collect();
-            let quantities: Column = order.iter().map(|&index| i32::from(input.lines[index].quantity)).collect();
+            let supplies: Column =
+                order.iter().map(|&index| input.lines[index].supply_w_id.0 as i32).collect();
+            let quantities: Column =
+                order.iter().map(|&index| i32::from(input.lines[index].quantity)).collect();
             let rounds: Column = order.iter().map(|&index| rounds[index]).collect();
             let params = [
                 Value::Int(input.w_id.get()),
@@ -126,7 +128,9 @@ fn rolled_back(detail: &str) -> Result<RolledBackOrder, SqlError> {
         let c_last = Text::from(parts.next()?).ok()?;
         Some(RolledBackOrder { o_id, c_last, c_credit })
     };
-    parse().ok_or_else(|| SqlError::Decode(format!("lydite_new_order reported {detail:?}: load the database again")))
+    parse().ok_or_else(|| {
+        SqlError::Decode(format!("lydite_new_order reported {detail:?}: load the database again"))
+    })
 }
 
 fn new_order(rows: &Rows, input: &NewOrder) -> Result<NewOrderOutcome, SqlError> {

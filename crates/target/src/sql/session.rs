@@ -9,15 +9,16 @@ use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
 use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{
-    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome,
+    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
+    PaymentOutcome, StockLevelOutcome,
 };
-use lydite_tpcc::text::{truncated, Text};
+use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, MAX_ORDER_LINES,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId,
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction,
+    WarehouseId,
 };
 
 /// How a step ended the transaction before its commit.
@@ -149,7 +150,11 @@ pub(crate) fn status_line(rows: &Rows, row: usize, column: usize) -> Result<Orde
 
 /// Clause 2.3.6: a row that the profile names must be there.
 pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), Stop> {
-    if rows.len() == 0 { Err(Stop::Missing(format!("{} is missing: run lydite check", what()))) } else { Ok(()) }
+    if rows.len() == 0 {
+        Err(Stop::Missing(format!("{} is missing: run lydite check", what())))
+    } else {
+        Ok(())
+    }
 }
 
 impl<C: Connection> SqlSession<C> {
@@ -163,7 +168,9 @@ impl<C: Connection> SqlSession<C> {
     fn change(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), Stop> {
         match self.step(statement, params)?.affected() {
             1 => Ok(()),
-            rows => Err(Stop::Missing(format!("{statement:?} changed {rows} rows instead of 1: run lydite check"))),
+            rows => Err(Stop::Missing(format!(
+                "{statement:?} changed {rows} rows instead of 1: run lydite check"
+            ))),
         }
     }
 
@@ -192,7 +199,8 @@ impl<C: Connection> SqlSession<C> {
         self.change(Statement::InsertOrder, &[o, d, w, c, Value::Time(entry_d), count, all_local])?;
         self.change(Statement::InsertNewOrder, &[o, d, w])?;
 
-        let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> = input.lines.iter().map(|_| None).collect();
+        let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> =
+            input.lines.iter().map(|_| None).collect();
         for index in input.access_order() {
             let line = &input.lines[index];
             let item = Value::Int(line.i_id.get());

@@ -8,7 +8,6 @@ use lydite_tpcc::DistrictId;
 
 /// A prepared statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is its text in `text` below")]
 pub(crate) enum Statement {
     BeginWrite,
     BeginRead,
@@ -152,8 +151,7 @@ const PROCEDURES: [Statement; 5] = [CallNewOrder, CallPayment, CallOrderStatus, 
 
 /// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2): the payment's data before the old text,
 /// cut at 500 characters. [`crate::sql::session::bad_credit_data`] is the same in Rust.
-const BAD_CREDIT_DATA: &str =
-    "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
+const BAD_CREDIT_DATA: &str = "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
 
 impl Statement {
     /// The statements that a session in this mode prepares.

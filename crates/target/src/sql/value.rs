@@ -14,8 +14,6 @@ pub(crate) enum Value<'a> {
     OptionalInt(Option<i64>),
     /// An amount of money.
     Money(Cents),
-    /// A tax or discount.
-    Rate(Rate),
     /// A text.
     Text(&'a str),
     /// A text or null.
@@ -128,11 +126,17 @@ impl Rows {
             Some(Field::Decimal(value)) if value % 10_000 == 0 => Some(value / 10_000),
             _ => None,
         };
-        value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| self.wrong(row, column, "a whole number"))
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| self.wrong(row, column, "a whole number"))
     }
 
     /// A whole number or null.
-    pub(crate) fn optional_int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<Option<T>, SqlError> {
+    pub(crate) fn optional_int<T: TryFrom<i64>>(
+        &self,
+        row: usize,
+        column: usize,
+    ) -> Result<Option<T>, SqlError> {
         if self.is_null(row, column) { Ok(None) } else { self.int(row, column).map(Some) }
     }
 
@@ -160,7 +164,8 @@ impl Rows {
 
     /// A text as wide as its column.
     pub(crate) fn fixed<const N: usize>(&self, row: usize, column: usize) -> Result<Text<N>, SqlError> {
-        Text::from(self.text(row, column)?).map_err(|_| self.wrong(row, column, "a text that fits its column"))
+        Text::from(self.text(row, column)?)
+            .map_err(|_| self.wrong(row, column, "a text that fits its column"))
     }
 
     /// A point in time.
@@ -178,26 +183,14 @@ impl Rows {
         if self.is_null(row, column) { Ok(None) } else { self.time(row, column).map(Some) }
     }
 
-    /// True or false.
-    pub(crate) fn bool(&self, row: usize, column: usize) -> Result<bool, SqlError> {
-        match self.field(row, column) {
-            Some(Field::Bool(value)) => Ok(*value),
-            Some(Field::Int(value)) => Ok(*value != 0),
-            _ => Err(self.wrong(row, column, "true or false")),
-        }
-    }
-
     /// An array.
     pub(crate) fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
         match self.field(row, column) {
-            Some(Field::Array(range)) => Ok(Elements { fields: &self.elements[range.clone()], text: &self.text }),
+            Some(Field::Array(range)) => {
+                Ok(Elements { fields: &self.elements[range.clone()], text: &self.text })
+            }
             _ => Err(self.wrong(row, column, "an array")),
         }
-    }
-
-    /// The text behind a text field.
-    pub(crate) fn text_of(&self, range: &Range<usize>) -> &str {
-        &self.text[range.clone()]
     }
 }
 
@@ -268,7 +261,8 @@ impl<'a> Elements<'a> {
             Some(Field::Text(range)) => Some(&self.text[range.clone()]),
             _ => None,
         };
-        text.and_then(|text| Text::from(text).ok()).ok_or_else(|| self.wrong(index, "a text that fits its column"))
+        text.and_then(|text| Text::from(text).ok())
+            .ok_or_else(|| self.wrong(index, "a text that fits its column"))
     }
 
     /// A point in time or null.

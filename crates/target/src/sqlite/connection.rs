@@ -4,9 +4,10 @@ use crate::error::AbortReason;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::meta::Admin;
 use crate::sql::statement::Statement;
-use crate::sql::value::{time_text, Field, Rows, Value};
+use crate::sql::value::{Field, Rows, Value, time_text};
 use crate::sqlite::{Config, DIALECT};
 use parking_lot::{Condvar, Mutex};
+use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags};
 use std::collections::VecDeque;
@@ -61,7 +62,9 @@ pub(crate) struct SqliteConnection {
 
 impl SqliteConnection {
     pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
         database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         database.set_prepared_statement_cache_capacity(Statement::COUNT);
@@ -158,10 +161,13 @@ fn query(
                 ValueRef::Null => Field::Null,
                 ValueRef::Integer(number) => Field::Int(number),
                 ValueRef::Text(bytes) => rows.text_field(
-                    std::str::from_utf8(bytes).map_err(|_| SqlError::Decode("text that is not UTF-8".into()))?,
+                    std::str::from_utf8(bytes)
+                        .map_err(|_| SqlError::Decode("text that is not UTF-8".into()))?,
                 ),
                 ValueRef::Real(_) | ValueRef::Blob(_) => {
-                    return Err(SqlError::Decode(format!("column {column} is no number or text: was the schema changed by hand?")));
+                    return Err(SqlError::Decode(format!(
+                        "column {column} is no number or text: was the schema changed by hand?"
+                    )));
                 }
             };
             rows.push(field);
@@ -175,7 +181,6 @@ fn to_sql<'a>(value: &Value<'a>) -> Result<ToSqlOutput<'a>, SqlError> {
         Value::Int(number) => ToSqlOutput::Owned((*number).into()),
         Value::OptionalInt(number) => ToSqlOutput::Owned((*number).into()),
         Value::Money(cents) => ToSqlOutput::Owned(cents.0.into()),
-        Value::Rate(rate) => ToSqlOutput::Owned(rate.0.into()),
         Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
         Value::OptionalText(Some(text)) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
         Value::OptionalText(None) => ToSqlOutput::Borrowed(ValueRef::Null),
@@ -192,10 +197,9 @@ pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
     let retry = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
         .then_some(AbortReason::LockTimeout);
     let (number, message) = match &error {
-        rusqlite::Error::SqliteFailure(failure, message) => (
-            failure.extended_code.to_string(),
-            message.clone().unwrap_or_else(|| failure.to_string()),
-        ),
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            (failure.extended_code.to_string(), message.clone().unwrap_or_else(|| failure.to_string()))
+        }
         other => ("-".to_string(), other.to_string()),
     };
     let message = match code {

@@ -5,7 +5,7 @@ use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta;
 use crate::sql::value::time_text;
-use crate::sqlite::connection::{failed, SqliteConnection};
+use crate::sqlite::connection::{SqliteConnection, failed};
 use crate::target::{LoadProgress, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
@@ -56,8 +56,15 @@ impl SqliteLoader {
             let holes = vec!["?"; width].join(", ");
             let sql = format!("INSERT INTO {} ({}) VALUES ({holes})", table.name(), ddl::column_list(table));
             let statement = database.prepare(&sql).map_err(failed)?;
-            let mut insert =
-                Insert { statement, column: 0, failure: None, rows: 0, bytes: 0, epoch: (Timestamp(0), String::new()), progress };
+            let mut insert = Insert {
+                statement,
+                column: 0,
+                failure: None,
+                rows: 0,
+                bytes: 0,
+                epoch: (Timestamp(0), String::new()),
+                progress,
+            };
             population.write_table(table, WarehouseId(unit), &mut insert)?;
             insert.note();
         }

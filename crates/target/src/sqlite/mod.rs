@@ -5,13 +5,13 @@ mod loader;
 
 use crate::error::TargetError;
 use crate::registry::{OptionSpec, ParsedUrl};
-use crate::sql::checksum::{checksums, Canonical};
+use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
+use crate::sql::ddl;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
-use crate::sql::ddl;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
@@ -39,7 +39,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "on",
         about: "whether foreign keys are enforced",
     },
-    OptionSpec { name: "cache_mb", values: "1 to 65536", default: "64", about: "page cache of each session, in MiB" },
+    OptionSpec {
+        name: "cache_mb",
+        values: "1 to 65536",
+        default: "64",
+        about: "page cache of each session, in MiB",
+    },
 ];
 
 /// Amounts are whole cents, rates whole ten-thousandths: SQLite would store decimals as binary floats.
@@ -61,7 +66,7 @@ const CLUSTERED: [Table; 4] = [Table::District, Table::Orders, Table::NewOrder, 
 
 /// A target `sqlite:…`.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// The file; none for a temporary one.
     path: Option<PathBuf>,
     synchronous: &'static str,
@@ -119,7 +124,11 @@ impl Sqlite {
 
     fn open(&self) -> Result<SqliteConnection, TargetError> {
         SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(|error| {
-            TargetError::unreachable(format!("{}: open: {}: check the path and its permissions", self.place(), error.line()))
+            TargetError::unreachable(format!(
+                "{}: open: {}: check the path and its permissions",
+                self.place(),
+                error.line()
+            ))
         })
     }
 
@@ -169,7 +178,8 @@ impl Target for Sqlite {
         let mut sql = String::from("BEGIN IMMEDIATE; ");
         for table in Table::ALL {
             // SQLite can't add keys to a table that is there.
-            let mut suffix = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+            let mut suffix =
+                ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
             for key in table.schema().foreign_keys {
                 suffix += ", ";
                 suffix += &ddl::foreign_key(key);
