@@ -1,0 +1,13 @@
+//! Real servers for Lydite's tests: started on loopback on a free port, with their data in a temporary directory,
+//! and ended with the test, also when it fails or is killed.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
+
+pub mod postgres;
+
+use std::net::TcpListener;
+
+/// A port that nobody listens on now.
+#[must_use]
+pub fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port").local_addr().expect("its number").port()
+}
