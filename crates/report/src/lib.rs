@@ -1,1 +1,18 @@
-//! The result model and its renderings.
+//! The result of a run, and what can be made of it: a terminal table, a comparison, an HTML page.
+//!
+//! [`RunResult`] is the contract: everything that came out of a run is in it, and every rendering is a
+//! function of it alone. Nothing here talks to a database or reads a clock.
+
+mod bootstrap;
+pub mod compare;
+pub mod figures;
+pub mod findings;
+pub mod hdr;
+pub mod model;
+pub mod store;
+pub mod table;
+
+pub use compare::{Comparison, compare, render_comparison};
+pub use model::RunResult;
+pub use store::ResultError;
+pub use table::render_table;

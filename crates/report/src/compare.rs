@@ -1,0 +1,300 @@
+//! Two results side by side: ratios, how sure they are, and whether they may be compared at all.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
+use crate::figures::{number, type_name};
+use crate::model::{RunResult, Status, TransactionResult};
+
+/// What the comparison says about throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval lies above 1.
+    Faster,
+    /// The interval lies below 1.
+    Slower,
+    /// The interval contains 1.
+    NoDifferenceShown,
+    /// There is a ratio but no interval, or not even a ratio.
+    NotJudged,
+}
+
+/// Which direction of a metric is the good one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// One metric of both results.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Metric {
+    /// Name with its unit.
+    pub name: String,
+    /// Value of the first result.
+    pub a: f64,
+    /// Value of the second result.
+    pub b: f64,
+    /// `b / a`; `None` if `a` is zero.
+    pub ratio: Option<f64>,
+    /// 95 % interval of the ratio, for metrics of which the results hold a value for each second.
+    pub interval: Option<(f64, f64)>,
+    /// Which direction is the good one.
+    pub better: Better,
+}
+
+/// Two results side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What it says about throughput.
+    pub verdict: Verdict,
+    /// The same as a sentence.
+    pub sentence: String,
+    /// All metrics, throughput first.
+    pub metrics: Vec<Metric>,
+    /// Reasons why the two may not be comparable, or not mean what they seem to.
+    pub warnings: Vec<String>,
+    /// How the intervals came about and what they do not cover.
+    pub method: String,
+}
+
+/// Compares `b` with `a`: every ratio is `b / a`.
+#[must_use]
+pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
+    let metrics = metrics(a, b);
+    let (verdict, sentence) = verdict(&metrics, a, b);
+    let lengths = (a.series.second.len(), b.series.second.len());
+    let method = if lengths.0.min(lengths.1) < SECONDS_NEEDED {
+        format!(
+            "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, here are {} and {}.",
+            lengths.0, lengths.1
+        )
+    } else {
+        format!(
+            "Intervals: 95 %, moving-block bootstrap over the measured seconds, {RESAMPLES} resamples, blocks of {} s \
+             (A) and {} s (B). They cover the variation within these two runs, not that from run to run: repeat \
+             the runs to learn it.",
+            block_length(lengths.0),
+            block_length(lengths.1)
+        )
+    };
+    Comparison { verdict, sentence, metrics, warnings: warnings(a, b), method }
+}
+
+fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
+    let metric = |name: &str, of_a: f64, of_b: f64, better| Metric {
+        name: name.to_owned(),
+        a: of_a,
+        b: of_b,
+        ratio: (of_a > 0.0 && of_b.is_finite()).then(|| of_b / of_a),
+        interval: None,
+        better,
+    };
+    let mut all = Vec::new();
+
+    let floats = |v: &[u64]| v.iter().map(|n| *n as f64).collect::<Vec<_>>();
+    let mut throughput = |name, of: fn(&RunResult) -> f64, seconds: fn(&RunResult) -> Vec<u64>| {
+        let mut m = metric(name, of(a), of(b), Better::Higher);
+        if m.ratio.is_some() {
+            m.interval = ratio_interval(&floats(&seconds(a)), &floats(&seconds(b)), mean);
+        }
+        all.push(m);
+    };
+    throughput("NOPM", |r| r.nopm, |r| r.series.new_order.clone());
+    throughput("transactions/s", |r| r.tps, |r| r.series.total());
+
+    for (key, of_a) in a.types_in_order() {
+        let Some(of_b) = b.transactions.get(key) else { continue };
+        let name = type_name(key);
+        type Percentile = (&'static str, fn(&TransactionResult) -> f64);
+        let percentiles: [Percentile; 3] =
+            [("p50", |t| t.latency_ms.p50), ("p95", |t| t.latency_ms.p95), ("p99", |t| t.latency_ms.p99)];
+        for (label, of) in percentiles {
+            all.push(metric(&format!("{name} {label} ms"), of(of_a), of(of_b), Better::Lower));
+        }
+    }
+    // A percentile of the whole window is not made of the seconds' percentiles, so that the interval belongs to a
+    // metric of its own: the second in the middle.
+    type OfSeconds = (&'static str, fn(&RunResult) -> &[Option<f64>]);
+    let of_seconds: [OfSeconds; 2] =
+        [("p50", |r| &r.series.new_order_p50_ms), ("p99", |r| &r.series.new_order_p99_ms)];
+    for (label, of) in of_seconds {
+        let (mut seconds_a, mut seconds_b): (Vec<f64>, Vec<f64>) =
+            (of(a).iter().flatten().copied().collect(), of(b).iter().flatten().copied().collect());
+        if seconds_a.is_empty() || seconds_b.is_empty() {
+            continue;
+        }
+        let interval = ratio_interval(&seconds_a, &seconds_b, median);
+        let name = format!("New-Order {label} ms, median second");
+        let m = metric(&name, median(&mut seconds_a), median(&mut seconds_b), Better::Lower);
+        all.push(Metric { interval, ..m });
+    }
+    let cost = |r: &RunResult| r.client.cpu_us_per_transaction;
+    all.push(metric("client µs/transaction", cost(a), cost(b), Better::Lower));
+    all.push(metric(
+        "aborts per 1,000 transactions",
+        aborts_per_thousand(a),
+        aborts_per_thousand(b),
+        Better::Lower,
+    ));
+    all
+}
+
+fn aborts_per_thousand(r: &RunResult) -> f64 {
+    let completed: u64 = r.transactions.values().map(TransactionResult::completed).sum();
+    let aborts: u64 = r.aborts.values().sum();
+    if completed == 0 { 0.0 } else { aborts as f64 * 1000.0 / completed as f64 }
+}
+
+/// Judges by NOPM, or by all transactions where the workload has no New-Orders.
+fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult) -> (Verdict, String) {
+    let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
+    let wanted = if has_new_orders { "NOPM" } else { "transactions/s" };
+    let found = metrics.iter().find(|m| m.name == wanted).and_then(|m| Some((m.ratio?, m.interval)));
+    match found {
+        None => (Verdict::NotJudged, "A has no throughput to compare with.".to_owned()),
+        Some((ratio, None)) => (
+            Verdict::NotJudged,
+            format!(
+                "B has {ratio:.2}x the throughput of A, but the data is too little to say how sure that is."
+            ),
+        ),
+        Some((ratio, Some((low, high)))) if low > 1.0 || high < 1.0 => (
+            if low > 1.0 { Verdict::Faster } else { Verdict::Slower },
+            format!("B is {ratio:.2}x as fast as A ({wanted}, 95 % CI {low:.2} to {high:.2})."),
+        ),
+        Some((ratio, Some((low, high)))) => (
+            Verdict::NoDifferenceShown,
+            format!(
+                "There is no difference in {wanted} that this data can show (B is {ratio:.2}x as fast as A, 95 % CI \
+                 {low:.2} to {high:.2})."
+            ),
+        ),
+    }
+}
+
+/// What a reader must know before believing the ratios.
+fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
+    let mut all = Vec::new();
+    for (name, r) in [("A", a), ("B", b)] {
+        if r.status == Status::Partial {
+            all.push(format!("{name} is partial: the run did not reach its planned end."));
+        }
+        let failed = r.checks.iter().filter(|c| !c.ok).count();
+        if failed > 0 {
+            all.push(format!(
+                "{name} failed {failed} of {} checks: its speed is worth nothing.",
+                r.checks.len()
+            ));
+        }
+        if !r.outages.is_empty() {
+            all.push(format!("{name} had stretches without any answer; they are in its throughput."));
+        }
+        if r.client.bottleneck.is_some() {
+            all.push(format!("In {name} the client was the limit; the ratio compares clients."));
+        }
+    }
+    let plan_keys = differing_plan_keys(a, b);
+    if !plan_keys.is_empty() {
+        all.push(format!("The plans differ: {}.", plan_keys.join(", ")));
+    }
+    let paced = |r: &RunResult| r.plan_text("mode").is_some_and(|m| m == "rte" || m == "open");
+    if paced(a) || paced(b) {
+        all.push(
+            "With think times or a given rate the throughput is bound by the plan; compare latencies instead."
+                .to_owned(),
+        );
+    }
+    let mut differ = |what: &str, of_a: &str, of_b: &str| {
+        if of_a != of_b {
+            all.push(format!("The {what} differ: {} and {}.", or_unknown(of_a), or_unknown(of_b)));
+        }
+    };
+    differ("targets", &target_in_words(a), &target_in_words(b));
+    differ("hosts", &host_in_words(a), &host_in_words(b));
+    differ("kernels", &a.host.kernel, &b.host.kernel);
+    differ("versions of lydite", &a.lydite, &b.lydite);
+    if a.target.kind == b.target.kind {
+        let keys: BTreeSet<&String> = a.target.settings.keys().chain(b.target.settings.keys()).collect();
+        let changed: Vec<String> = keys
+            .into_iter()
+            .filter(|k| a.target.settings.get(*k) != b.target.settings.get(*k))
+            .map(|k| {
+                let of = |r: &RunResult| r.target.settings.get(k).map_or("unset", String::as_str).to_owned();
+                format!("{k} ({} / {})", of(a), of(b))
+            })
+            .collect();
+        if !changed.is_empty() {
+            all.push(format!("Settings of the targets differ: {}.", changed.join(", ")));
+        }
+    }
+    all
+}
+
+/// The plan keys of which the two differ, with both values. The target is left out: it is compared on its own.
+fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
+    let keys_of = |r: &RunResult| -> BTreeSet<String> {
+        r.plan.as_object().map(|o| o.keys().cloned().collect()).unwrap_or_default()
+    };
+    let keys: BTreeSet<String> = keys_of(a).union(&keys_of(b)).cloned().collect();
+    keys.into_iter()
+        .filter(|k| k != "target" && a.plan.get(k) != b.plan.get(k))
+        .map(|k| {
+            let of = |r: &RunResult| r.plan_text(&k).unwrap_or_else(|| "unset".to_owned());
+            format!("{k} ({} / {})", of(a), of(b))
+        })
+        .collect()
+}
+
+fn target_in_words(r: &RunResult) -> String {
+    format!("{} {}", r.target.kind, r.target.version).trim().to_owned()
+}
+
+fn host_in_words(r: &RunResult) -> String {
+    let h = &r.host;
+    if h.hostname.is_empty() {
+        String::new()
+    } else {
+        format!("{} ({}, {} cores)", h.hostname, h.cpu, h.cores)
+    }
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() { "unknown" } else { text }
+}
+
+/// Renders a comparison for a terminal: the sentence, the metrics, the warnings, the method.
+#[must_use]
+pub fn render_comparison(comparison: &Comparison) -> String {
+    let mut out = format!("{}\n\n", comparison.sentence);
+    let name_width = comparison.metrics.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
+    let _ = writeln!(out, "{:<name_width$}  {:>10}  {:>10}  {:>6}  95 % CI", "", "A", "B", "B/A");
+    for m in &comparison.metrics {
+        let ratio = m.ratio.map_or("–".to_owned(), |r| format!("{r:.2}"));
+        let interval = m.interval.map_or(String::new(), |(low, high)| format!("{low:.2} to {high:.2}"));
+        let line = format!(
+            "{:<name_width$}  {:>10}  {:>10}  {ratio:>6}  {interval}",
+            m.name,
+            number(m.a),
+            number(m.b)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    if !comparison.warnings.is_empty() {
+        out.push('\n');
+    }
+    for warning in &comparison.warnings {
+        // Settings and versions come from a database: no control characters reach the terminal.
+        let clean: String = warning.chars().filter(|c| !c.is_control()).collect();
+        let _ = writeln!(out, "! {clean}");
+    }
+    let _ = writeln!(out, "\n{}", comparison.method);
+    out
+}

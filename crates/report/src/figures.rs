@@ -1,0 +1,138 @@
+//! Numbers as people read them: grouped digits, three significant digits, units.
+
+/// A count with its thousands apart: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number with at least three significant digits and its thousands apart: `12,346`, `45.6`, `7.89`, `0.123`.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let magnitude = value.abs();
+    // The bounds are where rounding to the coarser form would begin to show.
+    if magnitude >= 99.95 {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(magnitude.round() as u64));
+    }
+    let decimals = match magnitude {
+        m if m >= 9.995 => 1,
+        m if m >= 0.9995 => 2,
+        m if m >= 0.000_5 => 3,
+        m if m > 0.0 => return format!("{value:.1e}"),
+        _ => return "0".to_owned(),
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A share in percent with two digits after the point, as the windows of the standard need them.
+#[must_use]
+pub fn percent(value: f64) -> String {
+    if value.is_finite() { format!("{value:.2}") } else { "–".to_owned() }
+}
+
+/// A size in binary units: `16.0 GiB`.
+#[must_use]
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if value < 1024 {
+        return format!("{value} bytes");
+    }
+    let mut scaled = value as f64 / 1024.0;
+    let mut unit = 0;
+    while scaled >= 1023.95 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{scaled:.1} {}", UNITS[unit])
+}
+
+/// A duration: `0.4 s`, `30 s`, `5 min`, `2 h 5 min`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 60.0 {
+        let digits = number(seconds);
+        let short =
+            if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { &digits };
+        return format!("{short} s");
+    }
+    let whole = seconds.round() as u64;
+    let parts = [(whole / 3600, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
+    let words: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
+    words.join(" ")
+}
+
+/// The name of a transaction type as the standard writes it; other names as they are.
+#[must_use]
+pub fn type_name(key: &str) -> &str {
+    match key {
+        "new_order" => "New-Order",
+        "payment" => "Payment",
+        "order_status" => "Order-Status",
+        "delivery" => "Delivery",
+        "stock_level" => "Stock-Level",
+        other => other,
+    }
+}
+
+/// `1 word` or `n words`.
+#[must_use]
+pub fn plural(n: u64, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well_at_every_magnitude() {
+        let cases = [
+            (0.0, "0"),
+            (0.000_04, "4.0e-5"),
+            (0.1234, "0.123"),
+            (0.9996, "1.00"),
+            (1.234, "1.23"),
+            (9.996, "10.0"),
+            (45.67, "45.7"),
+            (99.96, "100"),
+            (1_234_567.8, "1,234,568"),
+            (-1234.0, "-1,234"),
+            (f64::NAN, "–"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn sizes_and_durations_have_fitting_units() {
+        assert_eq!(bytes(512), "512 bytes");
+        assert_eq!(bytes(16 * 1024 * 1024 * 1024), "16.0 GiB");
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+        assert_eq!(duration(0.4), "0.4 s");
+        assert_eq!(duration(30.0), "30 s");
+        assert_eq!(duration(300.0), "5 min");
+        assert_eq!(duration(7500.0), "2 h 5 min");
+    }
+
+    #[test]
+    fn thousands_are_kept_apart() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1000), "1,000");
+        assert_eq!(count(12_345_678), "12,345,678");
+    }
+}

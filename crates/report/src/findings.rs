@@ -1,0 +1,131 @@
+//! What a reader must know beside the numbers: interrupted runs, failed checks, a client that was the limit.
+//!
+//! The terminal table and the page show the same findings in the same words.
+
+use crate::figures::{count, duration, number, plural};
+use crate::model::{RunResult, Verdict};
+
+/// Why results of this program are not results of TPC-C; every rendering ends with it.
+pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
+                              compared with published TPC-C results.";
+
+/// How much a finding weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// The numbers must be read with this in mind.
+    Warning,
+    /// The database did something wrong.
+    Failure,
+}
+
+/// One thing that a reader must know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// A sentence.
+    pub text: String,
+}
+
+/// All findings of a result, failures first.
+#[must_use]
+pub fn findings(result: &RunResult) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut add = |weight, text| found.push(Finding { weight, text });
+
+    let failed: Vec<&str> = result.checks.iter().filter(|c| !c.ok).map(|c| c.id.as_str()).collect();
+    if !failed.is_empty() {
+        let verb = if failed.len() == 1 { "check fails" } else { "checks fail" };
+        add(Weight::Failure, format!("{} {verb}: {}.", failed.len(), failed.join(", ")));
+    }
+    let totals = |of: fn(&crate::model::TransactionResult) -> u64| {
+        result.transactions.values().map(of).fold(0_u64, u64::saturating_add)
+    };
+    let unknown = totals(|t| t.unknown);
+    let failed_transactions = totals(|t| t.failed);
+    if failed_transactions > 0 {
+        add(
+            Weight::Failure,
+            format!("{} failed and count in no throughput.", plural(failed_transactions, "transaction")),
+        );
+    }
+    if unknown > 0 {
+        add(
+            Weight::Failure,
+            format!(
+                "{} ended without an answer whether they committed; they are counted neither as committed nor as \
+                 failed.",
+                plural(unknown, "transaction")
+            ),
+        );
+    }
+    for outage in &result.outages {
+        add(
+            Weight::Warning,
+            format!(
+                "The database answered nothing for {}, from {} s to {} s of the window.",
+                duration(outage.to_s - outage.from_s),
+                number(outage.from_s),
+                number(outage.to_s)
+            ),
+        );
+    }
+    if result.status == crate::model::Status::Partial {
+        add(
+            Weight::Warning,
+            format!(
+                "The run did not reach its planned end; what follows is what was measured in {}.",
+                duration(result.window.measured_s)
+            ),
+        );
+    }
+    if let Some(sentence) = &result.client.bottleneck {
+        add(Weight::Warning, sentence.clone());
+    }
+    if let Some(sentence) = queue_warning(result) {
+        add(Weight::Warning, sentence);
+    }
+    if let Some(d) = &result.delivery
+        && d.queued > d.completed
+    {
+        add(
+            Weight::Warning,
+            format!("{} of {} queued Deliveries were completed.", count(d.completed), count(d.queued)),
+        );
+    }
+    let outside: Vec<&str> =
+        result.inputs.iter().filter(|i| i.verdict == Verdict::Outside).map(|i| i.quantity.as_str()).collect();
+    if !outside.is_empty() {
+        add(Weight::Warning, format!("Inputs outside the standard's window: {}.", outside.join(", ")));
+    }
+    found.sort_by_key(|f| std::cmp::Reverse(f.weight));
+    found
+}
+
+/// Mean time that a completed transaction of any type spent waiting for a session, and being served, in ms.
+#[must_use]
+pub fn mean_queue_and_service_ms(result: &RunResult) -> Option<(f64, f64)> {
+    let completed: u64 = result.transactions.values().map(|t| t.completed()).sum();
+    if completed == 0 {
+        return None;
+    }
+    // Means weighted by their counts are the mean of all; percentiles could not be put together so.
+    let mean = |of: fn(&crate::model::TransactionResult) -> f64| {
+        result.transactions.values().map(|t| of(t) * t.completed() as f64).sum::<f64>() / completed as f64
+    };
+    Some((mean(|t| t.queue_ms.mean), mean(|t| t.service_ms.mean)))
+}
+
+/// Says so when transactions waited longer for a session than the database took to answer.
+#[must_use]
+pub fn queue_warning(result: &RunResult) -> Option<String> {
+    let (queue, service) = mean_queue_and_service_ms(result)?;
+    (queue > service).then(|| {
+        format!(
+            "Transactions waited longer for a session (mean {} ms) than the database took to answer (mean {} ms): \
+             the pool of sessions was the limit, not the database. Use more sessions or a lower rate.",
+            number(queue),
+            number(service)
+        )
+    })
+}

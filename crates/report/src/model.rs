@@ -1,0 +1,503 @@
+//! The result document: everything that came out of one run.
+//!
+//! The JSON names are a contract (format [`FORMAT`]); they are the names of the fields here. The unit of a
+//! number is the last part of its name: `_ms` milliseconds, `_s` seconds, `_us` microseconds, `_percent` 0 to
+//! 100, `_bytes` bytes. Numbers are finite. Fields that an older document lacks load as their default.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the document that this crate writes, and the only one that it reads.
+pub const FORMAT: u32 = 1;
+
+/// The keys of [`RunResult::transactions`] in the order in which people expect them (TPC-C 2.4 to 2.8).
+pub const TRANSACTION_TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+
+/// The throughput that a warehouse cannot exceed at TPC-C's keying and think times (TPC-C 4.1.3), in new orders
+/// per minute; the 100 % of [`RunResult::efficiency_percent`].
+pub const NOPM_PER_WAREHOUSE_MAX: f64 = 12.86;
+
+/// Everything that came out of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Version of the program that wrote the document.
+    pub lydite: String,
+    /// Version of the document, [`FORMAT`].
+    pub format: u32,
+    /// Whether the run reached its planned end.
+    #[serde(default)]
+    pub status: Status,
+    /// What was asked for: a JSON object, kept free so that plans can grow. The renderings know `mode`,
+    /// `warehouses`, `terminals`, `tx`, `mix`, `seed`, `duration_s`, `warmup_s`, `rate`, and print the rest as
+    /// it is.
+    #[serde(default = "empty_object")]
+    pub plan: serde_json::Value,
+    /// The database under test.
+    #[serde(default)]
+    pub target: TargetInfo,
+    /// The machine that ran the client.
+    #[serde(default)]
+    pub host: HostInfo,
+    /// The load, if this run loaded the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadInfo>,
+    /// When it was measured.
+    #[serde(default)]
+    pub window: Window,
+    /// New orders per minute: the completed New-Orders of the window, those that TPC-C 2.4.1.4 rolls back
+    /// included (5.4.2), by its length.
+    #[serde(default)]
+    pub nopm: f64,
+    /// Completed transactions of all types per second.
+    #[serde(default)]
+    pub tps: f64,
+    /// `nopm` in percent of [`NOPM_PER_WAREHOUSE_MAX`] times the warehouses. Above 100 whenever the terminals
+    /// do not wait as TPC-C demands.
+    #[serde(default)]
+    pub efficiency_percent: f64,
+    /// Results by transaction type; the keys are [`TRANSACTION_TYPES`], or other names for other workloads.
+    #[serde(default)]
+    pub transactions: BTreeMap<String, TransactionResult>,
+    /// Attempts that the database aborted, by reason; each was retried or counted as failed.
+    #[serde(default)]
+    pub aborts: BTreeMap<String, u64>,
+    /// Errors that are no aborts, by their text, the most frequent first.
+    #[serde(default)]
+    pub errors: Vec<ErrorCount>,
+    /// Second by second through the window.
+    #[serde(default)]
+    pub series: Series,
+    /// Second by second before the window (negative offsets).
+    #[serde(default)]
+    pub warmup_series: Series,
+    /// What the client itself cost.
+    #[serde(default)]
+    pub client: ClientCost,
+    /// Consistency conditions (TPC-C 3.3.2) and whatever else was checked.
+    #[serde(default)]
+    pub checks: Vec<CheckResult>,
+    /// Whether the inputs were as random as TPC-C 5.5.1.5 wants them.
+    #[serde(default)]
+    pub inputs: Vec<InputFinding>,
+    /// What the controls were asked and what they did: a JSON object by control.
+    #[serde(default = "empty_object")]
+    pub controls: serde_json::Value,
+    /// The rules of the standard, one by one.
+    #[serde(default)]
+    pub compliance: Vec<ComplianceLine>,
+    /// Stretches in which the database answered nothing.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
+    /// The deferred part of Delivery (TPC-C 2.7.2), in the modes that defer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryReport>,
+    /// Measured keying and think times by transaction type (TPC-C 5.2.5), in the modes that wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<BTreeMap<String, Pacing>>,
+}
+
+impl Default for RunResult {
+    fn default() -> Self {
+        Self {
+            lydite: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            status: Status::default(),
+            plan: empty_object(),
+            target: TargetInfo::default(),
+            host: HostInfo::default(),
+            load: None,
+            window: Window::default(),
+            nopm: 0.0,
+            tps: 0.0,
+            efficiency_percent: 0.0,
+            transactions: BTreeMap::new(),
+            aborts: BTreeMap::new(),
+            errors: Vec::new(),
+            series: Series::default(),
+            warmup_series: Series::default(),
+            client: ClientCost::default(),
+            checks: Vec::new(),
+            inputs: Vec::new(),
+            controls: empty_object(),
+            compliance: Vec::new(),
+            outages: Vec::new(),
+            delivery: None,
+            pacing: None,
+        }
+    }
+}
+
+impl RunResult {
+    /// The transaction types that the result holds: first those of TPC-C in its order, then any others by name.
+    #[must_use]
+    pub fn types_in_order(&self) -> Vec<(&str, &TransactionResult)> {
+        let known = TRANSACTION_TYPES.iter().filter_map(|k| self.transactions.get_key_value(*k));
+        let others = self.transactions.iter().filter(|(k, _)| !TRANSACTION_TYPES.contains(&k.as_str()));
+        known.chain(others).map(|(k, v)| (k.as_str(), v)).collect()
+    }
+
+    /// The number of warehouses of the plan, or of the load if the plan does not say.
+    #[must_use]
+    pub fn warehouses(&self) -> Option<u64> {
+        let planned = self.plan.get("warehouses").and_then(serde_json::Value::as_u64);
+        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses))
+    }
+
+    /// A key of the plan as text, strings without their quotes; `None` if it is absent or null.
+    #[must_use]
+    pub fn plan_text(&self, key: &str) -> Option<String> {
+        match self.plan.get(key)? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+/// Whether a run reached its planned end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It did.
+    #[default]
+    Complete,
+    /// It was interrupted or lost its target; what was measured until then is valid.
+    Partial,
+}
+
+/// The database under test.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TargetInfo {
+    /// Family: `gemel`, `postgres`, …
+    pub kind: String,
+    /// Version as the database states it.
+    #[serde(default)]
+    pub version: String,
+    /// URL without password.
+    #[serde(default)]
+    pub url: String,
+    /// Settings that matter to the result, as the database states them.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The machine that ran the client.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostInfo {
+    /// Host name.
+    pub hostname: String,
+    /// Operating system.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Logical processors that the client may use.
+    pub cores: u32,
+    /// Main memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What loading took.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadInfo {
+    /// Wall time in seconds.
+    pub seconds: f64,
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Bytes of row data that were sent.
+    pub bytes: u64,
+    /// Warehouses loaded.
+    pub warehouses: u64,
+    /// Loaders that worked at the same time.
+    pub jobs: u32,
+    /// `rows` by `seconds`.
+    pub rows_per_s: f64,
+}
+
+/// When it was measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Window {
+    /// Start of the measured window, RFC 3339.
+    pub start: String,
+    /// Length of the warm-up before it, in seconds.
+    pub warmup_s: f64,
+    /// Length of the measured window in seconds.
+    pub measured_s: f64,
+}
+
+/// What came out for one transaction type.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TransactionResult {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions rolled back because their input asked for it (TPC-C 2.4.1.4). They count as completed.
+    pub rolled_back: u64,
+    /// Attempts after the first, over all transactions.
+    pub retries: u64,
+    /// Transactions given up.
+    pub failed: u64,
+    /// Transactions of which the database did not say whether they committed; in no other count.
+    pub unknown: u64,
+    /// Share of the completed transactions of all types, in percent.
+    pub share_percent: f64,
+    /// From when the transaction was due until it was answered, retries included: what the user feels.
+    pub latency_ms: Latency,
+    /// From when it was due until a session took it: the client's share.
+    pub queue_ms: Latency,
+    /// From when a session took it until it was answered, retries included: the database's share.
+    pub service_ms: Latency,
+    /// Until the terminal was told that the Delivery is queued (TPC-C 2.7.2.3), in the modes that defer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interactive_ms: Option<Latency>,
+    /// The histogram behind `latency_ms`, whose values are **nanoseconds**: HdrHistogram V2 with deflate, in
+    /// base64 (see [`crate::hdr`]). Empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hdr: String,
+}
+
+impl TransactionResult {
+    /// Transactions that count: committed, or rolled back as their input asked.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.committed + self.rolled_back
+    }
+}
+
+/// A distribution of times in a few numbers, all in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile, the one that TPC-C 5.2.5.3 limits.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Greatest value.
+    pub max: f64,
+}
+
+/// How often an error occurred.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Its text, as the database said it.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Second by second: parallel arrays, each as long as `second` or empty.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Series {
+    /// Offset of the second's beginning from the window's start; negative before it.
+    pub second: Vec<i64>,
+    /// New-Orders completed, rolled-back ones included.
+    pub new_order: Vec<u64>,
+    /// Payments completed.
+    pub payment: Vec<u64>,
+    /// Order-Statuses completed.
+    pub order_status: Vec<u64>,
+    /// Deliveries completed.
+    pub delivery: Vec<u64>,
+    /// Stock-Levels completed.
+    pub stock_level: Vec<u64>,
+    /// Attempts that the database aborted.
+    pub aborts: Vec<u64>,
+    /// Transactions that ended in an error.
+    pub errors: Vec<u64>,
+    /// Transactions of which the database did not say whether they committed.
+    pub unknown: Vec<u64>,
+    /// Median latency of the New-Orders of that second, in milliseconds; `None` without any.
+    pub new_order_p50_ms: Vec<Option<f64>>,
+    /// 99th percentile of the same.
+    pub new_order_p99_ms: Vec<Option<f64>>,
+    /// Sessions that were connected.
+    pub sessions_connected: Vec<u32>,
+}
+
+impl Series {
+    /// The completed transactions of one type; empty for a name that is not in [`TRANSACTION_TYPES`].
+    #[must_use]
+    pub fn of(&self, transaction: &str) -> &[u64] {
+        match transaction {
+            "new_order" => &self.new_order,
+            "payment" => &self.payment,
+            "order_status" => &self.order_status,
+            "delivery" => &self.delivery,
+            "stock_level" => &self.stock_level,
+            _ => &[],
+        }
+    }
+
+    /// The completed transactions of all types, second by second.
+    #[must_use]
+    pub fn total(&self) -> Vec<u64> {
+        let at = |i: usize| {
+            TRANSACTION_TYPES
+                .iter()
+                .map(|t| self.of(t).get(i).copied().unwrap_or(0))
+                .fold(0, u64::saturating_add)
+        };
+        (0..self.second.len()).map(at).collect()
+    }
+}
+
+/// What the client itself cost over the measured window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientCost {
+    /// Processor time in seconds. With an embedded target the database's share is in it.
+    pub cpu_s: f64,
+    /// Greatest resident memory in bytes.
+    pub peak_rss_bytes: u64,
+    /// `cpu_s` by completed transaction, in microseconds.
+    pub cpu_us_per_transaction: f64,
+    /// A sentence that warns when the client, not the database, was the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
+    /// How late the client noticed that a transaction was due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_ms: Option<Latency>,
+}
+
+/// When a check was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckedWhen {
+    /// Before the run.
+    Before,
+    /// After the run.
+    After,
+    /// On its own, without a run.
+    #[default]
+    Check,
+}
+
+/// One thing that was checked, such as a consistency condition of TPC-C 3.3.2.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Name of the check.
+    pub id: String,
+    /// Whether it holds.
+    pub ok: bool,
+    /// What was found; for a failure, where.
+    #[serde(default)]
+    pub detail: String,
+    /// When it was checked.
+    #[serde(default)]
+    pub when: CheckedWhen,
+    /// How long it took, in seconds.
+    #[serde(default)]
+    pub seconds: f64,
+}
+
+/// How a measured input compares with the standard's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Inside the window.
+    Inside,
+    /// Outside.
+    Outside,
+    /// Too few samples to tell chance from a fault.
+    TooFewSamples,
+}
+
+/// A measured property of the inputs beside the window that the standard gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InputFinding {
+    /// What was measured, in words.
+    pub quantity: String,
+    /// Clause of TPC-C.
+    #[serde(default)]
+    pub clause: String,
+    /// Least value allowed, in `unit`.
+    pub low: f64,
+    /// Greatest value allowed, in `unit`.
+    pub high: f64,
+    /// Measured value, in `unit`.
+    pub actual: f64,
+    /// Number of samples behind `actual`.
+    #[serde(default)]
+    pub samples: u64,
+    /// Unit of the three values, such as `%`.
+    #[serde(default)]
+    pub unit: String,
+    /// How they compare.
+    pub verdict: Verdict,
+    /// Anything worth adding.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A rule of the standard and whether the run met it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ComplianceLine {
+    /// The rule in words.
+    pub rule: String,
+    /// Clause of TPC-C.
+    #[serde(default)]
+    pub clause: String,
+    /// Whether it was met; `None` (null) if the run cannot tell.
+    pub met: Option<bool>,
+    /// Why, or by how much.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A stretch in which the database answered nothing, in seconds from the window's start.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Outage {
+    /// Its beginning.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+}
+
+/// The deferred part of Delivery (TPC-C 2.7.2).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeliveryReport {
+    /// Deliveries queued in the window.
+    pub queued: u64,
+    /// Of these, completed.
+    pub completed: u64,
+    /// Districts skipped because they had no undelivered order.
+    pub skipped_districts: u64,
+    /// Share completed within 80 s of being queued, in percent (at least 90 wanted, 2.7.2.2).
+    pub within_80s_percent: f64,
+    /// Where the result file is (2.7.2.2), if one was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+/// Measured keying and think times of one transaction type, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pacing {
+    /// Mean keying time.
+    pub keying_mean_s: f64,
+    /// Mean think time.
+    pub think_mean_s: f64,
+    /// Least keying time.
+    pub keying_min_s: f64,
+    /// Greatest think time.
+    pub think_max_s: f64,
+}
+
+fn empty_object() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}

@@ -1,0 +1,139 @@
+//! The terminal table and the comparison, as text.
+
+mod sample;
+
+use lydite_report::compare::{Verdict, compare, render_comparison};
+use lydite_report::model::{RunResult, Status};
+use lydite_report::render_table;
+use sample::{Look, sample};
+
+fn quick(seed: u64, speed: f64) -> RunResult {
+    sample(Look { seed, speed, seconds: 120, ..Look::default() })
+}
+
+#[test]
+fn the_table_tells_the_run_at_a_glance() {
+    let text = render_table(&quick(1, 1.0), 160, false);
+    for wanted in [
+        "new orders per minute",
+        "target   postgres 17.2",
+        "10 warehouses, 16 terminals, mode direct, tx batched",
+        "status   complete",
+        "12/12 consistency conditions hold before the run, 12/12 after the run",
+        "not met: Measurement interval of 120 minutes (5.5.2): measured 5 min",
+        "41.3 µs of processor per transaction",
+        "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    let at = |name: &str| text.find(&format!("\n{name} ")).unwrap_or_else(|| panic!("no row {name}\n{text}"));
+    let rows = ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"].map(at);
+    assert!(rows.is_sorted(), "the types stand in the standard's order");
+    assert!(!text.contains('\x1b'), "no colour unless asked");
+}
+
+#[test]
+fn failures_stand_in_the_table_with_their_details() {
+    let text = render_table(&sample(Look { troubled: true, ..Look::default() }), 100, false);
+    for wanted in [
+        "status   PARTIAL",
+        "10/12 after the run",
+        "C3: W=4 D=7: NO_O_ID 2101 to 3120 but 1019 rows",
+        "! 2 checks fail: C3, C10.",
+        "! 3 transactions ended without an answer",
+        "! The database answered nothing for 6 s, from 201 s to 207 s",
+        "the pool of sessions was the limit",
+    ] {
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted = wanted.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains(&wanted), "{wanted:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "an error message cannot drive the terminal");
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    for width in [60, 80, 100, 140, 200] {
+        for look in [Look { seconds: 30, ..Look::default() }, Look { troubled: true, ..Look::default() }] {
+            for line in render_table(&sample(look), width, false).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_result_renders() {
+    let text = render_table(&RunResult::default(), 80, true);
+    assert!(text.contains("consistency was not checked"));
+}
+
+#[test]
+fn a_known_ratio_lies_in_the_interval() {
+    let comparison = compare(&quick(1, 1.0), &quick(2, 1.25));
+    let nopm = &comparison.metrics[0];
+    let (low, high) = nopm.interval.unwrap();
+    assert!(low < 1.25 && 1.25 < high, "{low} to {high}");
+    assert!(high - low < 0.3, "{low} to {high} says nothing");
+    assert_eq!(comparison.verdict, Verdict::Faster);
+    assert!(comparison.sentence.starts_with("B is 1.2"), "{}", comparison.sentence);
+    assert_eq!(compare(&quick(2, 1.25), &quick(1, 1.0)).verdict, Verdict::Slower);
+}
+
+#[test]
+fn equal_runs_show_no_difference() {
+    let a = quick(1, 1.0);
+    for b in [a.clone(), quick(2, 1.0)] {
+        let comparison = compare(&a, &b);
+        assert_eq!(comparison.verdict, Verdict::NoDifferenceShown, "{}", comparison.sentence);
+        assert!(comparison.sentence.contains("no difference"), "{}", comparison.sentence);
+    }
+}
+
+/// The true coverage of the interval on autocorrelated seconds: 95 % is asked; that of the block bootstrap is a
+/// little less for short series, but an interval that misses often would be worse than none.
+#[test]
+fn the_interval_covers_the_truth_about_as_often_as_it_says() {
+    let covered = (0..40)
+        .filter(|i| {
+            let comparison = compare(&quick(100 + i, 1.0), &quick(200 + i, 1.0));
+            comparison.metrics[0].interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
+        })
+        .count();
+    assert!(covered >= 33, "{covered} of 40");
+}
+
+#[test]
+fn too_few_seconds_get_a_ratio_but_no_interval() {
+    let short = sample(Look { seconds: 10, ..Look::default() });
+    let comparison = compare(&short, &short);
+    assert_eq!(comparison.verdict, Verdict::NotJudged);
+    assert!(comparison.metrics.iter().all(|m| m.interval.is_none()));
+    assert!(render_comparison(&comparison).contains("at least 20 measured seconds"));
+    assert_eq!(compare(&RunResult::default(), &short).verdict, Verdict::NotJudged);
+}
+
+#[test]
+fn differences_that_spoil_a_comparison_are_named() {
+    let a = quick(1, 1.0);
+    let mut b = a.clone();
+    b.plan["warehouses"] = 20.into();
+    b.host.hostname = "elsewhere".to_owned();
+    b.target.version = "16.1".to_owned();
+    b.target.settings.insert("fsync".to_owned(), "off\x1b[31m".to_owned());
+    b.status = Status::Partial;
+    b.checks[0].ok = false;
+    let text = render_comparison(&compare(&a, &b));
+    for wanted in [
+        "The plans differ: warehouses (10 / 20).",
+        "The hosts differ: bench-01",
+        "The targets differ: postgres 17.2",
+        "fsync (on / off",
+        "B is partial",
+        "B failed 1 of 24 checks",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\x1b'));
+    assert!(compare(&a, &a.clone()).warnings.is_empty());
+}
