@@ -1,1 +1,3 @@
 //! The result model and its renderings.
+
+pub mod live;
