@@ -8,6 +8,7 @@ pub mod compare;
 pub mod figures;
 pub mod findings;
 pub mod hdr;
+pub mod live;
 pub mod model;
 pub mod store;
 pub mod table;

@@ -1,0 +1,123 @@
+//! The live frame of a load, and the plain line that says the same.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::load::LoadProgress;
+use super::screen::Frame;
+use super::{human, pieces};
+
+/// A moment of a load.
+pub(super) struct LoadFrame<'a> {
+    pub(super) title: &'a str,
+    /// Zero: not known.
+    pub(super) total_rows: u64,
+    pub(super) now: &'a LoadProgress<'a>,
+    /// What the bar counts, rows or units.
+    pub(super) done: u64,
+    pub(super) total: u64,
+    pub(super) rows_per_s: Option<f64>,
+    pub(super) bytes_per_s: Option<f64>,
+    pub(super) time_to_go: Option<Duration>,
+    /// For how long the stage has been going on.
+    pub(super) in_stage: Duration,
+}
+
+impl LoadFrame<'_> {
+    /// Whether all is loaded, so that what goes on now (indexes, statistics) has no known end.
+    fn loaded(&self) -> bool {
+        self.total > 0 && self.done >= self.total
+    }
+
+    fn rows_per_s(&self) -> String {
+        self.rows_per_s.map_or_else(|| human::UNKNOWN.to_owned(), |n| human::number(n, 0))
+    }
+
+    fn time_to_go(&self) -> String {
+        self.time_to_go.map_or_else(|| human::UNKNOWN.to_owned(), human::duration)
+    }
+
+    /// `5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s`.
+    pub(super) fn plain_line(&self) -> String {
+        let mut line = format!("{} {}", human::duration(self.now.elapsed), self.now.stage);
+        if self.total > 0 {
+            line.push_str(&format!("  {} %", human::percent(self.done, self.total)));
+        }
+        line.push_str(&format!("  {} rows", human::whole(self.now.rows)));
+        if self.loaded() {
+            return line;
+        }
+        line.push_str(&format!("  {} rows/s", self.rows_per_s()));
+        if let Some(rate) = self.bytes_per_s {
+            line.push_str(&format!("  {}/s", human::bytes(rate)));
+        }
+        line.push_str(&format!("  ETA {}", self.time_to_go()));
+        line
+    }
+
+    fn numbers(&self) -> Vec<Vec<Span<'static>>> {
+        let of = match self.total_rows {
+            0 => " rows".to_owned(),
+            total => format!(" of {} rows", human::whole(total)),
+        };
+        let mut items = vec![vec![human::whole(self.now.rows).bold(), Span::raw(of)]];
+        if !self.loaded() {
+            items.push(vec![self.rows_per_s().bold().fg(Color::Cyan), Span::raw(" rows/s")]);
+            if let Some(rate) = self.bytes_per_s {
+                items.push(vec![Span::raw(format!("{}/s", human::bytes(rate)))]);
+            }
+        }
+        items
+    }
+}
+
+impl Widget for LoadFrame<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let inner = pieces::inset(area);
+        let numbers = pieces::flow(self.numbers(), inner.width);
+        let mut left = inner.height;
+        let mut give = |wanted: u16| {
+            let given = wanted.min(left);
+            left -= given;
+            given
+        };
+        // The most telling rows first, should there not be enough.
+        let gauge = give(u16::from(self.total > 0));
+        let stage = give(1);
+        let first_numbers = give(1);
+        let title = give(1);
+        let more_numbers = give(numbers.len() as u16 - 1);
+
+        let mut y = inner.y;
+        let mut next = |height: u16| {
+            let part = Rect { y, height, ..inner };
+            y += height;
+            part
+        };
+        let elapsed = Line::from(human::duration(self.now.elapsed));
+        pieces::ends(Line::from(self.title.bold()), elapsed, next(title), buf);
+        let permille = u128::from(self.done.min(self.total)) * 1000 / u128::from(self.total.max(1));
+        pieces::gauge(permille as u16, next(gauge), buf);
+        let aside = if self.loaded() {
+            Line::from(format!("for {}", human::duration(self.in_stage)))
+        } else {
+            Line::from(vec!["ETA ".dim(), Span::raw(self.time_to_go())])
+        };
+        let stage_text = Line::from(human::printable(self.now.stage).fg(Color::Green));
+        pieces::ends(stage_text, aside, next(stage), buf);
+        pieces::lines(&numbers, next(first_numbers + more_numbers), buf);
+    }
+}
+
+impl Frame for LoadFrame<'_> {
+    fn rows(&self, width: u16) -> u16 {
+        let inner = pieces::inset(Rect::new(0, 0, width, 1));
+        let numbers = pieces::flow(self.numbers(), inner.width).len() as u16;
+        2 + u16::from(self.total > 0) + numbers
+    }
+}

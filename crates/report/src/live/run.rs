@@ -1,0 +1,238 @@
+//! The view of a run: headline, progress, latencies per type, history.
+
+use std::time::Duration;
+
+use super::history::{History, Sample};
+use super::run_frame::RunFrame;
+use super::screen::Screen;
+use super::{Style, human};
+
+/// Which part of the run is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Sessions are being opened.
+    Connecting,
+    /// Transactions run, but are not measured.
+    Warmup,
+    /// Transactions run and are measured.
+    Measuring,
+    /// No transaction starts any more; those under way are waited for.
+    Draining,
+    /// The database is being checked after the run.
+    Checking,
+}
+
+impl Phase {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Warmup => "warm-up",
+            Self::Measuring => "measuring",
+            Self::Draining => "draining",
+            Self::Checking => "checking",
+        }
+    }
+}
+
+/// What one transaction type did in the last interval. Times in milliseconds; zero or a number that is not
+/// finite means that nothing was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeRow<'a> {
+    /// Its name, like `new_order`.
+    pub name: &'a str,
+    /// Completed transactions per second.
+    pub per_s: f64,
+    /// Median latency in ms.
+    pub p50_ms: f64,
+    /// 95th percentile of latency in ms.
+    pub p95_ms: f64,
+    /// 99th percentile of latency in ms.
+    pub p99_ms: f64,
+    /// Transactions that failed for good, since the start of the run.
+    pub errors: u64,
+    /// Attempts repeated after an abort, since the start of the run.
+    pub retries: u64,
+}
+
+/// How a run stands. Rates and latencies are those of the interval since the snapshot before, counts are
+/// since the start of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSnapshot<'a> {
+    /// Since the start of the run, warm-up included.
+    pub elapsed: Duration,
+    /// What is going on.
+    pub phase: Phase,
+    /// New orders per minute.
+    pub nopm: f64,
+    /// Transactions of all types per second.
+    pub tps: f64,
+    /// A row per type, in the order to be shown; plain lines tell the latencies of the first only.
+    pub per_type: &'a [TypeRow<'a>],
+    /// Attempts that the database aborted.
+    pub aborts: u64,
+    /// Transactions that failed for good.
+    pub errors: u64,
+    /// Transactions of which nobody knows whether they committed.
+    pub unknown: u64,
+    /// Sessions that are open.
+    pub sessions_connected: u64,
+    /// Sessions that should be open.
+    pub sessions_total: u64,
+    /// Requests that are due and wait for a session; none where the mode has no queue.
+    pub queue_length: Option<u64>,
+    /// Something the user should know now, like a fault being injected.
+    pub message: Option<&'a str>,
+}
+
+/// What the user watches while the benchmark runs.
+///
+/// Dropping it leaves the last live frame on the terminal, so that after an error or a panic the user sees
+/// how things stood; [`RunView::finish`] takes the frame away.
+pub struct RunView {
+    screen: Screen,
+    title: String,
+    total: Duration,
+    history: History,
+    latency_places: usize,
+    plain: Plain,
+}
+
+/// What plain lines need to remember.
+#[derive(Debug, Default)]
+struct Plain {
+    phase: Option<Phase>,
+    message: String,
+    /// When the last line was written.
+    line_at: Duration,
+    /// When the last snapshot was taken.
+    seen_at: Duration,
+    /// Integrals over the time since the last line.
+    nopm_seconds: f64,
+    transactions: f64,
+}
+
+impl RunView {
+    /// A view of a run that takes `total` altogether, warm-up included; zero means until interrupted. The
+    /// title says what runs where, in one line.
+    pub fn new(style: Style, title: &str, total: Duration) -> Self {
+        Self::on(Screen::stderr(style), title, total)
+    }
+
+    pub(super) fn on(mut screen: Screen, title: &str, total: Duration) -> Self {
+        let title = human::printable(title);
+        if screen.style() == Style::Plain {
+            screen.line(&title);
+        }
+        let (history, plain) = (History::default(), Plain::default());
+        Self { screen, title, total, history, latency_places: 1, plain }
+    }
+
+    /// Shows the state of the run. Call it once a second, at the interval over which the rates were taken.
+    pub fn update(&mut self, now: &RunSnapshot<'_>) {
+        match self.screen.style() {
+            Style::Quiet => {}
+            Style::Plain => self.update_plain(now),
+            Style::Live => self.update_live(now),
+        }
+    }
+
+    /// Writes a line that stays; a live frame moves below it.
+    pub fn note(&mut self, text: &str) {
+        self.screen.line(text);
+    }
+
+    /// Ends the view. The live frame is taken off the terminal, for the result that follows says it all.
+    pub fn finish(mut self) {
+        self.screen.clear();
+    }
+
+    fn update_live(&mut self, now: &RunSnapshot<'_>) {
+        // Connecting and checking run no transactions: their zeros are no history.
+        if matches!(now.phase, Phase::Warmup | Phase::Measuring | Phase::Draining) {
+            let measured = now.phase == Phase::Measuring;
+            self.history.push(Sample { at: now.elapsed, nopm: now.nopm, measured });
+        }
+        // Kept once chosen: a table whose places come and go is hard to read.
+        if now.per_type.iter().any(|row| row.p50_ms > 0.0 && row.p50_ms < 1.0) {
+            self.latency_places = 2;
+        }
+        self.screen.paint(RunFrame {
+            title: &self.title,
+            total: self.total,
+            now,
+            history: &self.history,
+            latency_places: self.latency_places,
+        });
+    }
+
+    fn update_plain(&mut self, now: &RunSnapshot<'_>) {
+        let plain = &mut self.plain;
+        let interval_s = now.elapsed.saturating_sub(plain.seen_at).as_secs_f64();
+        plain.seen_at = now.elapsed;
+        plain.nopm_seconds += finite(now.nopm) * interval_s;
+        plain.transactions += finite(now.tps) * interval_s;
+
+        let message = human::printable(now.message.unwrap_or_default());
+        if message != plain.message {
+            if !message.is_empty() {
+                self.screen.line(&format!("{} {message}", human::duration(now.elapsed)));
+            }
+            self.plain.message = message;
+        }
+
+        let plain = &mut self.plain;
+        let since_line = now.elapsed.saturating_sub(plain.line_at);
+        let phase_changed = plain.phase != Some(now.phase);
+        // A little early is on time: the caller's second need not be exact.
+        if phase_changed || since_line + Duration::from_millis(200) >= line_interval(self.total) {
+            let (nopm, tps) = match since_line.as_secs_f64() {
+                0.0 => (finite(now.nopm), finite(now.tps)),
+                s => (plain.nopm_seconds / s, plain.transactions / s),
+            };
+            let line = plain_line(now, nopm, tps);
+            (plain.nopm_seconds, plain.transactions) = (0.0, 0.0);
+            plain.line_at = now.elapsed;
+            plain.phase = Some(now.phase);
+            self.screen.line(&line);
+        }
+    }
+}
+
+/// How long between two plain lines: about sixty lines for any run of up to ten minutes.
+fn line_interval(total: Duration) -> Duration {
+    Duration::from_secs(match total.as_secs() {
+        0 => 5,
+        1..30 => 1,
+        30..300 => 5,
+        _ => 10,
+    })
+}
+
+fn plain_line(now: &RunSnapshot<'_>, nopm: f64, tps: f64) -> String {
+    let elapsed = human::duration(now.elapsed);
+    let phase = now.phase.name();
+    let (nopm, tps) = (human::number(nopm, 0), human::number(tps, 0));
+    let mut line = format!("{elapsed} {phase}  {nopm} NOPM  {tps} tx/s");
+    if let Some(row) = now.per_type.first()
+        && row.p50_ms > 0.0
+    {
+        let places = if row.p50_ms < 1.0 { 2 } else { 1 };
+        let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms].map(|ms| human::number(ms, places));
+        line.push_str(&format!("  {} p50 {p50} p95 {p95} p99 {p99} ms", row.name));
+    }
+    line.push_str(&format!("  aborts {}  errors {}", human::whole(now.aborts), human::whole(now.errors)));
+    if now.unknown > 0 {
+        line.push_str(&format!("  unknown {}", human::whole(now.unknown)));
+    }
+    if now.sessions_connected < now.sessions_total {
+        line.push_str(&format!("  sessions {}/{}", now.sessions_connected, now.sessions_total));
+    }
+    if let Some(waiting) = now.queue_length {
+        line.push_str(&format!("  queue {}", human::whole(waiting)));
+    }
+    line
+}
+
+fn finite(n: f64) -> f64 {
+    if n.is_finite() { n } else { 0.0 }
+}

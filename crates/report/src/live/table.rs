@@ -1,0 +1,119 @@
+//! The table of the live view: a row per transaction type, as many columns as fit.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+
+use super::human;
+use super::run::TypeRow;
+
+/// Blank columns before each numeric column.
+const GAP: usize = 2;
+/// A type's name is cut off beyond this, so that the numbers have room.
+const NAME_WIDTH_MAX: usize = 16;
+
+/// One numeric column.
+struct Column {
+    header: &'static str,
+    /// The width it has even with short numbers, so that the table does not wobble as they grow.
+    width_min: usize,
+    /// The column with the highest number goes first when there are too many.
+    expendable: u8,
+    /// Whether anything but zero is alarming.
+    alarming: bool,
+    value: fn(&TypeRow<'_>, usize) -> String,
+}
+
+const COLUMNS: [Column; 6] = [
+    Column {
+        header: "tx/s",
+        width_min: 8,
+        expendable: 0,
+        alarming: false,
+        value: |row, _| human::number_within(row.per_s, 1, 11),
+    },
+    Column {
+        header: "p50 ms",
+        width_min: 6,
+        expendable: 2,
+        alarming: false,
+        value: |row, places| latency(row.p50_ms, places),
+    },
+    Column {
+        header: "p95 ms",
+        width_min: 6,
+        expendable: 3,
+        alarming: false,
+        value: |row, places| latency(row.p95_ms, places),
+    },
+    Column {
+        header: "p99 ms",
+        width_min: 6,
+        expendable: 1,
+        alarming: false,
+        value: |row, places| latency(row.p99_ms, places),
+    },
+    Column {
+        header: "retries",
+        width_min: 7,
+        expendable: 5,
+        alarming: false,
+        value: |row, _| human::number_within(row.retries as f64, 0, 9),
+    },
+    Column {
+        header: "errors",
+        width_min: 6,
+        expendable: 4,
+        alarming: true,
+        value: |row, _| human::number_within(row.errors as f64, 0, 9),
+    },
+];
+
+/// A latency; nothing takes no time at all, so zero means that nothing was measured.
+fn latency(ms: f64, places: usize) -> String {
+    if ms > 0.0 { human::number_within(ms, places, 9) } else { human::UNKNOWN.to_owned() }
+}
+
+/// Draws a header and the rows, as many as there is room for. `places` are the decimal places of latencies.
+pub(super) fn render(rows: &[TypeRow<'_>], places: usize, area: Rect, buf: &mut Buffer) {
+    let names: Vec<String> = rows.iter().map(|row| shortened(row.name)).collect();
+    let name_width = names.iter().map(|n| Span::raw(n).width()).max().unwrap_or(0).max(12);
+    let mut columns: Vec<(&Column, Vec<String>, usize)> = COLUMNS
+        .iter()
+        .map(|column| {
+            let values: Vec<_> = rows.iter().map(|row| (column.value)(row, places)).collect();
+            let longest = values.iter().map(|v| v.chars().count()).max().unwrap_or(0);
+            (column, values, longest.max(column.header.len()).max(column.width_min))
+        })
+        .collect();
+    while name_width + columns.iter().map(|c| GAP + c.2).sum::<usize>() > usize::from(area.width) {
+        let Some(least) = (0..columns.len()).max_by_key(|&i| columns[i].0.expendable) else { break };
+        columns.remove(least);
+    }
+
+    let mut header = format!("{:name_width$}", "");
+    for (column, _, width) in &columns {
+        header.push_str(&format!("{:>1$}", column.header, GAP + width));
+    }
+    buf.set_line(area.x, area.y, &Line::from(header.dim()), area.width);
+
+    for (i, name) in names.iter().enumerate().take(usize::from(area.height).saturating_sub(1)) {
+        let padding = " ".repeat(name_width - Span::raw(name).width());
+        let mut line = Line::from(vec![Span::raw(name), Span::raw(padding)]);
+        for (column, values, width) in &columns {
+            let alarm = column.alarming && values[i] != "0";
+            let style = if alarm { Style::new().fg(Color::Red).bold() } else { Style::new() };
+            line.push_span(Span::styled(format!("{:>1$}", values[i], GAP + width), style));
+        }
+        buf.set_line(area.x, area.y + 1 + i as u16, &line, area.width);
+    }
+}
+
+fn shortened(name: &str) -> String {
+    let name = human::printable(name);
+    if name.chars().count() <= NAME_WIDTH_MAX {
+        return name;
+    }
+    name.chars().take(NAME_WIDTH_MAX - 1).chain(['…']).collect()
+}

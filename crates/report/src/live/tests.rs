@@ -1,0 +1,370 @@
+//! What the views show, drawn by ratatui's test backend and written to a captured stream.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::layout::{Position, Size};
+
+use super::history::{History, Sample};
+use super::load_frame::LoadFrame;
+use super::run_frame::RunFrame;
+use super::screen::{Frame, Screen};
+use super::*;
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn screen(&self, style: Style) -> Screen {
+        Screen::new(style, Box::new(self.clone()), Box::new(|| Some(Size::new(80, 24))), true)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.text().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The rows of a frame drawn into a terminal of that size, blanks at their ends cut off.
+fn drawn(frame: impl Frame, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|f| f.render_widget(frame, f.area())).unwrap();
+    let buffer = terminal.backend().buffer();
+    let row = |y| (0..width).map(|x| buffer.cell(Position::new(x, y)).unwrap().symbol()).collect::<String>();
+    (0..height).map(|y| row(y).trim_end().to_owned()).collect()
+}
+
+const TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+
+fn types(per_s: f64, ms: f64, count: u64) -> Vec<TypeRow<'static>> {
+    TYPES
+        .iter()
+        .map(|&name| TypeRow {
+            name,
+            per_s,
+            p50_ms: ms,
+            p95_ms: ms * 2.0,
+            p99_ms: ms * 4.0,
+            errors: count,
+            retries: count,
+        })
+        .collect()
+}
+
+fn snapshot<'a>(s: u64, nopm: f64, per_type: &'a [TypeRow<'a>]) -> RunSnapshot<'a> {
+    RunSnapshot {
+        elapsed: Duration::from_secs(s),
+        phase: Phase::Measuring,
+        nopm,
+        tps: nopm / 27.0,
+        per_type,
+        aborts: 3,
+        errors: 0,
+        unknown: 0,
+        sessions_connected: 64,
+        sessions_total: 64,
+        queue_length: None,
+        message: None,
+    }
+}
+
+fn history(nopm: impl IntoIterator<Item = f64>) -> History {
+    let mut history = History::default();
+    for (s, nopm) in nopm.into_iter().enumerate() {
+        let at = Duration::from_secs(s as u64 + 1);
+        history.push(Sample { at, nopm, measured: s >= 5 });
+    }
+    history
+}
+
+fn frame<'a>(now: &'a RunSnapshot<'a>, history: &'a History) -> RunFrame<'a> {
+    let total = Duration::from_secs(30);
+    RunFrame { title: "tpcc on gemel:, 10 warehouses", total, now, history, latency_places: 1 }
+}
+
+#[test]
+fn a_wide_terminal_shows_everything_in_aligned_columns() {
+    let types = types(753.1, 2.1, 0);
+    let mut now = snapshot(12, 45_210.0, &types);
+    now.queue_length = Some(1234);
+    now.message = Some("node 2 paused");
+    let history = history((0..12).map(|s| f64::from(s) * 4_000.0));
+    assert_eq!(frame(&now, &history).rows(100), 18);
+    let rows = drawn(frame(&now, &history), 100, 18);
+    let bar = format!("  40 % {}{}", "━".repeat(37), "─".repeat(56));
+    let expected = [
+        " tpcc on gemel:, 10 warehouses                                                   measuring 12s / 30s",
+        bar.as_str(),
+        "",
+        " 45 210 NOPM   1 674 tx/s   mean 32 000   peak 44 000",
+        "",
+        "         ▁▃▅█",
+        "      ▂▅▇████",
+        "  ▂▄▆████████",
+        "",
+        "                   tx/s  p50 ms  p95 ms  p99 ms  retries  errors",
+        " new_order        753.1     2.1     4.2     8.4        0       0",
+        " payment          753.1     2.1     4.2     8.4        0       0",
+        " order_status     753.1     2.1     4.2     8.4        0       0",
+        " delivery         753.1     2.1     4.2     8.4        0       0",
+        " stock_level      753.1     2.1     4.2     8.4        0       0",
+        "",
+        " aborts 3   errors 0   unknown 0   sessions 64/64   queue 1 234",
+        " node 2 paused",
+    ];
+    assert_eq!(rows, expected, "\n{}", rows.join("\n"));
+}
+
+#[test]
+fn a_narrow_terminal_drops_columns_and_wraps_the_counts() {
+    let types = types(753.1, 2.1, 0);
+    let now = snapshot(12, 45_210.0, &types);
+    let history = history((0..12).map(|_| 45_000.0));
+    let rows = drawn(frame(&now, &history), 40, 9);
+    let expected = [
+        " tpcc on gemel:, 10… measuring 12s / 30s",
+        " 45 210 NOPM   1 674 tx/s   mean 45 000",
+        "                   tx/s  p50 ms  p99 ms",
+        " new_order        753.1     2.1     8.4",
+        " payment          753.1     2.1     8.4",
+        " order_status     753.1     2.1     8.4",
+        " delivery         753.1     2.1     8.4",
+        " stock_level      753.1     2.1     8.4",
+        " aborts 3   errors 0   unknown 0",
+    ];
+    assert_eq!(rows, expected, "\n{}", rows.join("\n"));
+}
+
+#[test]
+fn before_anything_is_measured_unknown_numbers_are_dashes() {
+    let types = types(0.0, f64::NAN, 0);
+    let mut now = snapshot(0, 0.0, &types);
+    now.phase = Phase::Connecting;
+    now.nopm = f64::NAN;
+    let history = history([]);
+    let rows = drawn(frame(&now, &history), 80, 23);
+    assert!(rows.iter().any(|r| r == " – NOPM       0 tx/s"), "\n{}", rows.join("\n"));
+    assert!(rows.iter().any(|r| r.starts_with(" new_order          0.0       –       –")));
+    assert!(!rows.iter().any(|r| r.contains("NaN") || r.contains("inf")));
+}
+
+#[test]
+fn a_workload_without_types_shows_no_table() {
+    let now = snapshot(1, 10.0, &[]);
+    let history = history([10.0]);
+    let rows = drawn(frame(&now, &history), 80, 23);
+    assert!(!rows.iter().any(|r| r.contains("p99")), "\n{}", rows.join("\n"));
+}
+
+#[test]
+fn huge_numbers_stay_inside_their_columns() {
+    let types = types(1e18, 1e12, u64::MAX);
+    let mut now = snapshot(12, 1e300, &types);
+    (now.aborts, now.errors, now.unknown) = (u64::MAX, u64::MAX, u64::MAX);
+    (now.sessions_connected, now.sessions_total) = (u64::MAX, u64::MAX);
+    now.queue_length = Some(u64::MAX);
+    let history = history([f64::MAX, f64::MAX, 1.0]);
+    let rows = drawn(frame(&now, &history), 100, 30);
+    let row = rows.iter().find(|r| r.starts_with(" new_order")).unwrap();
+    assert_eq!(
+        row,
+        " new_order         1.0E    1.0T    2.0T    4.0T    18.4E   18.4E",
+        "\n{}",
+        rows.join("\n")
+    );
+}
+
+#[test]
+fn no_size_of_terminal_makes_a_frame_panic() {
+    let types = types(753.1, 2.1, u64::MAX);
+    let mut now = snapshot(12, 45_210.0, &types);
+    now.message = Some("a message that is longer than many of these terminals are wide");
+    now.queue_length = Some(7);
+    let history = history((0..200).map(f64::from));
+    let load = LoadProgress {
+        rows: 5,
+        bytes: 9,
+        elapsed: Duration::from_secs(3),
+        units_done: 0,
+        total_units: 3,
+        stage: "loading warehouses 0/3",
+    };
+    for width in 1..=110 {
+        for height in 1..=24 {
+            drawn(frame(&now, &history), width, height);
+            drawn(load_frame(&load, 10), width, height);
+        }
+    }
+}
+
+fn load_frame<'a>(now: &'a LoadProgress<'a>, total: u64) -> LoadFrame<'a> {
+    LoadFrame {
+        title: "Loading 20 warehouses into gemel:",
+        total_rows: total,
+        now,
+        done: now.rows,
+        total,
+        rows_per_s: Some(102_000.4),
+        bytes_per_s: Some(12_300_000.0),
+        time_to_go: Some(Duration::from_secs(85)),
+        in_stage: Duration::from_secs(4),
+    }
+}
+
+#[test]
+fn a_load_shows_share_speed_and_time_to_go() {
+    let mut now = LoadProgress {
+        rows: 1_234_567,
+        bytes: 148_000_000,
+        elapsed: Duration::from_secs(12),
+        units_done: 3,
+        total_units: 20,
+        stage: "loading warehouses 3/20",
+    };
+    let rows = drawn(load_frame(&now, 9_900_000), 60, 4);
+    let bar = format!("  12 % {}{}", "━".repeat(6), "─".repeat(47));
+    let expected = [
+        " Loading 20 warehouses into gemel:                       12s",
+        bar.as_str(),
+        " loading warehouses 3/20                           ETA 1m25s",
+        " 1 234 567 of 9 900 000 rows   102 000 rows/s   12.3 MB/s",
+    ];
+    assert_eq!(rows, expected, "\n{}", rows.join("\n"));
+
+    now.rows = 9_900_000;
+    now.stage = "building indexes";
+    let rows = drawn(load_frame(&now, 9_900_000), 60, 4);
+    assert_eq!(rows[2], " building indexes                                     for 4s");
+    assert_eq!(rows[3], " 9 900 000 of 9 900 000 rows");
+}
+
+#[test]
+fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
+    let sink = Sink::default();
+    let mut view = LoadView::on(sink.screen(Style::Plain), "Loading 4 warehouses into x", 2_000_000, 4);
+    let mut progress = |ms: u64, rows: u64, stage: &str| {
+        view.update(&LoadProgress {
+            rows,
+            bytes: rows * 100,
+            elapsed: Duration::from_millis(ms),
+            units_done: rows / 500_000,
+            total_units: 4,
+            stage,
+        });
+    };
+    for s in 0..=10 {
+        progress(s * 1000, s * 100_000, &format!("loading warehouses {}/4", s / 5));
+    }
+    progress(10_100, 2_000_000, "building indexes");
+    progress(10_200, 2_000_000, "building indexes");
+    progress(10_300, 2_000_000, "analyze");
+    view.finish(&LoadProgress {
+        rows: 2_000_000,
+        bytes: 200_000_000,
+        elapsed: Duration::from_millis(12_500),
+        units_done: 4,
+        total_units: 4,
+        stage: "done",
+    });
+    assert_eq!(
+        sink.lines(),
+        [
+            "Loading 4 warehouses into x",
+            "0s loading warehouses 0/4  0 %  0 rows  – rows/s  ETA –",
+            "5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s",
+            "10s loading warehouses 2/4  50 %  1 000 000 rows  100 000 rows/s  10.0 MB/s  ETA 10s",
+            "10s building indexes  100 %  2 000 000 rows",
+            "10s analyze  100 %  2 000 000 rows",
+            "Loaded 2 000 000 rows, 200.0 MB, in 12.5 s (160 000 rows/s, 16.0 MB/s)",
+        ]
+    );
+}
+
+#[test]
+fn plain_lines_of_a_run_average_their_interval_and_tell_the_first_type() {
+    let sink = Sink::default();
+    let types = types(753.1, 2.1, 0);
+    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", Duration::from_secs(60));
+    for s in 1..=12 {
+        let mut now = snapshot(s, if s % 2 == 0 { 40_000.0 } else { 50_000.0 }, &types);
+        now.phase = if s <= 3 { Phase::Warmup } else { Phase::Measuring };
+        if s >= 8 {
+            now.message = Some("node 2\npaused");
+        }
+        view.update(&now);
+    }
+    view.finish();
+    assert_eq!(
+        sink.lines(),
+        [
+            "tpcc on x",
+            "1s warm-up  50 000 NOPM  1 852 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "4s measuring  43 333 NOPM  1 605 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "8s node 2 paused",
+            "9s measuring  46 000 NOPM  1 704 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+        ]
+    );
+}
+
+#[test]
+fn a_short_run_has_a_plain_line_every_second() {
+    let sink = Sink::default();
+    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", Duration::from_secs(10));
+    for s in 1..=10 {
+        view.update(&snapshot(s, 1.0, &[]));
+    }
+    assert_eq!(sink.lines().len(), 11);
+}
+
+#[test]
+fn quiet_views_write_nothing() {
+    let sink = Sink::default();
+    let mut view = RunView::on(sink.screen(Style::Quiet), "tpcc on x", Duration::from_secs(10));
+    view.update(&snapshot(1, 1.0, &[]));
+    view.note("not even this");
+    view.finish();
+    let load = LoadView::on(sink.screen(Style::Quiet), "loading", 1, 1);
+    load.finish(&LoadProgress {
+        rows: 1,
+        bytes: 1,
+        elapsed: Duration::ZERO,
+        units_done: 1,
+        total_units: 1,
+        stage: "",
+    });
+    assert_eq!(sink.text(), "");
+}
+
+#[test]
+fn a_finished_live_run_is_taken_off_the_terminal() {
+    let sink = Sink::default();
+    let mut view = RunView::on(sink.screen(Style::Live), "tpcc on x", Duration::from_secs(10));
+    view.update(&snapshot(1, 1.0, &[]));
+    view.finish();
+    assert!(sink.text().ends_with("A\x1b[?7h\x1b[?25h\x1b[?2026l"));
+}
+
+#[test]
+fn the_style_is_live_only_on_a_capable_terminal() {
+    assert_eq!(Style::choose(false, true, "xterm-256color", true), Style::Live);
+    assert_eq!(Style::choose(false, true, "dumb", true), Style::Plain);
+    assert_eq!(Style::choose(false, true, "xterm", false), Style::Plain);
+    assert_eq!(Style::choose(false, false, "xterm", true), Style::Plain);
+    assert_eq!(Style::choose(true, true, "xterm", true), Style::Quiet);
+}
