@@ -1,3 +1,37 @@
-//! The command line of Lydite.
+//! The command line of Lydite: thin. It turns arguments into a plan, calls the crates that do the work, and turns
+//! what comes back into output and an exit code.
 
-fn main() {}
+mod check;
+mod cli;
+mod exit;
+mod host;
+mod interrupt;
+mod loading;
+mod plan;
+mod raw;
+mod result;
+mod run;
+mod targets;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use exit::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::run(*args),
+        Command::Load(args) => loading::command(args),
+        Command::Check(args) => check::command(args),
+        Command::Report(args) => result::report(args),
+        Command::Compare(args) => result::compare(args),
+        Command::Targets => targets::list(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// What a command ends with.
+type Outcome = Result<(), Failure>;

@@ -1,0 +1,146 @@
+//! The arguments. Values that a plan file can hold too are taken as text here, so that [`crate::plan`] can tell all
+//! errors at once.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure a database; an empty one is loaded first
+    Run(Box<RunArgs>),
+    /// Load a database
+    Load(LoadArgs),
+    /// Check the twelve consistency conditions of a loaded database
+    Check(CheckArgs),
+    /// Make an HTML report from results
+    Report(ReportArgs),
+    /// Compare two results
+    Compare(CompareArgs),
+    /// List the databases that are built in, with their URLs and options
+    Targets,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// URL of the database (see `lydite targets`) [default: sqlite: in a temporary directory]
+    pub(crate) target: Option<String>,
+    /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) warehouses: Option<String>,
+    /// Sessions (direct, open) or emulated users (rte) [default: direct and open 8, rte 10 per warehouse]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) terminals: Option<String>,
+    /// Sessions of the pool behind the emulated users (rte) [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<String>,
+    /// Length of the measured window [default: 30s]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Time before the window that is not counted [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<String>,
+    /// direct: no waiting; rte: emulated users with keying and think times; open: a given rate [default: direct]
+    #[arg(short, long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+    /// Transactions per second (open)
+    #[arg(long, value_name = "R")]
+    pub(crate) rate: Option<String>,
+    /// poisson or constant arrivals (open) [default: poisson]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) arrival: Option<String>,
+    /// Shares in percent of New-Order, Payment, Order-Status, Delivery, Stock-Level, or deck [default: deck,
+    /// the standard's shuffled cards]
+    #[arg(long, value_name = "SHARES")]
+    pub(crate) mix: Option<String>,
+    /// statements, batched or procedures: how transactions are sent [default: statements]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tx: Option<String>,
+    /// Seed of rows and inputs [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<String>,
+    /// Connections that load [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<String>,
+    /// Plan file (TOML) with the same keys as these flags; flags win
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Write the result as an HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<String>,
+    /// Show nothing but the final table
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Drop the nine tables first, whoever made them, and load
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Do not check the consistency conditions before and after
+    #[arg(long)]
+    pub(crate) no_check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// URL of the database (see `lydite targets`)
+    pub(crate) target: String,
+    /// Warehouses to load
+    #[arg(short, long, value_name = "N")]
+    pub(crate) warehouses: String,
+    /// Connections that load [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<String>,
+    /// Seed of the rows [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<String>,
+    /// Go on with a load that was interrupted
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Drop the nine tables first, whoever made them
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) fresh: bool,
+    /// Show nothing while loading
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// URL of the database (see `lydite targets`)
+    pub(crate) target: String,
+    /// Also print a checksum of each table that does not depend on the database nor on the order of rows
+    #[arg(long)]
+    pub(crate) checksums: bool,
+    /// Print nothing but what fails
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Results to show; several are laid over each other
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub(crate) results: Vec<PathBuf>,
+    /// The page to write
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The result to compare with
+    #[arg(value_name = "A.json")]
+    pub(crate) a: PathBuf,
+    /// The result that is compared
+    #[arg(value_name = "B.json")]
+    pub(crate) b: PathBuf,
+}

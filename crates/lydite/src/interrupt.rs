@@ -1,0 +1,54 @@
+//! Ctrl-C: once ends cleanly, twice ends at once.
+
+use lydite_bench::RunControl;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often the flag is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Watches for SIGINT and SIGTERM.
+pub(crate) struct Interrupt {
+    asked: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Begins to watch.
+    pub(crate) fn watch() -> std::io::Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag unset, and the second one ends the process.
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
+            flag::register(signal, Arc::clone(&asked))?;
+        }
+        Ok(Self { asked })
+    }
+
+    /// Whether the user wants to stop.
+    pub(crate) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Does `work`, telling `control` to stop when the user wants to.
+    pub(crate) fn during<T>(&self, control: &RunControl, work: impl FnOnce() -> T) -> T {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if self.asked() {
+                        control.stop();
+                        return;
+                    }
+                    thread::sleep(LOOK);
+                }
+            });
+            let result = work();
+            done.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+}

@@ -1,0 +1,321 @@
+//! From what the user wrote to a validated plan. Nothing is touched here but the plan file.
+
+use crate::cli::RunArgs;
+use crate::exit::Failure;
+use crate::raw::Raw;
+use jiff::SignedDuration;
+use lydite_bench::{Arrival, Mode, RetryPolicy};
+use lydite_target::{TargetSpec, TxMode};
+use lydite_tpcc::Mix;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Every key of a plan file.
+const KEYS: &[&str] = &[
+    "target",
+    "warehouses",
+    "terminals",
+    "sessions",
+    "duration",
+    "warmup",
+    "mode",
+    "rate",
+    "arrival",
+    "mix",
+    "tx",
+    "seed",
+    "jobs",
+    "json",
+    "report",
+    "check",
+    "rte.wait_factor",
+    "rte.delivery_log",
+    "retry.attempts",
+    "retry.backoff_min",
+    "retry.backoff_max",
+];
+
+/// More warehouses than any published result, and few enough that terminals can be numbered.
+const MAX_WAREHOUSES: u32 = 200_000_000;
+/// Sessions are threads and connections of this machine.
+const MAX_SESSIONS: u32 = 20_000;
+/// Sessions when none are asked for.
+const DEFAULT_SESSIONS: u32 = 8;
+/// Sessions behind emulated users when none are asked for.
+const DEFAULT_POOL: u32 = 16;
+
+/// What the user wants of a run. Numbers that depend on the database are settled by [`Plan::mode`].
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) target: TargetSpec,
+    pub(crate) warehouses: Option<u32>,
+    pub(crate) tx: TxMode,
+    pub(crate) duration: Duration,
+    pub(crate) warmup: Duration,
+    pub(crate) mix: Mix,
+    pub(crate) seed: u64,
+    pub(crate) jobs: usize,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) check: bool,
+    pub(crate) fresh: bool,
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) report: Option<PathBuf>,
+    wanted: WantedMode,
+}
+
+/// The mode with what was said about it.
+#[derive(Debug)]
+enum WantedMode {
+    Direct { terminals: Option<u32> },
+    Rte { terminals: Option<u32>, sessions: u32, wait_factor: f64, delivery_log: Option<PathBuf> },
+    Open { rate: f64, arrival: Arrival, sessions: u32 },
+}
+
+impl Plan {
+    /// Reads the file and the flags.
+    pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
+        let mut raw = Raw::default();
+        if let Some(path) = &args.config {
+            raw.file(path, KEYS);
+        }
+        for (key, value) in [
+            ("target", &args.target),
+            ("warehouses", &args.warehouses),
+            ("terminals", &args.terminals),
+            ("sessions", &args.sessions),
+            ("duration", &args.duration),
+            ("warmup", &args.warmup),
+            ("mode", &args.mode),
+            ("rate", &args.rate),
+            ("arrival", &args.arrival),
+            ("mix", &args.mix),
+            ("tx", &args.tx),
+            ("seed", &args.seed),
+            ("jobs", &args.jobs),
+            ("json", &args.json),
+            ("report", &args.report),
+        ] {
+            raw.flag(key, value.clone());
+        }
+        let tx = raw.read("tx", tx_mode).unwrap_or_default();
+        let target = raw.text("target").unwrap_or_else(|| "sqlite:".into());
+        let target = match TargetSpec::parse(&target, tx) {
+            Ok(spec) => Some(spec),
+            Err(errors) => {
+                raw.errors.extend(errors);
+                None
+            }
+        };
+        let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
+        let duration = raw.read("duration", time).unwrap_or(Duration::from_secs(30));
+        if duration.is_zero() {
+            raw.wrong("duration", "must be more than zero, for example 30s");
+        }
+        let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
+        let mix = raw.read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string())).unwrap_or_default();
+        let seed = raw.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
+        let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
+        let retry = retry(&mut raw);
+        let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
+        let wanted = wanted(&mut raw, warehouses);
+        let json = raw.text("json").map(PathBuf::from);
+        let report = raw.text("report").map(PathBuf::from);
+        match (target, wanted) {
+            (Some(target), Some(wanted)) if raw.errors.is_empty() => Ok(Self {
+                target,
+                warehouses,
+                tx,
+                duration,
+                warmup,
+                mix,
+                seed,
+                jobs,
+                retry,
+                check,
+                fresh: args.fresh,
+                json,
+                report,
+                wanted,
+            }),
+            _ => Err(Failure::Usage(raw.errors)),
+        }
+    }
+
+    /// The mode on a database with this many warehouses.
+    pub(crate) fn mode(&self, warehouses: u32) -> Result<Mode, Failure> {
+        let all = warehouses.saturating_mul(10);
+        Ok(match &self.wanted {
+            WantedMode::Direct { terminals } => {
+                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(all)) }
+            }
+            WantedMode::Rte { terminals, sessions, wait_factor, delivery_log } => {
+                if let Some(problem) = terminals.and_then(|terminals| too_many_terminals(terminals, warehouses)) {
+                    return Err(Failure::usage(format!("terminals: {problem}")));
+                }
+                Mode::Rte {
+                    terminals: terminals.unwrap_or(all),
+                    sessions: *sessions,
+                    wait_factor: *wait_factor,
+                    delivery_log: delivery_log.clone(),
+                }
+            }
+            WantedMode::Open { rate, arrival, sessions } => {
+                Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
+            }
+        })
+    }
+
+    /// Makes sure, before anything runs, that the results can be written.
+    pub(crate) fn check_outputs(&self) -> Result<(), Failure> {
+        let errors: Vec<String> = [("--json", &self.json), ("--report", &self.report)]
+            .into_iter()
+            .filter_map(|(flag, path)| {
+                let path = path.as_ref()?;
+                writable(path).err().map(|problem| format!("{flag} {}: {problem}", path.display()))
+            })
+            .collect();
+        if errors.is_empty() { Ok(()) } else { Err(Failure::Usage(errors)) }
+    }
+}
+
+/// Whether a file can be put at `path`: tried with another name beside it, since results replace files whole.
+fn writable(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err("is a directory: name a file".into());
+    }
+    let name = path.file_name().ok_or("is no file name")?;
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let probe = directory.join(format!(".{}.{}.probe", name.to_string_lossy(), std::process::id()));
+    let made = std::fs::File::create_new(&probe);
+    match made {
+        Ok(_) => std::fs::remove_file(&probe).map_err(|error| format!("can't be written: {error}")),
+        Err(error) => Err(format!("can't be written: {error}: choose another place")),
+    }
+}
+
+fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
+    let mode = raw
+        .read("mode", |text| match text {
+            "direct" | "rte" | "open" => Ok(text.to_string()),
+            _ => Err("is not known: use direct, rte or open".into()),
+        })
+        .unwrap_or_else(|| "direct".into());
+    let most = if mode == "rte" { u32::MAX } else { MAX_SESSIONS };
+    let terminals = raw.read("terminals", |text| whole(text, 1, most));
+    let sessions = raw.read("sessions", |text| whole(text, 1, MAX_SESSIONS));
+    let rate = raw.read("rate", |text| {
+        let rate: f64 = number(text, "must be a number of transactions per second")?;
+        if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("must be more than zero".into()) }
+    });
+    let arrival = raw.read("arrival", |text| match text {
+        "poisson" => Ok(Arrival::Poisson),
+        "constant" => Ok(Arrival::Constant),
+        _ => Err("is not known: use poisson or constant".into()),
+    });
+    let wait_factor = raw.read("rte.wait_factor", |text| {
+        let factor: f64 = number(text, "must be a number, 1 for the standard's waits")?;
+        if factor.is_finite() && factor >= 0.0 { Ok(factor) } else { Err("must not be below zero".into()) }
+    });
+    let delivery_log = raw.text("rte.delivery_log").map(PathBuf::from);
+    let only = |raw: &mut Raw, keys: &[&str], mode: &str, hint: &str| {
+        for key in keys {
+            if raw.text(key).is_some() {
+                raw.wrong(key, &format!("is for --mode {mode} only{hint}"));
+            }
+        }
+    };
+    match mode.as_str() {
+        "direct" => {
+            only(raw, &["rate", "arrival"], "open", "");
+            only(raw, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+            only(raw, &["sessions"], "rte", ": in direct mode --terminals are sessions");
+            Some(WantedMode::Direct { terminals })
+        }
+        "rte" => {
+            only(raw, &["rate", "arrival"], "open", "");
+            if let (Some(terminals), Some(warehouses)) = (terminals, warehouses) {
+                if let Some(problem) = too_many_terminals(terminals, warehouses) {
+                    raw.wrong("terminals", &problem);
+                }
+            }
+            Some(WantedMode::Rte {
+                terminals,
+                sessions: sessions.unwrap_or(DEFAULT_POOL),
+                wait_factor: wait_factor.unwrap_or(1.0),
+                delivery_log,
+            })
+        }
+        _ => {
+            only(raw, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+            if terminals.is_some() && sessions.is_some() {
+                raw.wrong("sessions", "and --terminals mean the same in open mode: give one");
+            }
+            if raw.text("rate").is_none() {
+                raw.errors.push("--mode open needs --rate, in transactions per second".into());
+            }
+            Some(WantedMode::Open {
+                rate: rate?,
+                arrival: arrival.unwrap_or(Arrival::Poisson),
+                sessions: sessions.or(terminals).unwrap_or(DEFAULT_SESSIONS),
+            })
+        }
+    }
+}
+
+/// Clause 4.2.1: ten terminals for each warehouse.
+fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
+    let most = warehouses.saturating_mul(10);
+    (terminals > most).then(|| {
+        format!(
+            "{terminals} emulated users are more than ten for each of {warehouses} warehouses (clause 4.2.1): \
+             ask for at most {most}, or load more warehouses"
+        )
+    })
+}
+
+fn retry(raw: &mut Raw) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    let policy = RetryPolicy {
+        attempts: raw.read("retry.attempts", |text| whole(text, 1, 1_000_000)).unwrap_or(usual.attempts),
+        backoff_min: raw.read("retry.backoff_min", time).unwrap_or(usual.backoff_min),
+        backoff_max: raw.read("retry.backoff_max", time).unwrap_or(usual.backoff_max),
+    };
+    if policy.backoff_max < policy.backoff_min {
+        raw.wrong("retry.backoff_max", "must not be below retry.backoff_min");
+    }
+    policy
+}
+
+fn tx_mode(text: &str) -> Result<TxMode, String> {
+    [TxMode::Statements, TxMode::Batched, TxMode::Procedures]
+        .into_iter()
+        .find(|mode| mode.name() == text)
+        .ok_or_else(|| "is not known: use statements, batched or procedures".into())
+}
+
+/// A whole number within bounds.
+pub(crate) fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(value) if (low..=high).contains(&value) => Ok(value),
+        _ => Err(format!("must be a whole number from {low} to {high}")),
+    }
+}
+
+/// Anything that parses.
+pub(crate) fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String> {
+    text.parse().map_err(|_| problem.to_string())
+}
+
+/// A time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let problem = || "must be a time such as 30s, 500ms or 2h 30m".to_string();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| problem());
+    }
+    let time: SignedDuration = text.parse().map_err(|_| problem())?;
+    Duration::try_from(time).map_err(|_| problem())
+}

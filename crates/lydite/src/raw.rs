@@ -1,0 +1,132 @@
+//! What the user wrote, before it is a plan: values from a file and from flags, each with the place it stands in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A flag: `--warehouses`.
+    Flag(String),
+    /// A line of the plan file.
+    Line { file: String, line: usize, key: String },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Line { file, line, key } => write!(f, "{file}, line {line}, {key}"),
+        }
+    }
+}
+
+/// A value as text; numbers and booleans of a file too, so that flags and files are read alike.
+#[derive(Clone, Debug)]
+struct Given {
+    text: String,
+    origin: Origin,
+}
+
+/// All values by key.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    given: BTreeMap<String, Given>,
+    /// What is wrong so far, one line each.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Raw {
+    /// Takes a flag, if it was given. Flags win over the file, so they come after it.
+    pub(crate) fn flag(&mut self, key: &str, value: Option<String>) {
+        if let Some(text) = value {
+            let flag = format!("--{}", key.rsplit('.').next().unwrap_or(key));
+            let origin = Origin::Flag(if key == "target" { "TARGET".into() } else { flag });
+            self.given.insert(key.to_string(), Given { text, origin });
+        }
+    }
+
+    /// Reads a plan file. `known` are the keys that it may have; `a.b` stands for key b of table a.
+    pub(crate) fn file(&mut self, path: &Path, known: &[&str]) {
+        let file = path.display().to_string();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => {
+                self.errors.push(format!("--config {file}: {error}: name a plan file that can be read"));
+                return;
+            }
+        };
+        let line_of = |position: usize| text.bytes().take(position).filter(|&byte| byte == b'\n').count() + 1;
+        match DeTable::parse(&text) {
+            Ok(table) => self.table(table.get_ref(), "", &file, &line_of, known),
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(span.start));
+                self.errors.push(format!("{file}, line {line}: {}", error.message().replace('\n', " ")));
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        table: &DeTable<'_>,
+        prefix: &str,
+        file: &str,
+        line_of: &dyn Fn(usize) -> usize,
+        known: &[&str],
+    ) {
+        for (name, value) in table {
+            let key = format!("{prefix}{}", name.get_ref());
+            let line = line_of(name.span().start);
+            if let DeValue::Table(inner) = value.get_ref() {
+                if known.iter().any(|known| known.starts_with(&format!("{key}."))) {
+                    self.table(inner, &format!("{key}."), file, line_of, known);
+                    continue;
+                }
+            }
+            if !known.contains(&key.as_str()) {
+                self.errors.push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
+                continue;
+            }
+            let text = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                DeValue::Integer(number) => number.to_string(),
+                DeValue::Float(number) => number.to_string(),
+                DeValue::Boolean(value) => value.to_string(),
+                DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                    self.errors.push(format!("{file}, line {line}: {key} must be a text, a number or true/false"));
+                    continue;
+                }
+            };
+            let origin = Origin::Line { file: file.to_string(), line, key: key.clone() };
+            self.given.insert(key, Given { text, origin });
+        }
+    }
+
+    /// The text of a key.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.given.get(key).map(|given| given.text.clone())
+    }
+
+    /// Notes an error about a key, with the place of its value.
+    pub(crate) fn wrong(&mut self, key: &str, problem: &str) {
+        let message = match self.given.get(key) {
+            Some(given) => format!("{}: {problem}", given.origin),
+            None => problem.to_string(),
+        };
+        self.errors.push(message);
+    }
+
+    /// The value of a key, read by `read`, whose error tells what it must be.
+    pub(crate) fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let given = self.given.get(key)?;
+        match read(given.text.trim()) {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.errors.push(format!("{}: {:?} {problem}", given.origin, given.text));
+                None
+            }
+        }
+    }
+}
