@@ -6,7 +6,7 @@ use super::markup::{Column, Markup, figures, pairs, pill, table, words};
 use super::range::range;
 use super::{Chart, Section};
 use crate::figures::{bytes, count, duration, number, percent, plural, type_name};
-use crate::findings::{Weight, findings, mean_queue_and_service_ms};
+use crate::findings::{Weight, client_cost_includes_database, findings, mean_queue_and_service_ms};
 use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
 use crate::table::plan_in_words;
 
@@ -93,7 +93,11 @@ fn cards(r: &RunResult) -> Markup {
     all.push(card(
         "Client cost",
         with_unit(&number(r.client.cpu_us_per_transaction), "µs"),
-        &format!("processor time per transaction; {} of memory", bytes(r.client.peak_rss_bytes)),
+        &format!(
+            "processor time per transaction{}; {} of memory",
+            if client_cost_includes_database(r) { ", the embedded database included" } else { "" },
+            bytes(r.client.peak_rss_bytes)
+        ),
         if r.client.bottleneck.is_some() { "warn" } else { "" },
     ));
     Markup::element("div", &[("class", "cards")], all)
