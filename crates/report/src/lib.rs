@@ -8,12 +8,14 @@ pub mod compare;
 pub mod figures;
 pub mod findings;
 pub mod hdr;
+pub mod html;
 pub mod live;
 pub mod model;
 pub mod store;
 pub mod table;
 
 pub use compare::{Comparison, compare, render_comparison};
+pub use html::render_html;
 pub use model::RunResult;
 pub use store::ResultError;
 pub use table::render_table;

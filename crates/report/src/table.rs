@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::{count, duration, number, percent, plural, type_name};
-use crate::findings::{DISCLAIMER, Weight, findings};
+use crate::findings::{DISCLAIMER, Weight, client_cost_includes_database, findings};
 use crate::model::{RunResult, Status, TransactionResult};
 
 /// How many error messages the table shows; the document holds all.
@@ -201,10 +201,11 @@ impl Page {
 
     fn client(&self, out: &mut String, r: &RunResult) {
         let text = format!(
-            "{} µs of processor per transaction, {} s in all, at most {} of memory",
+            "{} µs of processor per transaction, {} s in all, at most {} of memory{}",
             number(r.client.cpu_us_per_transaction),
             number(r.client.cpu_s),
-            crate::figures::bytes(r.client.peak_rss_bytes)
+            crate::figures::bytes(r.client.peak_rss_bytes),
+            if client_cost_includes_database(r) { ", the embedded database included" } else { "" }
         );
         self.wrapped(out, "client   ", &text, Style::Plain);
     }

@@ -17,7 +17,6 @@ fn a_result_survives_the_way_through_a_file() {
     {
         let result = sample(look);
         result.save(&path).unwrap();
-        let loaded = RunResult::load(&path).unwrap();
         assert_eq!(RunResult::load(&path).unwrap(), result);
     }
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();

@@ -1,0 +1,153 @@
+//! Free-form JSON (plans, controls) as tables: `asked` beside `actual`, lists of objects as rows.
+
+use serde_json::{Map, Value};
+
+use super::markup::{Markup, pairs, titled};
+
+/// How deep tables nest; deeper values are printed as JSON.
+const DEPTH_MAX: usize = 3;
+
+/// Renders an object as tables; nothing if it is no object or empty.
+pub(super) fn tables(value: &Value) -> Markup {
+    let Some(object) = value.as_object() else { return Markup::default() };
+    object
+        .iter()
+        .filter(|(_, value)| !is_void(value))
+        .map(|(name, value)| {
+            let title = sentence(name);
+            match value {
+                Value::Object(inner) => object_table(&title, inner, DEPTH_MAX),
+                list if is_list(list) => list_table(&title, list, DEPTH_MAX),
+                other => pairs("", vec![(title, cell(other, DEPTH_MAX))]),
+            }
+        })
+        .collect()
+}
+
+/// The rows of a plan or of a control as name and value; null values are left out.
+pub(super) fn rows(object: &Map<String, Value>) -> Vec<(String, Markup)> {
+    object.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), cell(v, DEPTH_MAX))).collect()
+}
+
+fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Markup {
+    // What was asked belongs beside what was done.
+    if let (Some(Value::Object(asked)), Some(Value::Object(actual))) =
+        (object.get("asked"), object.get("actual"))
+    {
+        let mut keys: Vec<&String> = asked.keys().collect();
+        keys.extend(actual.keys().filter(|k| !asked.contains_key(*k)));
+        let value = |of: &Map<String, Value>, key: &String| {
+            of.get(key).map_or(Markup::text("–"), |v| cell(v, depth))
+        };
+        let rows =
+            keys.into_iter().map(|k| vec![Markup::text(k), value(asked, k), value(actual, k)]).collect();
+        let mut all = grid(title, &["".to_owned(), "asked".to_owned(), "actual".to_owned()], rows);
+        let others: Map<String, Value> = object
+            .iter()
+            .filter(|(k, v)| !matches!(k.as_str(), "asked" | "actual") && !is_void(v))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        if !others.is_empty() {
+            all.push(object_table(&format!("{title}, more"), &others, depth));
+        }
+        return all;
+    }
+    // Lists of objects are tables in their own right, beside the plain values.
+    let (lists, plain): (Vec<_>, Vec<_>) =
+        object.iter().filter(|(_, v)| !is_void(v)).partition(|(_, v)| is_list(v));
+    let mut all = Markup::default();
+    if !plain.is_empty() {
+        all.push(pairs(title, plain.into_iter().map(|(k, v)| (k.clone(), cell(v, depth))).collect()));
+    }
+    for (name, list) in lists {
+        let caption = if title.is_empty() { sentence(name) } else { format!("{title}: {name}") };
+        all.push(list_table(&caption, list, depth));
+    }
+    all
+}
+
+fn is_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(Value::is_object))
+}
+
+/// A list of objects as a table: a column for every key that occurs, what was asked first.
+fn list_table(caption: &str, list: &Value, depth: usize) -> Markup {
+    let objects: Vec<&Map<String, Value>> =
+        list.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
+    let mut keys: Vec<String> = Vec::new();
+    for key in objects.iter().flat_map(|o| o.keys()) {
+        if !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys.sort_by_key(|k| match k.as_str() {
+        "asked" => 0,
+        "actual" => 1,
+        _ => 2,
+    });
+    let row = |o: &&Map<String, Value>| {
+        keys.iter()
+            .map(|k| o.get(k).map_or(Markup::text("–"), |v| cell(v, depth.saturating_sub(1))))
+            .collect()
+    };
+    let rows = objects.iter().map(row).collect();
+    grid(caption, &keys, rows)
+}
+
+fn cell(value: &Value, depth: usize) -> Markup {
+    match value {
+        Value::Null => Markup::text("–"),
+        Value::Bool(yes) => Markup::text(if *yes { "yes" } else { "no" }),
+        Value::Number(n) => Markup::text(&n.to_string()),
+        Value::String(text) => Markup::text(text),
+        Value::Object(object) if depth > 0 => object_table("", object, depth - 1),
+        list if depth > 0 && is_list(list) => list_table("", list, depth),
+        Value::Array(items) if items.iter().all(|i| !i.is_object() && !i.is_array()) => {
+            let words: Vec<String> = items.iter().map(plain).collect();
+            Markup::text(&words.join(", "))
+        }
+        other => Markup::text(&other.to_string()),
+    }
+}
+
+/// A table whose column names are known only at run time.
+fn grid(title: &str, columns: &[String], rows: Vec<Vec<Markup>>) -> Markup {
+    let head =
+        columns.iter().map(|c| Markup::with_text("th", &[("class", "w"), ("scope", "col")], c)).collect();
+    let body = rows
+        .into_iter()
+        .map(|row| {
+            Markup::element(
+                "tr",
+                &[],
+                row.into_iter().map(|c| Markup::element("td", &[("class", "w")], c)).collect(),
+            )
+        })
+        .collect();
+    let mut all = Markup::element("thead", &[], Markup::element("tr", &[], head));
+    all.push(Markup::element("tbody", &[], body));
+    titled(title, Markup::element("table", &[("aria-label", title)], all))
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(o) => o.is_empty(),
+        Value::Array(a) => a.is_empty(),
+        _ => false,
+    }
+}
+
+/// `hot_rows` as `Hot rows`.
+fn sentence(name: &str) -> String {
+    let words = name.replace('_', " ");
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

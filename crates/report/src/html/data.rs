@@ -1,0 +1,280 @@
+//! The data behind the charts: histograms decoded into curves and bins, long series thinned.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::figures::type_name;
+use crate::hdr::{self, NS_PER_MS};
+use crate::model::{RunResult, Series, TRANSACTION_TYPES};
+
+/// Series with more points are thinned: no screen shows more, and a page of an 8-hour run should stay small.
+const POINTS_MAX: usize = 1500;
+
+/// A point with fewer transactions shows chance rather than the database, as long as enough points remain.
+const TRANSACTIONS_PER_POINT: u64 = 25;
+const POINTS_ENOUGH: usize = 60;
+
+/// Bins of a frequency chart; TPC-C 5.6.1 wants at least 20.
+const BINS: usize = 40;
+
+/// Points of a percentile curve per decade of 1/(1-p), and the last decade (99.99 %).
+const POINTS_PER_DECADE: i32 = 20;
+const DECADES: i32 = 4;
+
+/// What the charts of the page draw.
+#[derive(Serialize)]
+pub(super) struct PageData {
+    pub(super) runs: Vec<RunData>,
+}
+
+/// What the charts of one run draw.
+#[derive(Serialize)]
+pub(super) struct RunData {
+    name: String,
+    nopm: f64,
+    measured_s: f64,
+    series: SeriesData,
+    outages: Vec<[f64; 2]>,
+    pub(super) types: Vec<TypeData>,
+}
+
+/// Rates over time, warm-up first (negative seconds).
+#[derive(Serialize, Default)]
+struct SeriesData {
+    /// Seconds that a point stands for.
+    step_s: usize,
+    second: Vec<i64>,
+    /// Completed per second, in the order of [`TRANSACTION_TYPES`].
+    types: Vec<Vec<f64>>,
+    new_order_p50_ms: Vec<Option<f64>>,
+    new_order_p99_ms: Vec<Option<f64>>,
+    aborts: Vec<f64>,
+    errors: Vec<f64>,
+    unknown: Vec<f64>,
+    sessions: Vec<f64>,
+}
+
+/// What the charts of one transaction type draw.
+#[derive(Serialize)]
+pub(super) struct TypeData {
+    key: String,
+    name: String,
+    queue_mean_ms: f64,
+    service_mean_ms: f64,
+    /// Points `[1 / (1 - p), ms]`.
+    curve: Vec<[f64; 2]>,
+    pub(super) frequency: Option<Frequency>,
+}
+
+/// A response-time frequency distribution as in TPC-C 5.6.1: from 0 to four times the 90th percentile.
+#[derive(Serialize)]
+pub(super) struct Frequency {
+    bin_ms: f64,
+    /// Share of all transactions in each bin, in percent.
+    percent: Vec<f64>,
+    pub(super) beyond_percent: f64,
+    mean_ms: f64,
+    p90_ms: f64,
+    pub(super) max_ms: f64,
+}
+
+impl RunData {
+    pub(super) fn new(result: &RunResult, name: &str) -> Self {
+        let types = result.types_in_order().into_iter().map(|(key, t)| {
+            // A damaged histogram costs its charts, not the page.
+            let histogram = if t.hdr.is_empty() { None } else { hdr::decode(&t.hdr).ok() };
+            let histogram = histogram.filter(|h| !h.is_empty());
+            TypeData {
+                key: key.to_owned(),
+                name: type_name(key).to_owned(),
+                queue_mean_ms: rounded(t.queue_ms.mean),
+                service_mean_ms: rounded(t.service_ms.mean),
+                curve: histogram.as_ref().map(curve).unwrap_or_default(),
+                frequency: histogram.as_ref().and_then(frequency),
+            }
+        });
+        Self {
+            name: name.to_owned(),
+            nopm: result.nopm,
+            measured_s: result.window.measured_s,
+            series: series(&result.warmup_series, &result.series),
+            outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
+            types: types.collect(),
+        }
+    }
+
+    /// Seconds that a point of the series stands for.
+    pub(super) fn step_s(&self) -> usize {
+        self.series.step_s
+    }
+}
+
+fn curve(histogram: &Histogram<u64>) -> Vec<[f64; 2]> {
+    let samples = histogram.len() as f64;
+    (0..=POINTS_PER_DECADE * DECADES)
+        .map(|k| 10_f64.powf(f64::from(k) / f64::from(POINTS_PER_DECADE)))
+        // Beyond one sample in `samples` the curve would only repeat the maximum.
+        .take_while(|inverse| *inverse <= samples)
+        .map(|inverse| {
+            let value = histogram.value_at_quantile(1.0 - 1.0 / inverse) as f64 / NS_PER_MS;
+            [rounded(inverse), rounded(value)]
+        })
+        .collect()
+}
+
+fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
+    let p90 = histogram.value_at_quantile(0.9) as f64 / NS_PER_MS;
+    let bin = 4.0 * p90 / BINS as f64;
+    if bin <= 0.0 {
+        return None;
+    }
+    let mut counts = vec![0_u64; BINS];
+    let mut beyond = 0;
+    for value in histogram.iter_recorded() {
+        let at = (value.value_iterated_to() as f64 / NS_PER_MS / bin) as usize;
+        *counts.get_mut(at).unwrap_or(&mut beyond) += value.count_at_value();
+    }
+    let percent = |n: u64| rounded(n as f64 * 100.0 / histogram.len() as f64);
+    Some(Frequency {
+        bin_ms: rounded(bin),
+        percent: counts.into_iter().map(percent).collect(),
+        beyond_percent: percent(beyond),
+        // Not rounded: the chart writes them beside its marks, and the table must not contradict it.
+        mean_ms: histogram.mean() / NS_PER_MS,
+        p90_ms: p90,
+        max_ms: histogram.max() as f64 / NS_PER_MS,
+    })
+}
+
+/// Joins warm-up and window, thinned to at most about [`POINTS_MAX`] points: rates become means, the median the
+/// median of the seconds' medians, and the 99th percentile the worst second's, so that thinning hides no peak.
+fn series(warmup: &Series, window: &Series) -> SeriesData {
+    let joined: Vec<(&Series, usize)> = (0..warmup.second.len())
+        .map(|i| (warmup, i))
+        .chain((0..window.second.len()).map(|i| (window, i)))
+        .collect();
+    let transactions: u64 = warmup.total().iter().chain(&window.total()).sum();
+    let step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
+        .into_iter()
+        .find(|step| {
+            let points = joined.len() / step;
+            let full = transactions / points.max(1) as u64 >= TRANSACTIONS_PER_POINT;
+            points <= POINTS_MAX && (full || points < POINTS_ENOUGH)
+        })
+        .unwrap_or(1200);
+    let step_signed = step as i64;
+    let mut out =
+        SeriesData { step_s: step, types: vec![Vec::new(); TRANSACTION_TYPES.len()], ..Default::default() };
+    // Aligned to the window's start, so that no point mixes warm-up and window.
+    let bucket = |(s, i): &(&Series, usize)| s.second[*i].div_euclid(step_signed);
+    for seconds in joined.chunk_by(|a, b| bucket(a) == bucket(b)) {
+        let rate = |of: fn(&Series) -> &[u64]| {
+            let sum: u64 = seconds.iter().filter_map(|(s, i)| of(s).get(*i)).sum();
+            rounded(sum as f64 / seconds.len() as f64)
+        };
+        out.second.push(seconds.first().map_or(0, |first| bucket(first) * step_signed));
+        let of_types: [fn(&Series) -> &[u64]; 5] =
+            [|s| &s.new_order, |s| &s.payment, |s| &s.order_status, |s| &s.delivery, |s| &s.stock_level];
+        for (to, of) in out.types.iter_mut().zip(of_types) {
+            to.push(rate(of));
+        }
+        out.aborts.push(rate(|s| &s.aborts));
+        out.errors.push(rate(|s| &s.errors));
+        out.unknown.push(rate(|s| &s.unknown));
+        let known = |of: fn(&Series) -> &[Option<f64>]| -> Vec<f64> {
+            seconds.iter().filter_map(|(s, i)| of(s).get(*i).copied().flatten()).collect()
+        };
+        let mut medians = known(|s| &s.new_order_p50_ms);
+        medians.sort_by(f64::total_cmp);
+        out.new_order_p50_ms.push(medians.get(medians.len() / 2).copied().map(rounded));
+        let worst = known(|s| &s.new_order_p99_ms).into_iter().reduce(f64::max);
+        out.new_order_p99_ms.push(worst.map(rounded));
+        let fewest = seconds.iter().filter_map(|(s, i)| s.sessions_connected.get(*i)).min();
+        out.sessions.push(fewest.map_or(0.0, |n| f64::from(*n)));
+    }
+    out
+}
+
+/// Four significant digits: more would only make the page larger.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(3 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series_of(seconds: std::ops::Range<i64>) -> Series {
+        let n = seconds.clone().count();
+        Series {
+            second: seconds.collect(),
+            new_order: vec![50; n],
+            new_order_p50_ms: vec![Some(2.0); n],
+            new_order_p99_ms: (0..n).map(|i| if i == 7 { Some(90.0) } else { Some(5.0) }).collect(),
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn short_series_keep_every_second() {
+        let thin = series(&series_of(-5..0), &series_of(0..60));
+        assert_eq!((thin.step_s, thin.second.len()), (1, 65));
+        assert_eq!(thin.second[0], -5);
+    }
+
+    #[test]
+    fn thinning_keeps_rates_peaks_and_the_border_of_the_warm_up() {
+        let thin = series(&series_of(-7..0), &series_of(0..7200));
+        assert_eq!(thin.step_s, 5);
+        assert_eq!(thin.second[..3], [-10, -5, 0]);
+        assert!(thin.types[0].iter().all(|rate| *rate == 50.0));
+        assert_eq!(thin.new_order_p99_ms[3], Some(90.0));
+        assert_eq!(thin.new_order_p50_ms[3], Some(2.0));
+    }
+
+    #[test]
+    fn slow_runs_are_thinned_until_a_point_holds_enough() {
+        let mut slow = series_of(0..600);
+        slow.new_order.fill(5);
+        assert_eq!(series(&Series::default(), &slow).step_s, 5);
+        slow.new_order.fill(0);
+        assert_eq!(series(&Series::default(), &slow).step_s, 20);
+    }
+
+    #[test]
+    fn bins_hold_every_transaction_up_to_four_times_the_90th_percentile() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        for ms in 1..=1000_u64 {
+            histogram.record(ms * 1_000_000).unwrap();
+        }
+        histogram.record(60_000_000_000).unwrap();
+        let chart = frequency(&histogram).unwrap();
+        assert!(chart.percent.len() >= 20);
+        assert!((chart.bin_ms * chart.percent.len() as f64 / chart.p90_ms - 4.0).abs() < 0.01);
+        let all: f64 = chart.percent.iter().sum::<f64>() + chart.beyond_percent;
+        assert!((all - 100.0).abs() < 0.1, "{all}");
+        assert!(chart.beyond_percent > 0.0);
+    }
+
+    #[test]
+    fn a_curve_ends_where_its_samples_end() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        for ms in 1..=500_u64 {
+            histogram.record(ms * 1_000_000).unwrap();
+        }
+        let points = curve(&histogram);
+        assert!(points.last().unwrap()[0] <= 500.0);
+        assert!(points.windows(2).all(|pair| pair[0][1] <= pair[1][1]));
+    }
+
+    #[test]
+    fn rounding_keeps_four_digits() {
+        assert_eq!(rounded(12_345.678), 12_350.0);
+        assert_eq!(rounded(0.001_234_56), 0.001_235);
+        assert_eq!(rounded(f64::NAN), 0.0);
+    }
+}

@@ -1,0 +1,156 @@
+//! The HTML report: one file that opens from disk, loads nothing, and can be sent to a colleague.
+//!
+//! The page is whole without its script: words, cards and tables are plain HTML. The script (built from `web/`,
+//! embedded from `assets/`) draws the charts from the data that the page carries.
+
+mod controls;
+mod data;
+mod markup;
+mod overlay;
+mod range;
+mod single;
+
+use crate::findings::DISCLAIMER;
+use crate::model::RunResult;
+use data::{PageData, RunData};
+use markup::Markup;
+
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/report.css");
+
+/// The page may run its own script and style, and load nothing, whatever a result says.
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// Renders the report: of one result in full, of several as an overlay. Without any it says so.
+#[must_use]
+pub fn render_html(results: &[RunResult]) -> String {
+    match results {
+        [] => {
+            let nothing = Markup::with_text("p", &[], "There are no results to report.");
+            page("No results", vec![Section::first("Summary", nothing)], Vec::new())
+        }
+        [result] => {
+            let run = RunData::new(result, &result.target.kind);
+            page(&single::title(result), single::sections(result, &run), vec![run])
+        }
+        several => {
+            let names = overlay::names(several);
+            let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
+            page(&format!("{} runs", several.len()), overlay::sections(several, &names), runs)
+        }
+    }
+}
+
+/// A part of the page that the navigation can reach.
+struct Section {
+    id: &'static str,
+    /// In the navigation.
+    name: &'static str,
+    heading: Option<&'static str>,
+    content: Markup,
+}
+
+impl Section {
+    fn new(id: &'static str, name: &'static str, heading: &'static str, content: Markup) -> Self {
+        Self { id, name, heading: Some(heading), content }
+    }
+
+    /// The first one, which brings the heading of the page with it.
+    fn first(name: &'static str, content: Markup) -> Self {
+        Self { id: "summary", name, heading: None, content }
+    }
+
+    fn markup(self) -> Markup {
+        let mut all = self.heading.map_or_else(Markup::default, |text| Markup::with_text("h2", &[], text));
+        all.push(self.content);
+        Markup::element("section", &[("id", self.id)], all)
+    }
+}
+
+/// The frame of the page: head, navigation, content, footer, data, script.
+fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
+    // What a result does not have gets no section and no link.
+    let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
+    let mut head = Markup::fixed(concat!(
+        "<meta charset=\"utf-8\">",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+        "<meta name=\"color-scheme\" content=\"light dark\">",
+        "<meta name=\"referrer\" content=\"no-referrer\">",
+    ));
+    let policy = [("http-equiv", "Content-Security-Policy"), ("content", POLICY)];
+    head.push(Markup::element("meta", &policy, Markup::default()));
+    head.push(Markup::with_text("title", &[], &format!("{title} – Lydite")));
+    head.push(Markup::fixed("<style>"));
+    head.push(Markup::fixed(STYLE));
+    head.push(Markup::fixed("</style>"));
+
+    let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));
+    let mut bar = Markup::fixed("<span class=\"brand\">Lydite</span>");
+    bar.push(Markup::element("nav", &[("aria-label", "Sections")], links.collect()));
+    // Without a script the button could do nothing: the script shows it.
+    bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
+
+    let mut footer = Markup::with_text("p", &[], DISCLAIMER);
+    footer.push(Markup::with_text(
+        "p",
+        &[],
+        "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM counts \
+         new orders per minute in the same way, but the rules of the standard were kept only as far as this page \
+         says. Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
+         from full histograms; the warm-up is excluded from every number.",
+    ));
+    footer.push(Markup::with_text(
+        "p",
+        &[],
+        &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
+    ));
+
+    let mut content = Markup::element("div", &[("class", "bar")], bar);
+    content.push(Markup::element("main", &[], sections.into_iter().map(Section::markup).collect()));
+    content.push(Markup::element("footer", &[], footer));
+    content.push(Markup::data("data", &PageData { runs }));
+    content.push(Markup::fixed("<script>"));
+    content.push(Markup::fixed(SCRIPT));
+    content.push(Markup::fixed("</script>"));
+
+    let mut html = Markup::element("head", &[], head);
+    html.push(Markup::element("body", &[], content));
+    format!("<!DOCTYPE html>\n{}\n", Markup::element("html", &[("lang", "en")], html).into_html())
+}
+
+/// A place for a chart: the script draws into it. `kind` names the chart, `run` and `of` its data, `says` is what
+/// the chart shows in words.
+struct Chart<'a> {
+    kind: &'static str,
+    run: usize,
+    of: usize,
+    title: &'a str,
+    note: &'a str,
+    says: &'a str,
+}
+
+impl Chart<'_> {
+    fn markup(&self) -> Markup {
+        let mut all = Markup::with_text("figcaption", &[], self.title);
+        if !self.note.is_empty() {
+            all.push(Markup::with_text("p", &[("class", "note")], self.note));
+        }
+        let label = format!("{}. {}", self.title, self.says);
+        let (run, of) = (self.run.to_string(), self.of.to_string());
+        let place = [
+            ("class", "chart"),
+            ("data-chart", self.kind),
+            ("data-run", run.as_str()),
+            ("data-of", of.as_str()),
+            ("role", "img"),
+            ("aria-label", label.as_str()),
+        ];
+        all.push(Markup::element(
+            "div",
+            &place,
+            Markup::fixed("<noscript>Charts need JavaScript.</noscript>"),
+        ));
+        Markup::element("figure", &[("class", self.kind)], all)
+    }
+}

@@ -1,0 +1,604 @@
+//! The page of one result: summary, time, latency, workload, correctness, rules, environment.
+
+use super::controls;
+use super::data::RunData;
+use super::markup::{Column, Markup, figures, pairs, pill, table, words};
+use super::range::range;
+use super::{Chart, Section};
+use crate::figures::{bytes, count, duration, number, percent, plural, type_name};
+use crate::findings::{Weight, client_cost_includes_database, findings, mean_queue_and_service_ms};
+use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
+use crate::table::plan_in_words;
+
+/// Least share of the mix in percent (TPC-C 5.2.3).
+const MIX_MIN_PERCENT: [(&str, f64); 4] =
+    [("payment", 43.0), ("order_status", 4.0), ("delivery", 4.0), ("stock_level", 4.0)];
+
+/// Title of the page.
+pub(super) fn title(r: &RunResult) -> String {
+    let target = format!("{} {}", r.target.kind, r.target.version);
+    if target.trim().is_empty() { "Benchmark result".to_owned() } else { target.trim().to_owned() }
+}
+
+/// Content of the page.
+pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
+    vec![
+        Section::first("Summary", summary(r)),
+        Section::new("time", "Over time", "Over time", over_time(r, run)),
+        Section::new("latency", "Latency", "Latency", latency(r, run)),
+        Section::new("workload", "Workload", "Workload as it was", workload(r)),
+        Section::new("troubles", "Aborts", "Aborts and errors", troubles(r)),
+        Section::new("checks", "Checks", "Is the data right?", checks(r)),
+        Section::new("rules", "Rules", "Rules of the standard", rules(r)),
+        Section::new("environment", "Environment", "Environment", environment(r)),
+    ]
+}
+
+fn summary(r: &RunResult) -> Markup {
+    let mut all = Markup::with_text("h1", &[], &title(r));
+    let mut lead = plan_in_words(r);
+    if !r.window.start.is_empty() {
+        lead = format!("{lead} · {}", r.window.start);
+    }
+    let measured = format!(
+        "measured {} after {} of warm-up",
+        duration(r.window.measured_s),
+        duration(r.window.warmup_s)
+    );
+    all.push(Markup::with_text("p", &[("class", "lead")], &format!("{lead} · {measured}")));
+    all.push(cards(r));
+    all.push(findings_list(r));
+    all.push(transactions_table(r));
+    all
+}
+
+/// One number with what it is and what to know about it.
+fn card(label: &str, value: Markup, note: &str, kind: &'static str) -> Markup {
+    let mut all = Markup::with_text("div", &[("class", "label")], label);
+    all.push(Markup::element("div", &[("class", "value")], value));
+    all.push(Markup::with_text("div", &[("class", "note")], note));
+    Markup::element("div", &[("class", &format!("card {kind}"))], all)
+}
+
+fn cards(r: &RunResult) -> Markup {
+    let mut all = Markup::default();
+    let paced = r.plan_text("mode").as_deref() == Some("rte");
+    let per_warehouse = r.warehouses().filter(|w| *w > 0).map(|w| r.nopm / w as f64);
+    let note = match (paced, per_warehouse) {
+        (true, _) => {
+            format!("new orders per minute, {} % of 12.86 per warehouse", number(r.efficiency_percent))
+        }
+        (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
+        (false, None) => "new orders per minute".to_owned(),
+    };
+    all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
+    all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
+    if let Some(t) = r.transactions.get("new_order").or_else(|| r.transactions.values().next()) {
+        let name = if r.transactions.contains_key("new_order") { "New-Order" } else { "First type" };
+        let l = t.latency_ms;
+        all.push(card(
+            &format!("{name} latency"),
+            with_unit(&number(l.p50), "ms"),
+            &format!("median; p90 {} ms, p99 {} ms", number(l.p90), number(l.p99)),
+            "",
+        ));
+    }
+    let held = r.checks.iter().filter(|c| c.ok).count();
+    let (value, note, kind) = match (r.checks.len(), held) {
+        (0, _) => ("–".to_owned(), "consistency was not checked".to_owned(), "warn"),
+        (n, h) if n == h => (format!("{h}/{n}"), "checks hold".to_owned(), "good"),
+        (n, h) => (format!("{h}/{n}"), format!("checks hold, {} fail", n - h), "bad"),
+    };
+    all.push(card("Consistency", Markup::text(&value), &note, kind));
+    all.push(card(
+        "Client cost",
+        with_unit(&number(r.client.cpu_us_per_transaction), "µs"),
+        &format!(
+            "processor time per transaction{}; {} of memory",
+            if client_cost_includes_database(r) { ", the embedded database included" } else { "" },
+            bytes(r.client.peak_rss_bytes)
+        ),
+        if r.client.bottleneck.is_some() { "warn" } else { "" },
+    ));
+    Markup::element("div", &[("class", "cards")], all)
+}
+
+fn with_unit(value: &str, unit: &str) -> Markup {
+    let mut all = Markup::text(value);
+    all.push(Markup::with_text("small", &[], unit));
+    all
+}
+
+/// What the reader must know before the numbers.
+pub(super) fn findings_list(r: &RunResult) -> Markup {
+    let items: Markup = findings(r)
+        .into_iter()
+        .map(|finding| {
+            let (class, word) = match finding.weight {
+                Weight::Failure => ("bad", "Failure"),
+                Weight::Warning => ("warn", "Note"),
+            };
+            let mut item = pill(class, word);
+            item.push(Markup::with_text("span", &[], &finding.text));
+            Markup::element("li", &[], item)
+        })
+        .collect();
+    if items.is_empty() { items } else { Markup::element("ul", &[("class", "findings")], items) }
+}
+
+fn transactions_table(r: &RunResult) -> Markup {
+    if r.transactions.is_empty() {
+        return Markup::default();
+    }
+    let minutes = r.window.measured_s / 60.0;
+    let rows = r.types_in_order().into_iter().map(|(key, t)| {
+        let per_minute =
+            if minutes > 0.0 { number(t.completed() as f64 / minutes) } else { "–".to_owned() };
+        let l = &t.latency_ms;
+        let mut cells = vec![
+            type_name(key).to_owned(),
+            count(t.completed()),
+            per_minute,
+            number(l.mean),
+            number(l.p50),
+            number(l.p90),
+            number(l.p95),
+            number(l.p99),
+            number(l.p999),
+            number(l.max),
+        ];
+        cells.extend([t.retries, t.rolled_back, t.failed, t.unknown].map(count));
+        cells.iter().map(|c| Markup::text(c)).collect()
+    });
+    let columns = [
+        words("Transaction"),
+        figures("count"),
+        figures("per min"),
+        figures("mean"),
+        figures("p50"),
+        figures("p90"),
+        figures("p95"),
+        figures("p99"),
+        figures("p99.9"),
+        figures("max"),
+        figures("retries"),
+        figures("rolled back"),
+        figures("failed"),
+        figures("unknown"),
+    ];
+    table("Transactions; latency in ms from due to answered", &columns, rows.collect())
+}
+
+fn over_time(r: &RunResult, run: &RunData) -> Markup {
+    let mut all = Markup::default();
+    if r.series.second.is_empty() {
+        return all;
+    }
+    let every =
+        if run.step_s() == 1 { String::new() } else { format!(" One point stands for {} s.", run.step_s()) };
+    let total = r.series.total();
+    let (least, most) = (total.iter().min().copied().unwrap_or(0), total.iter().max().copied().unwrap_or(0));
+    let mut note = "Completed transactions per second, stacked by type.".to_owned();
+    if !r.warmup_series.second.is_empty() {
+        note.push_str(" The warm-up is shaded; it counts nowhere.");
+    }
+    if !r.outages.is_empty() {
+        note.push_str(" Outages are marked red.");
+    }
+    let chart =
+        |kind, title, note: &str, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
+    all.push(chart(
+        "throughput",
+        "Throughput",
+        &(note + &every),
+        &format!(
+            "Over {} the total was {} per second on average, {} in the slowest and {} in the fastest second",
+            duration(r.window.measured_s),
+            number(r.tps),
+            count(least),
+            count(most)
+        ),
+    ));
+    if r.series.new_order_p99_ms.iter().any(Option::is_some) {
+        let says = r.transactions.get("new_order").map_or(String::new(), |t| {
+            let l = t.latency_ms;
+            format!(
+                "Over the whole window the median was {} ms and the p99 {} ms",
+                number(l.p50),
+                number(l.p99)
+            )
+        });
+        let thinned = if every.is_empty() { "" } else { " The p99 shown is the worst second's." };
+        all.push(chart(
+            "new-order-latency",
+            "New-Order latency",
+            &format!("Median and 99th percentile of each second.{every}{thinned}"),
+            &says,
+        ));
+    }
+    let s = &r.series;
+    let troubled = [&s.aborts, &s.errors, &s.unknown].iter().any(|v| v.iter().any(|n| *n > 0));
+    if troubled {
+        let sum = |v: &[u64]| count(v.iter().sum());
+        all.push(chart(
+            "trouble",
+            "Aborts, errors and unknown commits",
+            "Per second.",
+            &format!("{} aborts, {} errors, {} unknown", sum(&s.aborts), sum(&s.errors), sum(&s.unknown)),
+        ));
+    }
+    all
+}
+
+fn latency(r: &RunResult, run: &RunData) -> Markup {
+    let mut all = Markup::default();
+    if r.transactions.is_empty() {
+        return all;
+    }
+    let types = r.types_in_order();
+    let says: Vec<String> = types
+        .iter()
+        .map(|(key, t)| format!("{} p99 {} ms", type_name(key), number(t.latency_ms.p99)))
+        .collect();
+    let has_curves = run.types.iter().any(|t| t.frequency.is_some());
+    if has_curves {
+        all.push(
+            Chart {
+                kind: "percentiles",
+                run: 0,
+                of: 0,
+                title: "Latency by percentile",
+                note: "Every step to the right is one more nine. Both axes are logarithmic.",
+                says: &says.join(", "),
+            }
+            .markup(),
+        );
+        let charts: Markup = types
+            .iter()
+            .zip(&run.types)
+            .enumerate()
+            .filter_map(|(of, ((key, t), data))| {
+                let frequency = data.frequency.as_ref()?;
+                let beyond = if frequency.beyond_percent > 0.0 {
+                    format!(
+                        "{} % lie beyond the scale, up to {} ms.",
+                        percent(frequency.beyond_percent),
+                        number(frequency.max_ms)
+                    )
+                } else {
+                    format!("The greatest is {} ms.", number(frequency.max_ms))
+                };
+                let l = t.latency_ms;
+                let says =
+                    format!("Average {} ms, 90th percentile {} ms. {beyond}", number(l.mean), number(l.p90));
+                let title = format!("{} response times", type_name(key));
+                Some(
+                    Chart { kind: "frequency", run: 0, of, title: &title, note: &beyond, says: &says }
+                        .markup(),
+                )
+            })
+            .collect();
+        all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
+        all.push(Markup::fixed(
+            "<p class=\"note\">Share of transactions by response time, from zero to four times the 90th percentile, \
+             as TPC-C 5.6.1 draws it.</p>",
+        ));
+        all.push(Markup::element("div", &[("class", "multiples")], charts));
+    }
+    if let Some((queue, service)) = mean_queue_and_service_ms(r) {
+        all.push(
+            Chart {
+                kind: "parts",
+                run: 0,
+                of: 0,
+                title: "Where the time goes",
+                note: "Mean latency by type: waiting for a session (the client's share) and service (the database's \
+                       share, retries included).",
+                says: &format!("Of all types: {} ms waiting, {} ms service", number(queue), number(service)),
+            }
+            .markup(),
+        );
+    }
+    all.push(parts_table(r));
+    all
+}
+
+fn parts_table(r: &RunResult) -> Markup {
+    let mut rows = Vec::new();
+    for (key, t) in r.types_in_order() {
+        let mut line = |part: &str, l: &Latency| {
+            let numbers =
+                [l.mean, l.p50, l.p90, l.p95, l.p99, l.p999, l.max].map(|v| Markup::text(&number(v)));
+            let name = format!("{} {part}", type_name(key));
+            rows.push(std::iter::once(Markup::text(&name)).chain(numbers).collect());
+        };
+        line("latency", &t.latency_ms);
+        line("queue", &t.queue_ms);
+        line("service", &t.service_ms);
+        if let Some(l) = &t.interactive_ms {
+            line("interactive", l);
+        }
+    }
+    if let Some(l) = &r.client.lateness_ms {
+        let numbers = [l.mean, l.p50, l.p90, l.p95, l.p99, l.p999, l.max].map(|v| Markup::text(&number(v)));
+        rows.push(std::iter::once(Markup::text("Client lateness")).chain(numbers).collect());
+    }
+    let columns = [
+        words("Part"),
+        figures("mean"),
+        figures("p50"),
+        figures("p90"),
+        figures("p95"),
+        figures("p99"),
+        figures("p99.9"),
+        figures("max"),
+    ];
+    let mut folded = Markup::fixed("<summary>All percentiles of latency, queue and service</summary>");
+    folded.push(table("Times in ms", &columns, rows));
+    Markup::element("details", &[], folded)
+}
+
+fn workload(r: &RunResult) -> Markup {
+    let mut all = mix(r);
+    let findings = r.inputs.iter().map(|i| {
+        let (good, judged) = match i.verdict {
+            Verdict::Inside => (Some(true), pill("good", "inside")),
+            Verdict::Outside => (Some(false), pill("bad", "outside")),
+            Verdict::TooFewSamples => (None, pill("none", "too few samples")),
+        };
+        let window = format!("{} to {} {}", number(i.low), number(i.high), i.unit);
+        let says = format!("{}: {} {} in the window {window}", i.quantity, number(i.actual), i.unit);
+        vec![
+            Markup::text(&i.quantity),
+            Markup::text(format!("{} {}", digits(i.actual, i.low, i.high), i.unit).trim()),
+            judged,
+            range(i.low, Some(i.high), i.actual, good, &says),
+            Markup::text(window.trim()),
+            Markup::text(&count(i.samples)),
+            Markup::text(&i.clause),
+            Markup::text(&i.note),
+        ]
+    });
+    // The verdict early: on a phone the rest is a swipe away.
+    let columns = [
+        words("Input"),
+        figures("measured"),
+        words("Verdict"),
+        words("Window and measured value"),
+        words("Window"),
+        figures("samples"),
+        words("Clause"),
+        words("Note"),
+    ];
+    if !r.inputs.is_empty() {
+        all.push(trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect()));
+    }
+    all.push(pacing(r));
+    if let Some(d) = &r.delivery {
+        let mut rows = vec![
+            ("Queued".to_owned(), Markup::text(&count(d.queued))),
+            ("Completed".to_owned(), Markup::text(&count(d.completed))),
+            ("Skipped districts".to_owned(), Markup::text(&count(d.skipped_districts))),
+            ("Within 80 s".to_owned(), Markup::text(&format!("{} %", percent(d.within_80s_percent)))),
+        ];
+        if let Some(log) = &d.log {
+            rows.push(("Result file".to_owned(), Markup::text(log)));
+        }
+        let narrow = [("class", "narrow")];
+        all.push(Markup::element("div", &narrow, pairs("Deferred Delivery (TPC-C 2.7.2)", rows)));
+    }
+    let controls = controls::tables(&r.controls);
+    if !controls.is_empty() {
+        all.push(Markup::fixed("<h3>Controls: asked and measured</h3>"));
+        all.push(controls);
+    }
+    all
+}
+
+/// Enough digits to see on which side of a narrow window a value lies.
+fn digits(value: f64, low: f64, high: f64) -> String {
+    if (high - low).abs() < 1.0 { format!("{value:.3}") } else { number(value) }
+}
+
+fn mix(r: &RunResult) -> Markup {
+    let rows: Vec<Vec<Markup>> = r
+        .types_in_order()
+        .into_iter()
+        .map(|(key, t)| {
+            let least = MIX_MIN_PERCENT.iter().find(|(k, _)| *k == key).map(|(_, least)| *least);
+            let share = Markup::text(&format!("{} %", percent(t.share_percent)));
+            let name = Markup::text(type_name(key));
+            let Some(least) = least else {
+                return vec![name, share, Markup::text("no minimum"), Markup::default(), Markup::text("–")];
+            };
+            let good = t.share_percent >= least;
+            let says = format!("{}: {} % of at least {least} %", type_name(key), percent(t.share_percent));
+            vec![
+                name,
+                share,
+                if good { pill("good", "enough") } else { pill("bad", "too few") },
+                range(least, None, t.share_percent, Some(good), &says),
+                Markup::text(&format!("≥ {} %", percent(least))),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns = [
+        words("Transaction"),
+        figures("share"),
+        words("Verdict"),
+        words("Minimum and share"),
+        words("Minimum"),
+    ];
+    table("Mix of transactions (TPC-C 5.2.3)", &columns, rows)
+}
+
+fn pacing(r: &RunResult) -> Markup {
+    let Some(pacing) = &r.pacing else { return Markup::default() };
+    let rows: Vec<Vec<Markup>> = r
+        .types_in_order()
+        .into_iter()
+        .filter_map(|(key, _)| {
+            let p = pacing.get(key)?;
+            let numbers = [p.keying_min_s, p.keying_mean_s, p.think_mean_s, p.think_max_s];
+            let cells = numbers.map(|v| Markup::text(&number(v)));
+            Some(std::iter::once(Markup::text(type_name(key))).chain(cells).collect())
+        })
+        .collect();
+    let columns = [
+        words("Transaction"),
+        figures("least keying"),
+        figures("mean keying"),
+        figures("mean think"),
+        figures("greatest think"),
+    ];
+    table("Keying and think times in s, as measured (TPC-C 5.2.5)", &columns, rows)
+}
+
+fn troubles(r: &RunResult) -> Markup {
+    let mut all = Markup::default();
+    let aborted: u64 = r.aborts.values().sum();
+    if aborted == 0 {
+        all.push(Markup::with_text("p", &[], "The database aborted nothing."));
+    } else {
+        let mut reasons: Vec<(&String, &u64)> = r.aborts.iter().collect();
+        reasons.sort_by(|a, b| b.1.cmp(a.1));
+        let rows = reasons.into_iter().map(|(reason, n)| {
+            let share = format!("{} %", percent(*n as f64 * 100.0 / aborted as f64));
+            vec![Markup::text(reason), Markup::text(&count(*n)), Markup::text(&share)]
+        });
+        let columns = [words("Reason"), figures("aborts"), figures("share")];
+        let narrow = [("class", "narrow")];
+        all.push(Markup::element("div", &narrow, table("Aborted attempts", &columns, rows.collect())));
+    }
+    if !r.errors.is_empty() {
+        let rows = r.errors.iter().map(|e| vec![Markup::text(&e.message), Markup::text(&count(e.count))]);
+        let columns = [words("Error"), figures("times")];
+        all.push(table("Errors, as the database said them", &columns, rows.collect()));
+    }
+    all
+}
+
+fn checks(r: &RunResult) -> Markup {
+    if r.checks.is_empty() {
+        return Markup::with_text("p", &[], "Consistency was not checked in this run.");
+    }
+    let mut ids: Vec<&str> = Vec::new();
+    for check in &r.checks {
+        if !ids.contains(&check.id.as_str()) {
+            ids.push(&check.id);
+        }
+    }
+    let verdict = |check: Option<&CheckResult>| match check {
+        None => Markup::text("–"),
+        Some(c) if c.ok => pill("good", "holds"),
+        Some(_) => pill("bad", "fails"),
+    };
+    let times: Vec<(CheckedWhen, Column)> = [
+        (CheckedWhen::Before, words("Before the run")),
+        (CheckedWhen::After, words("After the run")),
+        (CheckedWhen::Check, words("Result")),
+    ]
+    .into_iter()
+    .filter(|(when, _)| r.checks.iter().any(|c| c.when == *when))
+    .collect();
+    let rows = ids.iter().map(|id| {
+        let of_id: Vec<&CheckResult> = r.checks.iter().filter(|c| c.id == **id).collect();
+        let at = |when: CheckedWhen| of_id.iter().copied().find(|c| c.when == when);
+        // A failure's detail before all others; otherwise the last, which is that after the run.
+        let telling = of_id.iter().find(|c| !c.ok).or(of_id.last());
+        let seconds: f64 = of_id.iter().map(|c| c.seconds).sum();
+        let mut row = vec![Markup::text(id)];
+        row.extend(times.iter().map(|(when, _)| verdict(at(*when))));
+        row.push(Markup::text(telling.map_or("", |c| c.detail.as_str())));
+        row.push(Markup::text(&number(seconds)));
+        row
+    });
+    let mut columns = vec![words("Check")];
+    columns.extend(times.iter().map(|(_, column)| *column));
+    columns.extend([words("Found"), figures("s")]);
+    table("Consistency conditions (TPC-C 3.3.2) and other checks", &columns, rows.collect())
+}
+
+fn rules(r: &RunResult) -> Markup {
+    if r.compliance.is_empty() {
+        return Markup::default();
+    }
+    let with = |met| r.compliance.iter().filter(|c| c.met == met).count() as u64;
+    let mut all = Markup::with_text(
+        "p",
+        &[],
+        &format!(
+            "{} met, {} not met, {} not judged. This is a self-assessment of one run, not an audit.",
+            plural(with(Some(true)), "rule"),
+            count(with(Some(false))),
+            count(with(None))
+        ),
+    );
+    let rows = r.compliance.iter().map(|line| {
+        let met = match line.met {
+            Some(true) => pill("good", "met"),
+            Some(false) => pill("bad", "not met"),
+            None => pill("none", "not judged"),
+        };
+        vec![Markup::text(&line.rule), Markup::text(&line.clause), met, Markup::text(&line.note)]
+    });
+    let columns = [words("Rule"), words("Clause"), words("Met"), words("Why")];
+    all.push(table("Rules of TPC-C, revision 5.11", &columns, rows.collect()));
+    all
+}
+
+fn environment(r: &RunResult) -> Markup {
+    let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
+    let mut plan = r.plan.as_object().map(controls::rows).unwrap_or_default();
+    plan.push(text("status", if r.status == Status::Complete { "complete" } else { "partial" }));
+    let target =
+        vec![text("Kind", &r.target.kind), text("Version", &r.target.version), text("URL", &r.target.url)];
+    let h = &r.host;
+    let host = vec![
+        text("Name", &h.hostname),
+        text("System", &format!("{}, kernel {}", h.os, h.kernel)),
+        text("Processor", &h.cpu),
+        text("Cores", &h.cores.to_string()),
+        text("Memory", &bytes(h.memory_bytes)),
+    ];
+    let client = vec![
+        text("Processor time", &duration(r.client.cpu_s)),
+        text("Per transaction", &format!("{} µs", number(r.client.cpu_us_per_transaction))),
+        text("Memory at most", &bytes(r.client.peak_rss_bytes)),
+        text("Lydite", &r.lydite),
+    ];
+    let mut tables = pairs("Plan", plan);
+    tables.push(pairs("Database under test", target));
+    tables.push(pairs("Client machine", host));
+    tables.push(pairs("Client", client));
+    if let Some(l) = &r.load {
+        tables.push(pairs(
+            "Load",
+            vec![
+                text("Warehouses", &count(l.warehouses)),
+                text("Rows", &count(l.rows)),
+                text("Data", &bytes(l.bytes)),
+                text("Time", &format!("{} with {}", duration(l.seconds), plural(l.jobs.into(), "loader"))),
+                text("Rate", &format!("{} rows/s", number(l.rows_per_s))),
+            ],
+        ));
+    }
+    let settings = r.target.settings.iter().map(|(name, value)| text(name, value)).collect::<Vec<_>>();
+    if !settings.is_empty() {
+        tables.push(pairs("Settings of the database", settings));
+    }
+    Markup::element("div", &[("class", "columns")], tables)
+}
+
+/// A table without its last column if no row has anything in it.
+fn trimmed(caption: &str, columns: &[Column], mut rows: Vec<Vec<Markup>>) -> Markup {
+    let last = columns.len() - 1;
+    if rows.iter().all(|row| row.get(last).is_none_or(Markup::is_empty)) {
+        rows.iter_mut().for_each(|row| row.truncate(last));
+        return table(caption, &columns[..last], rows);
+    }
+    table(caption, columns, rows)
+}

@@ -1,0 +1,351 @@
+// The charts of one run.
+
+import { axis, base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
+import type { Frame, Item, Part, Rows } from "./base";
+import { TYPE_NAMES } from "./data";
+import type { PageData, RunData, SeriesData } from "./data";
+import { escape, mark, number, percentile } from "./format";
+
+/** How a kind of chart is drawn, and what it says as a table. */
+export interface Chart {
+  option(page: PageData, run: RunData, of: number, frame: Frame): Part;
+  rows(page: PageData, run: RunData, of: number): Rows;
+  /** Height in pixels at a width; 300 if absent. */
+  height?(page: PageData, run: RunData, width: number): number;
+}
+
+type Values = (number | null)[];
+
+/** A point that stands for several seconds is drawn in their middle. */
+export function points(series: SeriesData, values: Values): [number, number | null][] {
+  return series.second.map((s, i) => [s + (series.step_s - 1) / 2, values[i] ?? null]);
+}
+
+/** Bounds of the time axis: all of the series, and nothing beyond. */
+export function timeAxis(frame: Frame, series: SeriesData[]): Part {
+  const from = Math.min(0, ...series.map((s) => s.second[0] ?? 0));
+  const to = Math.max(1, ...series.map((s) => (s.second[s.second.length - 1] ?? 0) + s.step_s));
+  return xAxis(frame, "seconds from the start of the window", { min: from, max: to });
+}
+
+/** The warm-up in grey and the outages in red, behind the lines. */
+function background(run: RunData, { theme, width }: Frame): Part {
+  const areas: Part[][] = [];
+  const first = run.series.second[0] ?? 0;
+  if (first < 0) {
+    areas.push([
+      {
+        xAxis: first,
+        itemStyle: { color: theme.shade },
+        // A narrow shade has no room for its name; the text above the chart explains it.
+        label: { show: (-first / (run.measured_s - first)) * width > 70 },
+        name: "warm-up",
+      },
+      { xAxis: 0 },
+    ]);
+  }
+  for (const [from, to] of run.outages) {
+    areas.push([{ xAxis: from, itemStyle: { color: theme.badShade }, name: "outage" }, { xAxis: to }]);
+  }
+  return { silent: true, data: areas, label: { color: theme.faint, fontSize: 11, position: "insideTop", distance: 4 } };
+}
+
+function timeTooltip(frame: Frame, { step_s }: SeriesData, unit: string): Part {
+  const heading = (items: Item[]) => {
+    const first = xOf(items) - (step_s - 1) / 2;
+    return step_s === 1 ? `second ${first}` : `seconds ${first} to ${first + step_s - 1}`;
+  };
+  return tooltip(frame, heading, yOf, unit);
+}
+
+/** Every type that occurs at all, with its place in the palette. */
+function presentTypes(s: SeriesData): { name: string; index: number; values: number[] }[] {
+  return s.types
+    .map((values, index) => ({ name: TYPE_NAMES[index] ?? "", index, values }))
+    .filter((t) => t.values.some((v) => v > 0));
+}
+
+function seriesRows(s: SeriesData, columns: [string, Values][]): Rows {
+  return {
+    head: ["second", ...columns.map(([name]) => name)],
+    body: s.second.map((second, i) => [
+      String(second),
+      ...columns.map(([, values]) => {
+        const v = values[i];
+        return v === null || v === undefined ? "–" : number(v);
+      }),
+    ]),
+  };
+}
+
+const throughput: Chart = {
+  option(_page, run, _of, frame) {
+    const types = presentTypes(run.series);
+    return {
+      ...base(frame),
+      ...layout(frame, types.map((t) => t.name)),
+      tooltip: timeTooltip(frame, run.series, "/s"),
+      xAxis: timeAxis(frame, [run.series]),
+      yAxis: yAxis(frame, "per second", { min: 0 }),
+      series: types.map((t, i) => ({
+        name: t.name,
+        type: "line",
+        stack: "all",
+        data: points(run.series, t.values),
+        symbol: "none",
+        lineStyle: { width: 1 },
+        areaStyle: { opacity: 0.75 },
+        color: frame.theme.series[t.index],
+        emphasis: { disabled: true },
+        markArea: i === 0 ? background(run, frame) : undefined,
+      })),
+    };
+  },
+  rows: (_page, run) => seriesRows(run.series, presentTypes(run.series).map((t) => [`${t.name}/s`, t.values])),
+};
+
+const newOrderLatency: Chart = {
+  option(_page, run, _of, frame) {
+    const s = run.series;
+    const known = [...s.new_order_p50_ms, ...s.new_order_p99_ms].filter((v): v is number => v !== null && v > 0);
+    // A linear axis as long as the median stays visible on it.
+    const wide = Math.max(...known) > 25 * Math.min(...known);
+    const line = (name: string, values: Values, color: string | undefined, more: Part = {}) => ({
+      name,
+      type: "line",
+      data: points(s, wide ? values.map((v) => (v !== null && v > 0 ? v : null)) : values),
+      symbol: "none",
+      lineStyle: { width: 1.5 },
+      color,
+      emphasis: { disabled: true },
+      ...more,
+    });
+    return {
+      ...base(frame),
+      ...layout(frame, ["median", "p99"]),
+      tooltip: timeTooltip(frame, run.series, "ms"),
+      xAxis: timeAxis(frame, [s]),
+      yAxis: yAxis(frame, "ms", wide ? { type: "log", ...tightLog(known) } : { min: 0 }),
+      series: [
+        line("median", s.new_order_p50_ms, frame.theme.series[0], { markArea: background(run, frame) }),
+        line("p99", s.new_order_p99_ms, frame.theme.series[1]),
+      ],
+    };
+  },
+  rows: (_page, run) =>
+    seriesRows(run.series, [
+      ["median ms", run.series.new_order_p50_ms],
+      ["p99 ms", run.series.new_order_p99_ms],
+    ]),
+};
+
+function troubleColumns(s: SeriesData): [string, number[]][] {
+  const all: [string, number[]][] = [
+    ["aborts", s.aborts],
+    ["errors", s.errors],
+    ["unknown commits", s.unknown],
+  ];
+  return all.filter(([, values]) => values.some((v) => v > 0));
+}
+
+const trouble: Chart = {
+  option(_page, run, _of, frame) {
+    const colours: Record<string, string> = { aborts: frame.theme.warn, errors: frame.theme.bad };
+    const columns = troubleColumns(run.series);
+    return {
+      ...base(frame),
+      ...layout(frame, columns.map(([name]) => name)),
+      tooltip: timeTooltip(frame, run.series, "/s"),
+      xAxis: timeAxis(frame, [run.series]),
+      yAxis: yAxis(frame, "per second", { min: 0 }),
+      series: columns.map(([name, values], i) => ({
+        name,
+        type: "line",
+        step: "middle",
+        data: points(run.series, values),
+        symbol: "none",
+        lineStyle: { width: 1.5 },
+        color: colours[name] ?? frame.theme.text,
+        emphasis: { disabled: true },
+        markArea: i === 0 ? background(run, frame) : undefined,
+      })),
+    };
+  },
+  rows: (_page, run) => seriesRows(run.series, troubleColumns(run.series)),
+  height: () => 220,
+};
+
+/** Bounds of a logarithmic axis: the data with a little air, not the next powers of ten. */
+export function tightLog(values: number[]): Part {
+  const positive = values.filter((v) => v > 0);
+  if (positive.length === 0) return {};
+  const nice = (v: number, up: boolean): number => {
+    const power = 10 ** Math.floor(Math.log10(v));
+    const steps = [1, 2, 5, 10].map((s) => s * power);
+    const found = up ? steps.find((s) => s >= v * 0.999) : steps.reverse().find((s) => s <= v * 1.001);
+    return found ?? v;
+  };
+  return { min: nice(Math.min(...positive), false), max: nice(Math.max(...positive), true) };
+}
+
+/** The axis of nines. */
+export function nines(frame: Frame): Part {
+  return xAxis(frame, "percentile", {
+    type: "log",
+    min: 1,
+    max: 10000,
+    axisLabel: {
+      color: frame.theme.faint,
+      fontSize: 12,
+      formatter: (v: number) => (v === 1 ? "min" : percentile(v)),
+    },
+    splitLine: { show: true, lineStyle: { color: frame.theme.grid } },
+  });
+}
+
+/** Lines over the nines: one per type here, one per run in the overlay. */
+export function curves(lines: { name: string; curve: [number, number][]; color: string | undefined; dashed?: boolean }[], frame: Frame): Part {
+  const drawn = lines.filter((l) => l.curve.length > 1);
+  return {
+    ...base(frame),
+    ...layout(frame, drawn.map((l) => l.name)),
+    tooltip: tooltip(frame, (items) => percentile(xOf(items)), yOf, "ms"),
+    xAxis: nines(frame),
+    yAxis: yAxis(frame, "ms", { type: "log", ...tightLog(drawn.flatMap((l) => l.curve.map(([, ms]) => ms))) }),
+    series: drawn.map((l) => ({
+      name: l.name,
+      type: "line",
+      data: l.curve.filter(([, ms]) => ms > 0),
+      symbol: "none",
+      lineStyle: { width: 2, type: l.dashed ? "dashed" : "solid" },
+      color: l.color,
+      emphasis: { disabled: true },
+    })),
+  };
+}
+
+/** The value of a curve at a percentile: that of the last point not above it. */
+export function at(curve: [number, number][], inverse: number): string {
+  const last = curve[curve.length - 1];
+  if (!last || last[0] < inverse * 0.999) return "–";
+  const found = curve.filter(([x]) => x <= inverse * 1.001).pop();
+  return found ? number(found[1]) : "–";
+}
+
+export const NINES = [2, 10, 20, 100, 1000, 10000];
+
+const percentiles: Chart = {
+  option: (_page, run, _of, frame) =>
+    curves(run.types.map((t, i) => ({ name: t.name, curve: t.curve, color: frame.theme.series[i % 8] })), frame),
+  rows: (_page, run) => ({
+    head: ["percentile", ...run.types.map((t) => `${t.name} ms`)],
+    body: NINES.map((n) => [percentile(n), ...run.types.map((t) => at(t.curve, n))]),
+  }),
+  height: () => 360,
+};
+
+const frequency: Chart = {
+  option(_page, run, of, frame) {
+    const { theme } = frame;
+    const f = run.types[of]?.frequency;
+    if (!f) return base(frame);
+    const to = f.bin_ms * f.percent.length;
+    const data = f.percent.map((p, i) => [(i + 0.5) * f.bin_ms, p]);
+    const line = (name: string, x: number, color: string, row: number) => ({
+      xAxis: x,
+      label: { formatter: `${name} ${number(x)}`, color: theme.text, fontSize: 11, position: "end", distance: 3 + 13 * row },
+      lineStyle: { color, type: "solid", width: 1.5 },
+    });
+    const marks = [line("avg", f.mean_ms, theme.text, 2), line("p90", f.p90_ms, theme.warn, 1)];
+    // A maximum beyond the scale is told in the text above the chart.
+    if (f.max_ms <= to) marks.push(line("max", f.max_ms, theme.bad, 0));
+    return {
+      ...base(frame),
+      grid: grid(frame, { left: 42, right: 18, top: 48 }),
+      tooltip: {
+        ...tooltip(frame, () => "", yOf, "%"),
+        formatter: (items: Item | Item[]) => {
+          const i = (Array.isArray(items) ? items[0] : items)?.dataIndex ?? 0;
+          const [low, high] = [number(i * f.bin_ms), number((i + 1) * f.bin_ms)];
+          return `${escape(low)} to ${escape(high)} ms: <b>${escape(number(f.percent[i] ?? 0))}</b> %`;
+        },
+      },
+      xAxis: xAxis(frame, "ms", { min: 0, max: to, interval: to / 4, axisLabel: { color: theme.faint, fontSize: 11, formatter: mark3 } }),
+      yAxis: axis(frame, "", { axisLine: { show: false }, axisLabel: { color: theme.faint, fontSize: 11, formatter: "{value} %" }, splitNumber: 3 }),
+      series: [
+        {
+          type: "bar",
+          data,
+          barWidth: "96%",
+          color: theme.series[of % 8],
+          emphasis: { disabled: true },
+          markLine: { silent: true, symbol: "none", animation: false, data: marks },
+        },
+      ],
+    };
+  },
+  rows(_page, run, of) {
+    const f = run.types[of]?.frequency;
+    return {
+      head: ["from ms", "to ms", "% of transactions"],
+      body: (f?.percent ?? []).map((p, i) => [number(i * (f?.bin_ms ?? 0)), number((i + 1) * (f?.bin_ms ?? 0)), number(p)]),
+    };
+  },
+  height: () => 234,
+};
+
+function mark3(value: number): string {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+}
+
+const parts: Chart = {
+  option(_page, run, _of, frame) {
+    const { theme } = frame;
+    const bar = (name: string, values: number[], color: string | undefined) => ({
+      name,
+      type: "bar",
+      stack: "all",
+      data: values,
+      color,
+      barMaxWidth: 22,
+      emphasis: { disabled: true },
+    });
+    return {
+      ...base(frame),
+      ...layout(frame, ["waiting for a session", "service"], { left: 92 }),
+      tooltip: {
+        ...tooltip(frame, (items) => run.types[items[0]?.dataIndex ?? 0]?.name ?? "", yOf, "ms"),
+        axisPointer: { type: "none" },
+      },
+      xAxis: xAxis(frame, "mean ms", { min: 0, splitLine: { show: true, lineStyle: { color: theme.grid } } }),
+      yAxis: {
+        type: "category",
+        inverse: true,
+        data: run.types.map((t) => t.name),
+        axisLabel: { color: theme.text, fontSize: 12 },
+        axisLine: { lineStyle: { color: theme.line } },
+        axisTick: { show: false },
+      },
+      series: [
+        bar("waiting for a session", run.types.map((t) => t.queue_mean_ms), theme.warn),
+        bar("service", run.types.map((t) => t.service_mean_ms), theme.series[0]),
+      ],
+    };
+  },
+  rows: (_page, run) => ({
+    head: ["type", "waiting, mean ms", "service, mean ms"],
+    body: run.types.map((t) => [t.name, number(t.queue_mean_ms), number(t.service_mean_ms)]),
+  }),
+  height: (_page, run) => 92 + 34 * run.types.length,
+};
+
+export const CHARTS: Record<string, Chart> = {
+  throughput,
+  "new-order-latency": newOrderLatency,
+  trouble,
+  percentiles,
+  frequency,
+  parts,
+};
+
+export { mark };

@@ -1,0 +1,58 @@
+// The data that the page carries; written by crates/report/src/html/data.rs.
+
+export interface PageData {
+  runs: RunData[];
+}
+
+export interface RunData {
+  name: string;
+  nopm: number;
+  measured_s: number;
+  series: SeriesData;
+  /** `[from, to]` in seconds from the window's start. */
+  outages: [number, number][];
+  types: TypeData[];
+}
+
+export interface SeriesData {
+  /** Seconds that a point stands for. */
+  step_s: number;
+  /** Offsets from the window's start; negative in the warm-up. */
+  second: number[];
+  /** Completed per second, in the order of `TYPE_NAMES`. */
+  types: number[][];
+  new_order_p50_ms: (number | null)[];
+  new_order_p99_ms: (number | null)[];
+  aborts: number[];
+  errors: number[];
+  unknown: number[];
+  sessions: number[];
+}
+
+export interface TypeData {
+  key: string;
+  name: string;
+  queue_mean_ms: number;
+  service_mean_ms: number;
+  /** `[1 / (1 - p), ms]`. */
+  curve: [number, number][];
+  frequency: Frequency | null;
+}
+
+export interface Frequency {
+  bin_ms: number;
+  percent: number[];
+  beyond_percent: number;
+  mean_ms: number;
+  p90_ms: number;
+  max_ms: number;
+}
+
+/** In the order of `SeriesData.types`. */
+export const TYPE_NAMES = ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"];
+
+/** Reads the page's data; `null` if the page has none. */
+export function pageData(): PageData | null {
+  const text = document.getElementById("data")?.textContent;
+  return text ? (JSON.parse(text) as PageData | null) : null;
+}

@@ -1,0 +1,29 @@
+// The parts of Apache ECharts that the report draws with; everything else stays out of the bundle.
+
+import { BarChart, LineChart } from "echarts/charts";
+import {
+  GridComponent,
+  LegendComponent,
+  LegendScrollComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+} from "echarts/components";
+import { init, use } from "echarts/core";
+import type { ECharts, EChartsCoreOption } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+
+use([
+  BarChart,
+  LineChart,
+  GridComponent,
+  LegendComponent,
+  LegendScrollComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+  SVGRenderer,
+]);
+
+export { init };
+export type { ECharts, EChartsCoreOption };

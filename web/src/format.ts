@@ -1,0 +1,28 @@
+// Numbers as people read them; the same rules as crates/report/src/figures.rs.
+
+export function number(value: number): string {
+  const magnitude = Math.abs(value);
+  if (magnitude >= 99.95) return Math.round(value).toLocaleString("en-US");
+  if (magnitude >= 9.995) return value.toFixed(1);
+  if (magnitude >= 0.9995) return value.toFixed(2);
+  if (magnitude >= 0.0005) return value.toFixed(3);
+  return magnitude === 0 ? "0" : value.toExponential(1);
+}
+
+/** For the marks of an axis: no digits that say nothing. */
+export function mark(value: number): string {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+}
+
+/** A percentile from 1/(1-p): 100 is `99 %`. */
+export function percentile(inverse: number): string {
+  const percent = 100 * (1 - 1 / inverse);
+  return `${Number(percent.toFixed(inverse < 1000 ? 1 : inverse < 10000 ? 2 : 3))} %`;
+}
+
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+/** Text for a tooltip, which ECharts sets as HTML. */
+export function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => ENTITIES[c] ?? "");
+}
