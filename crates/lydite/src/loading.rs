@@ -1,0 +1,140 @@
+//! `lydite load`, and the loading that `lydite run` does first on an empty database.
+
+use crate::Outcome;
+use crate::cli::LoadArgs;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::plan::{number, whole};
+use lydite_bench::{LoadReport, RunControl};
+use lydite_report::live::{LoadProgress, LoadView, Style};
+use lydite_target::{DatabaseState, Target, TargetSpec, TxMode};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::Timestamp;
+
+/// `lydite load`.
+pub(crate) fn command(args: LoadArgs) -> Outcome {
+    let mut errors = Vec::new();
+    let mut keep = |flag: &str, result: Result<u64, String>| match result {
+        Ok(value) => value,
+        Err(problem) => {
+            errors.push(format!("--{flag}: {problem}"));
+            0
+        }
+    };
+    let warehouses = keep("warehouses", whole(&args.warehouses, 1, 200_000_000).map(u64::from)) as u32;
+    let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
+    let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
+    let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let target = spec.open()?;
+    if args.fresh {
+        target.reset()?;
+    }
+    let interrupt = watch()?;
+    let meta = describe(warehouses, seed);
+    let report = load(&*target, &meta, jobs, args.resume, Style::detect(args.quiet), &interrupt)?;
+    if report.interrupted {
+        eprintln!("lydite: interrupted: go on with the same command and --resume");
+        return Err(Failure::Interrupted);
+    }
+    if !args.quiet {
+        println!(
+            "{} warehouses, {} rows in {:.1} s ({:.0} rows/s)",
+            report.warehouses,
+            report.rows,
+            report.seconds,
+            report.rows as f64 / report.seconds.max(1e-9)
+        );
+    }
+    Ok(())
+}
+
+/// Begins to watch for Ctrl-C.
+pub(crate) fn watch() -> Result<Interrupt, Failure> {
+    Interrupt::watch().map_err(|error| Failure::usage(format!("signals can't be watched: {error}")))
+}
+
+/// What a new database is to be loaded with.
+pub(crate) fn describe(warehouses: u32, seed: u64) -> DatabaseMeta {
+    DatabaseMeta {
+        warehouses,
+        seed,
+        c_load: CLoad::from_seed(seed),
+        population: POPULATION_VERSION,
+        lydite: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+/// Loads, showing how it gets on.
+pub(crate) fn load(
+    target: &dyn Target,
+    meta: &DatabaseMeta,
+    jobs: usize,
+    resume: bool,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<LoadReport, Failure> {
+    let population = Population::from_meta(meta, now());
+    let title = format!("Loading {} warehouses", meta.warehouses);
+    let mut view = LoadView::new(style, &title, expected_rows(meta.warehouses), u64::from(meta.warehouses));
+    let control = RunControl::default();
+    let loaded = interrupt.during(&control, || {
+        lydite_bench::load(target, meta, &population, jobs, resume, &control, &mut |now| {
+            view.update(&LoadProgress {
+                rows: now.rows,
+                bytes: now.bytes,
+                elapsed: now.elapsed,
+                units_done: u64::from(now.warehouses_done),
+                total_units: u64::from(now.total_warehouses),
+                stage: &now.stage,
+            });
+        })
+    });
+    let report = loaded?;
+    view.finish(&LoadProgress {
+        rows: report.rows,
+        bytes: report.bytes,
+        elapsed: std::time::Duration::from_secs_f64(report.seconds),
+        units_done: u64::from(report.warehouses),
+        total_units: u64::from(meta.warehouses),
+        stage: if report.interrupted { "interrupted" } else { "done" },
+    });
+    Ok(report)
+}
+
+/// Rows of a database, order lines by their mean.
+fn expected_rows(warehouses: u32) -> u64 {
+    let each: u64 = Table::ALL
+        .into_iter()
+        .filter(|&table| table != Table::Item)
+        .map(|table| Population::rows(table).unwrap_or(300_000))
+        .sum();
+    u64::from(warehouses) * each + u64::from(lydite_tpcc::ITEMS)
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_microsecond())
+}
+
+/// Why a run can't use what the database holds, and what to do.
+pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
+    match state {
+        DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
+            "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \
+             --warehouses {} --seed {} --resume`, or start again with --fresh",
+            warehouses.len(),
+            meta.warehouses,
+            meta.warehouses,
+            meta.seed
+        ))),
+        DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
+            "the database has tables that Lydite did not make ({}): name another database or schema, or drop them \
+             with --fresh",
+            tables.join(", ")
+        ))),
+        DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,
+    }
+}

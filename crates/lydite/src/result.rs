@@ -1,0 +1,366 @@
+//! From a measurement to the result document; and the commands that only read results.
+
+use crate::Outcome;
+use crate::cli::{CompareArgs, ReportArgs};
+use crate::exit::Failure;
+use crate::host;
+use crate::plan::Plan;
+use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
+use lydite_report::model::{
+    CheckResult, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding, Latency, LoadInfo,
+    NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
+};
+use lydite_report::store::write_atomically;
+use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
+use lydite_target::{AbortReason, Description};
+use lydite_tpcc::TransactionKind;
+use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
+use lydite_tpcc::limits::INPUT_WINDOWS_CLAUSE;
+use lydite_tpcc::meta::DatabaseMeta;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Everything that a result is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) mode: &'a Mode,
+    pub(crate) meta: &'a DatabaseMeta,
+    pub(crate) description: &'a Description,
+    pub(crate) load: Option<&'a LoadReport>,
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) checks: Vec<CheckResult>,
+}
+
+const NANOS_PER_S: f64 = 1e9;
+
+/// Share of this machine's processors beyond which the client is likely to be the limit.
+const BUSY_CLIENT: f64 = 0.9;
+
+impl Parts<'_> {
+    /// The result document.
+    pub(crate) fn into_result(self) -> Result<RunResult, Failure> {
+        let measured = self.measurement;
+        let warehouses = f64::from(self.meta.warehouses);
+        let complete = measured.status == lydite_bench::Status::Complete && measured.lost.is_none();
+        let completed = measured.completed();
+        let mix = compliance::judge_mix(&measured.inputs, &self.plan.mix);
+        let inputs = compliance::judge_inputs(&measured.inputs, self.meta.warehouses);
+        let compliance = compliance::judge(&self.facts(&mix, &inputs));
+        let transactions = TransactionKind::ALL
+            .into_iter()
+            .map(|kind| Ok((kind.name().to_string(), self.transaction(kind, completed)?)))
+            .collect::<Result<BTreeMap<_, _>, Failure>>()?;
+        let host = host::info();
+        Ok(RunResult {
+            lydite: env!("CARGO_PKG_VERSION").into(),
+            format: FORMAT,
+            status: if complete { Status::Complete } else { Status::Partial },
+            plan: self.plan_json(),
+            target: TargetInfo {
+                kind: self.description.kind.clone(),
+                version: self.description.version.clone(),
+                url: self.description.url.clone(),
+                settings: self.description.settings.clone(),
+            },
+            load: self.load.map(|load| LoadInfo {
+                seconds: load.seconds,
+                rows: load.rows,
+                bytes: load.bytes,
+                warehouses: u64::from(load.warehouses),
+                jobs: load.jobs as u32,
+                rows_per_s: ratio(load.rows as f64, load.seconds),
+            }),
+            window: Window {
+                start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),
+                warmup_s: measured.window.warmup.as_secs_f64(),
+                measured_s: measured.window.measured.as_secs_f64(),
+            },
+            nopm: measured.nopm(),
+            tps: measured.tps(),
+            efficiency_percent: 100.0 * ratio(measured.nopm(), NOPM_PER_WAREHOUSE_MAX * warehouses),
+            transactions,
+            aborts: AbortReason::ALL
+                .into_iter()
+                .map(|reason| (reason.name().to_string(), measured.aborts[reason.index()]))
+                .collect(),
+            errors: measured
+                .errors
+                .iter()
+                .map(|error| ErrorCount { message: error.message.clone(), count: error.count })
+                .collect(),
+            series: series(&measured.series, 0),
+            warmup_series: series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
+            client: self.client(completed, f64::from(host.cores)),
+            host,
+            checks: self.checks,
+            inputs: mix
+                .iter()
+                .map(|verdict| finding(verdict, "5.2.3"))
+                .chain(inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)))
+                .collect(),
+            controls: controls(measured),
+            compliance: compliance
+                .into_iter()
+                .map(|line| ComplianceLine {
+                    rule: line.rule.to_string(),
+                    clause: line.clause.to_string(),
+                    met: line.met,
+                    note: line.note,
+                })
+                .collect(),
+            outages: measured
+                .outages
+                .iter()
+                .map(|outage| Outage { from_s: outage.from_s, to_s: outage.to_s })
+                .collect(),
+            delivery: delivery(self.mode, measured),
+            pacing: pacing(measured),
+        })
+    }
+
+    fn transaction(&self, kind: TransactionKind, completed: u64) -> Result<TransactionResult, Failure> {
+        let measured = self.measurement.kind(kind);
+        let deferred = kind == TransactionKind::Delivery && matches!(self.mode, Mode::Rte { .. });
+        Ok(TransactionResult {
+            committed: measured.committed,
+            rolled_back: measured.rolled_back,
+            retries: measured.retries,
+            failed: measured.failed,
+            unknown: measured.unknown,
+            share_percent: 100.0 * ratio(measured.completed() as f64, completed as f64),
+            latency_ms: Latency::from_histogram(&measured.latency),
+            queue_ms: Latency::from_histogram(&measured.queue),
+            service_ms: Latency::from_histogram(&measured.service),
+            interactive_ms: deferred.then(|| Latency::from_histogram(&self.measurement.delivery.interactive)),
+            hdr: hdr::encode(&measured.latency).map_err(|error| Failure::usage(error.to_string()))?,
+        })
+    }
+
+    fn plan_json(&self) -> Value {
+        let plan = self.plan;
+        let mut json = json!({
+            "warehouses": self.meta.warehouses,
+            "duration_s": plan.duration.as_secs_f64(),
+            "warmup_s": plan.warmup.as_secs_f64(),
+            "mix": plan.mix.to_string(),
+            "tx": plan.tx.name(),
+            "seed": plan.seed,
+            "load_seed": self.meta.seed,
+            "c_load": self.meta.c_load.0,
+            "retry": {
+                "attempts": plan.retry.attempts,
+                "backoff_min_s": plan.retry.backoff_min.as_secs_f64(),
+                "backoff_max_s": plan.retry.backoff_max.as_secs_f64(),
+            },
+            "check": plan.check,
+            "isolation": self.description.isolation,
+        });
+        let mode = match self.mode {
+            Mode::Direct { terminals } => json!({ "mode": "direct", "terminals": terminals, "sessions": terminals }),
+            Mode::Rte { terminals, sessions, wait_factor, .. } => {
+                json!({ "mode": "rte", "terminals": terminals, "sessions": sessions, "wait_factor": wait_factor })
+            }
+            Mode::Open { rate, arrival, sessions } => json!({
+                "mode": "open",
+                "rate": rate,
+                "arrival": match arrival { Arrival::Poisson => "poisson", Arrival::Constant => "constant" },
+                "terminals": sessions,
+                "sessions": sessions,
+            }),
+        };
+        if let (Value::Object(all), Value::Object(mode)) = (&mut json, mode) {
+            all.extend(mode);
+        }
+        json
+    }
+
+    fn client(&self, completed: u64, cores: f64) -> ClientCost {
+        let measured = self.measurement;
+        let cpu_s = measured.client.cpu.as_secs_f64();
+        let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
+        let embedded = matches!(self.description.kind.as_str(), "sqlite" | "null");
+        let bottleneck = (!embedded && busy > BUSY_CLIENT * cores).then(|| {
+            format!(
+                "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
+                 the limit; run it on a machine of its own or with fewer sessions"
+            )
+        });
+        ClientCost {
+            cpu_s,
+            peak_rss_bytes: measured.client.peak_rss_bytes,
+            cpu_us_per_transaction: ratio(cpu_s * 1e6, completed as f64),
+            bottleneck,
+            lateness_ms: (!measured.lateness.is_empty()).then(|| Latency::from_histogram(&measured.lateness)),
+        }
+    }
+
+    fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict]) -> RunFacts {
+        let measured = self.measurement;
+        let warehouses = f64::from(self.meta.warehouses);
+        let (wait_factor, terminals) = match self.mode {
+            Mode::Rte { terminals, wait_factor, .. } => (Some(*wait_factor), *terminals),
+            Mode::Direct { terminals } => (None, *terminals),
+            Mode::Open { sessions, .. } => (None, *sessions),
+        };
+        let deferred = wait_factor.is_some();
+        let times = |histogram: &Histogram<u64>| {
+            (!histogram.is_empty()).then(|| ResponseTimes {
+                p90_s: histogram.value_at_quantile(0.9) as f64 / NANOS_PER_S,
+                mean_s: histogram.mean() / NANOS_PER_S,
+            })
+        };
+        RunFacts {
+            wait_factor,
+            terminals_per_warehouse: f64::from(terminals) / warehouses,
+            // An open loop and a session that serves several warehouses in turn have no terminal that stays.
+            fixed_warehouses: deferred,
+            mix: mix.to_vec(),
+            inputs: inputs.to_vec(),
+            response: TransactionKind::ALL.map(|kind| {
+                if deferred && kind == TransactionKind::Delivery {
+                    times(&measured.delivery.interactive)
+                } else {
+                    times(&measured.kind(kind).latency)
+                }
+            }),
+            deferred_delivery_p90_s: deferred
+                .then(|| times(&measured.kind(TransactionKind::Delivery).latency).map(|times| times.p90_s))
+                .flatten(),
+            deliveries: measured.delivery.completed,
+            skipped_deliveries: measured.delivery.with_skips,
+            measured_minutes: measured.window.measured.as_secs_f64() / 60.0,
+            nopm_per_warehouse: measured.nopm() / warehouses,
+            durable_commits: Some(self.description.durable),
+            isolation: Some(Isolation {
+                name: self.description.isolation.clone(),
+                level_3: Some(self.description.isolation_is_level_3),
+            }),
+            conditions_violated: (!self.checks.is_empty()).then(|| {
+                self.checks
+                    .iter()
+                    .filter(|check| !check.ok)
+                    .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
+                    .collect()
+            }),
+        }
+    }
+}
+
+/// A ratio that is 0 where nothing was measured: JSON has no NaN.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn series(seconds: &[Second], first: i64) -> Series {
+    let of = |kind: TransactionKind| seconds.iter().map(|second| second.completed[kind.index()]).collect();
+    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+    Series {
+        second: (first..).take(seconds.len()).collect(),
+        new_order: of(TransactionKind::NewOrder),
+        payment: of(TransactionKind::Payment),
+        order_status: of(TransactionKind::OrderStatus),
+        delivery: of(TransactionKind::Delivery),
+        stock_level: of(TransactionKind::StockLevel),
+        aborts: seconds.iter().map(|second| second.aborts).collect(),
+        errors: seconds.iter().map(|second| second.errors).collect(),
+        unknown: seconds.iter().map(|second| second.unknown).collect(),
+        new_order_p50_ms: seconds.iter().map(|second| ms(second.new_order_p50)).collect(),
+        new_order_p99_ms: seconds.iter().map(|second| ms(second.new_order_p99)).collect(),
+        sessions_connected: seconds.iter().map(|second| second.connected).collect(),
+    }
+}
+
+fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
+    // Titles end with their unit: "rollbacks, % of New-Orders".
+    let (quantity, unit) = match verdict.title.strip_suffix(", %") {
+        Some(quantity) => (quantity, "%"),
+        None => (verdict.title.as_str(), if verdict.title.contains('%') { "%" } else { "" }),
+    };
+    InputFinding {
+        quantity: quantity.to_string(),
+        clause: clause.to_string(),
+        low: verdict.low,
+        high: verdict.high,
+        actual: verdict.value.unwrap_or(0.0),
+        samples: verdict.samples,
+        unit: unit.to_string(),
+        verdict: match verdict.verdict {
+            compliance::Verdict::Inside => Verdict::Inside,
+            compliance::Verdict::Outside => Verdict::Outside,
+            compliance::Verdict::TooFewSamples => Verdict::TooFewSamples,
+        },
+        note: String::new(),
+    }
+}
+
+fn controls(measured: &Measurement) -> Value {
+    let mut controls = json!({});
+    if let Some(open) = &measured.open {
+        controls["rate"] = json!({
+            "asked": { "per_s": open.asked_per_s },
+            "actual": {
+                "due_per_s": open.due_per_s,
+                "completed_per_s": open.completed_per_s,
+                "due": open.due,
+                "backlog": measured.backlog,
+            },
+        });
+    }
+    controls
+}
+
+fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {
+    let Mode::Rte { delivery_log, .. } = mode else { return None };
+    let facts = &measured.delivery;
+    Some(DeliveryReport {
+        queued: facts.queued,
+        completed: facts.completed,
+        skipped_districts: facts.skipped_districts,
+        within_80s_percent: 100.0 * ratio(facts.within_80_s as f64, facts.completed as f64),
+        log: delivery_log.as_ref().map(|path| path.display().to_string()),
+    })
+}
+
+fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
+    let waits = measured.waits.as_ref()?;
+    Some(
+        TransactionKind::ALL
+            .into_iter()
+            .filter_map(|kind| {
+                let waits = &waits[kind.index()];
+                let pacing = Pacing {
+                    keying_mean_s: waits.keying.mean_s()?,
+                    think_mean_s: waits.think.mean_s()?,
+                    keying_min_s: waits.keying.min.as_secs_f64(),
+                    think_max_s: waits.think.max.as_secs_f64(),
+                };
+                Some((kind.name().to_string(), pacing))
+            })
+            .collect(),
+    )
+}
+
+/// Writes a page, whole or not at all.
+pub(crate) fn write_page(results: &[RunResult], path: &Path) -> Result<(), Failure> {
+    write_atomically(path, render_html(results).as_bytes())
+        .map_err(|error| Failure::usage(format!("{}: {error}: choose another place", path.display())))
+}
+
+fn load(path: &Path) -> Result<RunResult, Failure> {
+    RunResult::load(path).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// `lydite report`.
+pub(crate) fn report(args: ReportArgs) -> Outcome {
+    let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
+    write_page(&results, &args.output)?;
+    println!("{}", args.output.display());
+    Ok(())
+}
+
+/// `lydite compare`.
+pub(crate) fn compare(args: CompareArgs) -> Outcome {
+    print!("{}", render_comparison(&compare_results(&load(&args.a)?, &load(&args.b)?)));
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! `lydite run`: load if need be, check, measure, check, and tell.
+
+use crate::Outcome;
+use crate::check;
+use crate::cli::RunArgs;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::loading;
+use crate::plan::Plan;
+use crate::result::{Parts, write_page};
+use lydite_bench::{LoadReport, Measurement, RunControl, RunError, RunPlan, Snapshot};
+use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow};
+use lydite_report::model::{CheckResult, CheckedWhen};
+use lydite_report::{RunResult, render_table};
+use lydite_target::{DatabaseState, Target};
+use lydite_tpcc::TransactionKind;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::RunConstants;
+use std::io::IsTerminal;
+
+/// Warehouses of an empty database when none are asked for.
+const DEFAULT_WAREHOUSES: u32 = 2;
+/// Warehouses that `null:` pretends when none are asked for.
+const DEFAULT_NULL_WAREHOUSES: u32 = 10;
+/// Columns of the final table where the width of the terminal is not known.
+const TABLE_WIDTH: usize = 110;
+
+/// `lydite run`.
+pub(crate) fn run(args: RunArgs) -> Outcome {
+    let plan = Plan::new(&args)?;
+    plan.check_outputs()?;
+    let interrupt = loading::watch()?;
+    let target = plan.target.open()?;
+    let style = Style::detect(args.quiet);
+    let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
+    let mode = plan.mode(meta.warehouses)?;
+    let stored = !matches!(target.state()?, DatabaseState::AnyScale);
+    let mut checks = Vec::new();
+    if plan.check && stored {
+        checks.extend(conditions(&*target, CheckedWhen::Before, style)?);
+        if let Some(broken) = checks.iter().find(|check| !check.ok) {
+            eprintln!(
+                "lydite: condition {} does not hold before the run: {}: reload with --fresh, or measure it all the \
+                 same with --no-check",
+                broken.id, broken.detail
+            );
+            return Err(Failure::CheckFailed);
+        }
+    }
+    let description = target.describe()?;
+    let run_plan = RunPlan {
+        warehouses: meta.warehouses,
+        mode: mode.clone(),
+        warmup: plan.warmup,
+        duration: plan.duration,
+        mix: plan.mix,
+        seed: plan.seed,
+        constants: RunConstants::new(plan.seed, meta.c_load),
+        retry: plan.retry,
+        drain: RunPlan::DRAIN,
+    };
+    let measurement = measure(&*target, &run_plan, &description.url, style, &interrupt)?;
+    for warning in &measurement.warnings {
+        eprintln!("lydite: {warning}");
+    }
+    let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+    if plan.check && stored && !interrupted && measurement.lost.is_none() {
+        checks.extend(conditions(&*target, CheckedWhen::After, style)?);
+    }
+    let parts = Parts {
+        plan: &plan,
+        mode: &mode,
+        meta: &meta,
+        description: &description,
+        load: load.as_ref(),
+        measurement: &measurement,
+        checks,
+    };
+    let result = parts.into_result()?;
+    tell(&plan, &result)?;
+    if interrupted {
+        return Err(Failure::Interrupted);
+    }
+    if let Some(lost) = &measurement.lost {
+        return Err(Failure::Target(format!("{}: lost: {lost}", description.url)));
+    }
+    if let lydite_bench::Status::Failing(error) = &measurement.status {
+        return Err(Failure::Target(format!("{}: the run ended early: {error}", description.url)));
+    }
+    if result.checks.iter().any(|check| !check.ok) { Err(Failure::CheckFailed) } else { Ok(()) }
+}
+
+/// Brings the database into the state that the plan wants, or says why not.
+fn make_ready(
+    target: &dyn Target,
+    plan: &Plan,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
+    let mut state = target.state()?;
+    let mut warehouses = plan.warehouses;
+    if plan.fresh && state != DatabaseState::AnyScale {
+        if let DatabaseState::Ready { meta } = &state {
+            // The same size again, unless another is asked for.
+            warehouses = warehouses.or(Some(meta.warehouses));
+        }
+        target.reset()?;
+        state = DatabaseState::Empty;
+    }
+    match state {
+        DatabaseState::AnyScale => {
+            Ok((loading::describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed), None))
+        }
+        DatabaseState::Ready { meta } => match warehouses {
+            Some(wanted) if wanted != meta.warehouses => Err(Failure::usage(format!(
+                "{} holds {} warehouses, but the plan wants {wanted}: leave --warehouses out, or load again with \
+                 --fresh",
+                target.describe()?.url,
+                meta.warehouses
+            ))),
+            _ => Ok((meta, None)),
+        },
+        DatabaseState::Empty => {
+            let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed);
+            plan.mode(meta.warehouses)?;
+            let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
+            if report.interrupted {
+                eprintln!("lydite: interrupted while loading: start again with --fresh, or go on with `lydite load --resume`");
+                return Err(Failure::Interrupted);
+            }
+            Ok((meta, Some(report)))
+        }
+        state => Err(loading::unusable(&state, &target.describe()?.url)
+            .unwrap_or_else(|| Failure::usage("the database is in an unknown state: load it again with --fresh"))),
+    }
+}
+
+fn conditions(target: &dyn Target, when: CheckedWhen, style: Style) -> Result<Vec<CheckResult>, Failure> {
+    Ok(check::evaluate(target, style)?.iter().map(|finding| check::result(finding, when)).collect())
+}
+
+/// Measures, showing how it gets on.
+fn measure(
+    target: &dyn Target,
+    plan: &RunPlan,
+    url: &str,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<Measurement, Failure> {
+    let title = format!("{url}  {} warehouses", plan.warehouses);
+    let mut view = RunView::new(style, &title, plan.warmup + plan.duration);
+    let control = RunControl::default();
+    let total = u64::from(plan.sessions());
+    let measured = interrupt
+        .during(&control, || lydite_bench::run(target, plan, &control, &mut |now| show(&mut view, now, total)));
+    view.finish();
+    measured.map_err(|error| match error {
+        RunError::Target(error) => error.into(),
+        other => Failure::usage(other.to_string()),
+    })
+}
+
+fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64) {
+    let rows: Vec<TypeRow<'_>> = TransactionKind::ALL
+        .into_iter()
+        .map(|kind| {
+            let of = &now.kinds[kind.index()];
+            let ms = |time: Option<std::time::Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
+            TypeRow {
+                name: kind.name(),
+                per_s: of.per_s,
+                p50_ms: ms(of.p50),
+                p95_ms: ms(of.p95),
+                p99_ms: ms(of.p99),
+                errors: of.failed,
+                retries: of.retries,
+            }
+        })
+        .collect();
+    view.update(&RunSnapshot {
+        elapsed: now.elapsed,
+        phase: match now.phase {
+            lydite_bench::Phase::Warmup => Phase::Warmup,
+            lydite_bench::Phase::Measuring => Phase::Measuring,
+            lydite_bench::Phase::Draining => Phase::Draining,
+        },
+        nopm: rows[TransactionKind::NewOrder.index()].per_s * 60.0,
+        tps: rows.iter().map(|row| row.per_s).sum(),
+        per_type: &rows,
+        aborts: now.aborts,
+        errors: now.errors,
+        unknown: now.unknown,
+        sessions_connected: u64::from(now.connected),
+        sessions_total,
+        queue_length: now.queue_length,
+        message: None,
+    });
+}
+
+/// Prints the table and writes the files.
+fn tell(plan: &Plan, result: &RunResult) -> Outcome {
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    print!("{}", render_table(result, TABLE_WIDTH, colour));
+    if let Some(path) = &plan.json {
+        result.save(path).map_err(|error| Failure::usage(error.to_string()))?;
+        println!("result: {}", path.display());
+    }
+    if let Some(path) = &plan.report {
+        write_page(std::slice::from_ref(result), path)?;
+        println!("report: {}", path.display());
+    }
+    Ok(())
+}
