@@ -1,0 +1,39 @@
+# One obvious command for each chore. The work is done by scripts/, so that it can be read and run without make.
+#
+#   ARGS         extra arguments, e.g.  make run ARGS="--warehouses 4 --duration 10s"
+#   CARGO_FLAGS  flags for every cargo call that builds, e.g.  make test CARGO_FLAGS=--offline
+
+SHELL := /bin/bash
+ARGS ?=
+CARGO_FLAGS ?=
+export CARGO_FLAGS
+# A shell that was open while rustup ran does not know cargo yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint deny audit bench clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\): .*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r target what; do printf '%-12s %s\n' "$$target" "$$what"; done
+
+run: ## build, benchmark the embedded default target, write out/report.html and out/result.json
+	@scripts/run.sh $(ARGS)
+
+test: ## run every test (PostgreSQL's server programs are installed when missing)
+	@scripts/test.sh $(ARGS)
+
+lint: ## formatting, clippy, docs, shell scripts, private names in the text
+	@scripts/lint.sh $(ARGS)
+
+deny: ## licences, bans and sources of the dependencies (no network)
+	@scripts/deny.sh licenses bans sources
+
+audit: ## known vulnerabilities in the dependencies (fetches the advisory database)
+	@scripts/deny.sh advisories
+
+bench: ## run every executable benches/*.sh
+	@scripts/bench.sh
+
+clean: ## remove what was built and written
+	cargo clean
+	rm -rf out

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Makes sure that the tests can start PostgreSQL servers of their own. Does nothing when they can.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+found=0
+pg_bin=$(scripts/pg-bin.sh) || found=$?
+case $found in
+0)
+    echo "==> test dependencies: PostgreSQL's server programs are in $pg_bin, nothing to install"
+    ;;
+1)
+    # psql comes with it; the packages -contrib and -client add nothing that the tests use.
+    scripts/install-packages.sh "PostgreSQL's server programs (or set PG_BIN)" postgresql
+    if ! pg_bin=$(scripts/pg-bin.sh); then
+        echo "error: the package postgresql is installed but /usr/lib/postgresql/*/bin is incomplete; set PG_BIN" >&2
+        exit 1
+    fi
+    echo "==> test dependencies: installed PostgreSQL's server programs in $pg_bin"
+    ;;
+*)
+    exit 1
+    ;;
+esac
+
+# PostgreSQL refuses to run as root, so the tests then start it as this user (made by the Debian package).
+if [ "$(id -u)" -eq 0 ] && ! id postgres >/dev/null 2>&1; then
+    echo "error: run as root, the tests start servers as user postgres, which is missing; do: useradd --system postgres" >&2
+    exit 1
+fi
