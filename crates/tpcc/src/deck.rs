@@ -1,1 +1,230 @@
-//! (under way)
+//! How the type of the next transaction is chosen (clause 5.2.4): from a deck of cards or by weights.
+
+use crate::random::Stream;
+use crate::transaction::TransactionKind::{self, Delivery, NewOrder, OrderStatus, Payment, StockLevel};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Cards in a deck (clause 5.2.4.2).
+pub const CARDS: usize = 23;
+
+/// The cards of a new deck: ten New-Order, ten Payment and one of each other type.
+const NEW_DECK: [TransactionKind; CARDS] = {
+    let mut cards = [NewOrder; CARDS];
+    let mut index = 10;
+    while index < 20 {
+        cards[index] = Payment;
+        index += 1;
+    }
+    cards[20] = OrderStatus;
+    cards[21] = Delivery;
+    cards[22] = StockLevel;
+    cards
+};
+
+/// A terminal's deck: dealt without replacement, shuffled anew for every pass.
+#[derive(Clone, Debug)]
+pub struct Deck {
+    cards: [TransactionKind; CARDS],
+    dealt: u8,
+}
+
+impl Default for Deck {
+    fn default() -> Self {
+        // Exhausted, so that the first card comes from the first shuffle.
+        Self { cards: NEW_DECK, dealt: CARDS as u8 }
+    }
+}
+
+impl Deck {
+    /// The next card.
+    pub fn draw(&mut self, stream: &mut Stream) -> TransactionKind {
+        if usize::from(self.dealt) == CARDS {
+            stream.shuffle(&mut self.cards);
+            self.dealt = 0;
+        }
+        let card = self.cards[usize::from(self.dealt)];
+        self.dealt += 1;
+        card
+    }
+}
+
+/// How the types of transactions are mixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Mix {
+    /// Each terminal deals from a [`Deck`] of its own (clause 5.2.4.2): 43.48 % New-Order, 43.48 % Payment,
+    /// 4.35 % of each other type, exactly over every pass.
+    #[default]
+    Deck,
+    /// Each transaction is drawn by weight (clause 5.2.4.1).
+    Weights(Weights),
+}
+
+/// Shares of the five types, which sum to 100 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// In thousandths of a percent, in the order of [`TransactionKind::ALL`].
+    thousandths: [u32; TransactionKind::COUNT],
+}
+
+/// Why a mix is not one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MixError(String);
+
+impl fmt::Display for MixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; give five percentages that sum to 100, like 45,43,4,4,4, or the word deck", self.0)
+    }
+}
+
+impl std::error::Error for MixError {}
+
+/// One percent in the unit of [`Weights`].
+const PERCENT: u32 = 1_000;
+
+impl Weights {
+    /// Shares in percent in the order of [`TransactionKind::ALL`], kept to a thousandth of a percent.
+    ///
+    /// # Errors
+    /// If one is negative or not a number, or if they do not sum to 100.
+    pub fn new(percent: [f64; TransactionKind::COUNT]) -> Result<Self, MixError> {
+        if let Some(wrong) = percent.iter().find(|share| !(0.0..=100.0).contains(*share)) {
+            return Err(MixError(format!("mix: {wrong} is not a percentage")));
+        }
+        let thousandths = percent.map(|share| (share * f64::from(PERCENT)).round() as u32);
+        if thousandths.iter().sum::<u32>() != 100 * PERCENT {
+            let sum: f64 = percent.iter().sum();
+            return Err(MixError(format!("mix: the shares sum to {sum}")));
+        }
+        Ok(Self { thousandths })
+    }
+
+    fn draw(&self, stream: &mut Stream) -> TransactionKind {
+        let mut ticket = stream.below(100 * PERCENT);
+        for kind in TransactionKind::ALL {
+            let share = self.thousandths[kind.index()];
+            if ticket < share {
+                return kind;
+            }
+            ticket -= share;
+        }
+        unreachable!("the shares sum to 100 %")
+    }
+}
+
+impl Mix {
+    /// Draw by weight, shares in percent; see [`Weights::new`].
+    ///
+    /// # Errors
+    /// If one is negative or not a number, or if they do not sum to 100.
+    pub fn weights(percent: [f64; TransactionKind::COUNT]) -> Result<Self, MixError> {
+        Weights::new(percent).map(Self::Weights)
+    }
+
+    /// The expected share of each type in percent, in the order of [`TransactionKind::ALL`].
+    #[must_use]
+    pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
+        match self {
+            Self::Deck => TransactionKind::ALL.map(|kind| {
+                let cards = NEW_DECK.iter().filter(|&&card| card == kind).count();
+                100.0 * cards as f64 / CARDS as f64
+            }),
+            Self::Weights(weights) => weights.thousandths.map(|share| f64::from(share) / f64::from(PERCENT)),
+        }
+    }
+
+    /// The type of a terminal's next transaction; `deck` is the terminal's own.
+    pub fn draw(&self, deck: &mut Deck, stream: &mut Stream) -> TransactionKind {
+        match self {
+            Self::Deck => deck.draw(stream),
+            Self::Weights(weights) => weights.draw(stream),
+        }
+    }
+}
+
+/// `deck`, or the five percentages separated by commas.
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deck => f.pad("deck"),
+            Self::Weights(_) => f.pad(&self.percent().map(|share| share.to_string()).join(",")),
+        }
+    }
+}
+
+impl FromStr for Mix {
+    type Err = MixError;
+
+    fn from_str(text: &str) -> Result<Self, MixError> {
+        if text.trim() == "deck" {
+            return Ok(Self::Deck);
+        }
+        let shares: Vec<f64> = text
+            .split(',')
+            .map(|share| share.trim().parse())
+            .collect::<Result<_, _>>()
+            .map_err(|_| MixError(format!("mix: cannot read {text:?}")))?;
+        let shares: [f64; TransactionKind::COUNT] = shares
+            .try_into()
+            .map_err(|shares: Vec<f64>| MixError(format!("mix: {} shares", shares.len())))?;
+        Self::weights(shares)
+    }
+}
+
+impl TryFrom<String> for Mix {
+    type Error = MixError;
+    fn try_from(text: String) -> Result<Self, MixError> {
+        text.parse()
+    }
+}
+
+impl From<Mix> for String {
+    fn from(mix: Mix) -> Self {
+        mix.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    #[test]
+    fn a_mix_reads_back_as_it_prints() {
+        for text in ["deck", "45,43,4,4,4", "44.85,43.05,4.02,4.04,4.04", "100,0,0,0,0"] {
+            assert_eq!(text.parse::<Mix>().unwrap().to_string(), text);
+        }
+        assert_eq!(" 45, 43,4,4,4 ".parse::<Mix>().unwrap(), Mix::weights([45., 43., 4., 4., 4.]).unwrap());
+    }
+
+    #[test]
+    fn a_wrong_mix_says_what_is_wrong_and_what_to_give() {
+        for (text, wrong) in [
+            ("45,43,4,4,5", "mix: the shares sum to 101"),
+            ("45,43,4,4", "mix: 4 shares"),
+            ("45,43,4,4,x", "mix: cannot read \"45,43,4,4,x\""),
+            ("145,-45,0,0,0", "mix: 145 is not a percentage"),
+            ("NaN,50,50,0,0", "mix: NaN is not a percentage"),
+        ] {
+            let error = text.parse::<Mix>().unwrap_err().to_string();
+            assert!(error.starts_with(wrong), "{error}");
+            assert!(error.ends_with("or the word deck"), "{error}");
+        }
+    }
+
+    #[test]
+    fn weights_are_drawn_in_their_proportion_and_a_zero_never() {
+        let mix = Mix::weights([50.5, 0.0, 30.0, 19.5, 0.0]).unwrap();
+        let mut stream = Stream::new(1, Purpose::Terminal, 0);
+        let mut counts = [0_u32; TransactionKind::COUNT];
+        for _ in 0..100_000 {
+            counts[mix.draw(&mut Deck::default(), &mut stream).index()] += 1;
+        }
+        assert_eq!((counts[1], counts[4]), (0, 0));
+        for (count, share) in counts.iter().zip(mix.percent()) {
+            assert!((f64::from(*count) / 1_000.0 - share).abs() < 0.7, "{counts:?}");
+        }
+    }
+}

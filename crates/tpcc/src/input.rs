@@ -1,1 +1,190 @@
-//! (under way)
+//! What terminals enter (clauses 2.4.1 to 2.8.1), the same for the same seed.
+//!
+//! A terminal carries its own random stream and deck, 64 bytes in all, so a million of them fit one process and
+//! their inputs do not depend on which thread runs them.
+
+use crate::deck::{Deck, Mix};
+use crate::ids::{CarrierId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
+use crate::money::Cents;
+use crate::nurand::{CLoad, RunConstants};
+use crate::random::{Purpose, Stream};
+use crate::transaction::{
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Transaction,
+    TransactionKind,
+};
+
+/// Terminals of each warehouse (clause 4.2.1), each with a district of its own for Stock-Level.
+pub const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS_PER_WAREHOUSE as u32;
+
+/// An I_ID that no item has: the last line of an order that is to be rolled back asks for it (clause 2.4.1.5).
+pub const UNUSED_ITEM: ItemId = ItemId(ITEMS + 1);
+
+/// What the inputs of all terminals of a run have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputPlan {
+    /// Seed of all terminals.
+    pub seed: u64,
+    /// Active warehouses: 1 to this number, which is at least 1.
+    pub warehouses: u32,
+    /// The constants C of NURand.
+    pub constants: RunConstants,
+    /// How types of transactions are chosen.
+    pub mix: Mix,
+}
+
+impl InputPlan {
+    /// A plan over the first `warehouses` of a database loaded with `c_load`.
+    #[must_use]
+    pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
+        Self { seed, warehouses, constants: RunConstants::new(seed, c_load), mix }
+    }
+
+    /// How many terminals there are.
+    #[must_use]
+    pub fn terminals(&self) -> u32 {
+        self.warehouses * TERMINALS_PER_WAREHOUSE
+    }
+
+    /// Terminal `index`, from 0: ten for each warehouse, one for each of its districts. An index from
+    /// [`InputPlan::terminals`] on names a further terminal of a warehouse that has its ten already.
+    #[must_use]
+    pub fn terminal(&self, index: u32) -> Terminal {
+        Terminal {
+            stream: Stream::new(self.seed, Purpose::Terminal, u64::from(index)),
+            deck: Deck::default(),
+            w_id: WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + 1),
+            d_id: DistrictId((index % TERMINALS_PER_WAREHOUSE) as u8 + 1),
+        }
+    }
+
+    /// One of the active warehouses other than `home`, all equally likely; `home` if there is no other.
+    pub fn other_warehouse(&self, home: WarehouseId, stream: &mut Stream) -> WarehouseId {
+        if self.warehouses == 1 {
+            return home;
+        }
+        let drawn = stream.uniform(1, self.warehouses - 1);
+        WarehouseId(drawn + u32::from(drawn >= home.0))
+    }
+}
+
+/// One emulated user and where the inputs of its future transactions come from.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    stream: Stream,
+    deck: Deck,
+    w_id: WarehouseId,
+    d_id: DistrictId,
+}
+
+impl Terminal {
+    /// Its home warehouse, fixed for the run (clause 2.4.1.1).
+    #[must_use]
+    pub fn warehouse(&self) -> WarehouseId {
+        self.w_id
+    }
+
+    /// Its own district, which counts for Stock-Level only (clause 2.8.1.1).
+    #[must_use]
+    pub fn district(&self) -> DistrictId {
+        self.d_id
+    }
+
+    /// Chooses the type of the next transaction (clause 5.2.4).
+    pub fn next_kind(&mut self, plan: &InputPlan) -> TransactionKind {
+        plan.mix.draw(&mut self.deck, &mut self.stream)
+    }
+
+    /// Chooses and fills in the next transaction.
+    pub fn next(&mut self, plan: &InputPlan) -> Transaction {
+        let kind = self.next_kind(plan);
+        self.input(plan, kind)
+    }
+
+    /// Fills in a transaction of type `kind`.
+    pub fn input(&mut self, plan: &InputPlan, kind: TransactionKind) -> Transaction {
+        match kind {
+            TransactionKind::NewOrder => Transaction::NewOrder(self.new_order(plan)),
+            TransactionKind::Payment => Transaction::Payment(self.payment(plan)),
+            TransactionKind::OrderStatus => Transaction::OrderStatus(self.order_status(plan)),
+            TransactionKind::Delivery => Transaction::Delivery(self.delivery()),
+            TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level()),
+        }
+    }
+
+    /// Clause 2.4.1. The same item may occur twice in an order.
+    fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
+        let stream = &mut self.stream;
+        let d_id = any_district(stream);
+        let c_id = plan.constants.customer(stream);
+        let line_count = stream.uniform(5, 15);
+        let rolls_back = stream.percent(1);
+        let mut order = NewOrder {
+            w_id: self.w_id,
+            d_id,
+            c_id,
+            lines: (0..line_count)
+                .map(|_| OrderLineInput {
+                    i_id: plan.constants.item(stream),
+                    supply_w_id: if stream.percent(1) {
+                        plan.other_warehouse(self.w_id, stream)
+                    } else {
+                        self.w_id
+                    },
+                    quantity: stream.uniform(1, 10) as u8,
+                })
+                .collect(),
+        };
+        if rolls_back && let Some(last) = order.lines.last_mut() {
+            last.i_id = UNUSED_ITEM;
+        }
+        order
+    }
+
+    /// Clause 2.5.1.
+    fn payment(&mut self, plan: &InputPlan) -> Payment {
+        let stream = &mut self.stream;
+        let d_id = any_district(stream);
+        let (c_w_id, c_d_id) = if stream.percent(15) {
+            (plan.other_warehouse(self.w_id, stream), any_district(stream))
+        } else {
+            (self.w_id, d_id)
+        };
+        Payment {
+            w_id: self.w_id,
+            d_id,
+            c_w_id,
+            c_d_id,
+            customer: any_customer(plan, stream),
+            amount: Cents(i64::from(stream.uniform(100, 500_000))),
+        }
+    }
+
+    /// Clause 2.6.1.
+    fn order_status(&mut self, plan: &InputPlan) -> OrderStatus {
+        let stream = &mut self.stream;
+        OrderStatus { w_id: self.w_id, d_id: any_district(stream), customer: any_customer(plan, stream) }
+    }
+
+    /// Clause 2.7.1.
+    fn delivery(&mut self) -> Delivery {
+        Delivery { w_id: self.w_id, carrier_id: CarrierId(self.stream.uniform(1, 10) as u8) }
+    }
+
+    /// Clause 2.8.1.
+    fn stock_level(&mut self) -> StockLevel {
+        StockLevel { w_id: self.w_id, d_id: self.d_id, threshold: self.stream.uniform(10, 20) as u8 }
+    }
+}
+
+fn any_district(stream: &mut Stream) -> DistrictId {
+    DistrictId(stream.uniform(1, u32::from(DISTRICTS_PER_WAREHOUSE)) as u8)
+}
+
+/// 60 % by last name, 40 % by number (clauses 2.5.1.2 and 2.6.1.2).
+fn any_customer(plan: &InputPlan, stream: &mut Stream) -> CustomerSelector {
+    if stream.percent(60) {
+        CustomerSelector::LastName(plan.constants.last_name(stream))
+    } else {
+        CustomerSelector::Id(plan.constants.customer(stream))
+    }
+}

@@ -19,15 +19,19 @@ pub mod population;
 pub mod random;
 pub mod rows;
 pub mod schema;
+pub mod statistics;
 pub mod text;
 pub mod time;
 pub mod transaction;
 
+pub use deck::Mix;
 pub use ids::{
     CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
     ORDERS_PER_DISTRICT, OrderId, WarehouseId,
 };
+pub use input::{InputPlan, Terminal};
 pub use money::{Cents, Rate};
 pub use outcome::{Outcome, RolledBackOrder};
+pub use statistics::InputStatistics;
 pub use time::Timestamp;
 pub use transaction::{Transaction, TransactionKind};

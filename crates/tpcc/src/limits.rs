@@ -1,1 +1,216 @@
-//! (under way)
+//! The numbers of the standard, each with its clause, as tables.
+
+use crate::transaction::TransactionKind;
+
+/// What the standard asks of one type of transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KindLimits {
+    /// Which type.
+    pub kind: TransactionKind,
+    /// The least share of all transactions in percent (clause 5.2.3); none for New-Order, which takes the rest.
+    pub min_mix_percent: Option<f64>,
+    /// The least keying time in seconds, a constant (clause 5.2.5.7).
+    pub keying_s: f64,
+    /// The least mean think time in seconds, exponentially distributed (clause 5.2.5.7).
+    pub mean_think_s: f64,
+    /// Nine in ten response times must be below this, in seconds (clause 5.2.5.7). Delivery: of its interactive
+    /// part, the answer that it was queued.
+    pub p90_response_s: f64,
+}
+
+/// The limits of each type, in the order of [`TransactionKind::ALL`].
+pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
+    KindLimits {
+        kind: TransactionKind::NewOrder,
+        min_mix_percent: None,
+        keying_s: 18.0,
+        mean_think_s: 12.0,
+        p90_response_s: 5.0,
+    },
+    KindLimits {
+        kind: TransactionKind::Payment,
+        min_mix_percent: Some(43.0),
+        keying_s: 3.0,
+        mean_think_s: 12.0,
+        p90_response_s: 5.0,
+    },
+    KindLimits {
+        kind: TransactionKind::OrderStatus,
+        min_mix_percent: Some(4.0),
+        keying_s: 2.0,
+        mean_think_s: 10.0,
+        p90_response_s: 5.0,
+    },
+    KindLimits {
+        kind: TransactionKind::Delivery,
+        min_mix_percent: Some(4.0),
+        keying_s: 2.0,
+        mean_think_s: 5.0,
+        p90_response_s: 5.0,
+    },
+    KindLimits {
+        kind: TransactionKind::StockLevel,
+        min_mix_percent: Some(4.0),
+        keying_s: 2.0,
+        mean_think_s: 5.0,
+        p90_response_s: 20.0,
+    },
+];
+
+impl TransactionKind {
+    /// What the standard asks of this type.
+    #[must_use]
+    pub fn limits(self) -> &'static KindLimits {
+        &KINDS[self.index()]
+    }
+}
+
+/// Think times may be cut at so many times their mean (clause 5.2.5.4).
+pub const THINK_CUT_MEANS: f64 = 10.0;
+
+/// The mean of response times may exceed their 90th percentile by less than this, in seconds (clause 5.2.5.6).
+pub const MEAN_ABOVE_P90_TOLERANCE_S: f64 = 0.1;
+
+/// Nine in ten deliveries must be done so many seconds after they were queued (clause 2.7.2.2).
+pub const DEFERRED_DELIVERY_S: f64 = 80.0;
+
+/// The most deliveries that may find a district without an undelivered order, in percent (clause 2.7.4.2);
+/// one is always allowed.
+pub const MAX_SKIPPED_DELIVERIES_PERCENT: f64 = 1.0;
+
+/// The least and greatest new orders per minute for each configured warehouse (clause 4.1.3).
+pub const NOPM_PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
+
+/// The shortest measurement interval in minutes (clause 5.5.2.1).
+pub const MIN_MEASURED_MINUTES: f64 = 120.0;
+
+/// The isolation level that all types but Stock-Level need: no dirty write, dirty read, non-repeatable read
+/// nor phantom (clause 3.4.1).
+pub const ISOLATION_LEVEL: u8 = 3;
+
+/// What must lie within a window for the inputs of a run to be valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputQuantity {
+    /// New-Orders that roll back, in percent of New-Orders.
+    Rollbacks,
+    /// Lines per New-Order.
+    LinesPerOrder,
+    /// Lines supplied by another warehouse, in percent of lines.
+    RemoteLines,
+    /// Payments by customers of another warehouse, in percent of Payments.
+    RemotePayments,
+    /// Payments that name the customer, in percent of Payments.
+    PaymentsByName,
+    /// Order-Statuses that name the customer, in percent of Order-Statuses.
+    OrderStatusByName,
+}
+
+/// A window of clauses 5.5.1.5 and 9.2.2.5.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InputWindow {
+    /// Of what.
+    pub quantity: InputQuantity,
+    /// In words, with the unit.
+    pub title: &'static str,
+    /// The least valid value.
+    pub low: f64,
+    /// What the generation of inputs aims at.
+    pub prescribed: f64,
+    /// The greatest valid value.
+    pub high: f64,
+    /// Standard deviation of one sample around `prescribed`, in the same unit.
+    pub deviation: f64,
+}
+
+/// The clause that all [`INPUT_WINDOWS`] come from.
+pub const INPUT_WINDOWS_CLAUSE: &str = "5.5.1.5";
+
+/// All windows. A percentage p has the deviation sqrt(p (100 - p)); eleven equally likely numbers of lines have
+/// sqrt(10).
+pub const INPUT_WINDOWS: [InputWindow; 6] = [
+    InputWindow {
+        quantity: InputQuantity::Rollbacks,
+        title: "New-Orders rolled back, %",
+        low: 0.9,
+        prescribed: 1.0,
+        high: 1.1,
+        deviation: 9.949_874_371_066_2,
+    },
+    InputWindow {
+        quantity: InputQuantity::LinesPerOrder,
+        title: "lines per order",
+        low: 9.5,
+        prescribed: 10.0,
+        high: 10.5,
+        deviation: 3.162_277_660_168_379_5,
+    },
+    InputWindow {
+        quantity: InputQuantity::RemoteLines,
+        title: "remote order lines, %",
+        low: 0.95,
+        prescribed: 1.0,
+        high: 1.05,
+        deviation: 9.949_874_371_066_2,
+    },
+    InputWindow {
+        quantity: InputQuantity::RemotePayments,
+        title: "remote payments, %",
+        low: 14.0,
+        prescribed: 15.0,
+        high: 16.0,
+        deviation: 35.707_142_142_714_25,
+    },
+    InputWindow {
+        quantity: InputQuantity::PaymentsByName,
+        title: "payments by last name, %",
+        low: 57.0,
+        prescribed: 60.0,
+        high: 63.0,
+        deviation: 48.989_794_855_663_56,
+    },
+    InputWindow {
+        quantity: InputQuantity::OrderStatusByName,
+        title: "order-status by last name, %",
+        low: 57.0,
+        prescribed: 60.0,
+        high: 63.0,
+        deviation: 48.989_794_855_663_56,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_stand_at_the_index_of_their_type() {
+        for kind in TransactionKind::ALL {
+            assert_eq!(kind.limits().kind, kind);
+        }
+    }
+
+    #[test]
+    fn each_window_holds_its_prescribed_value_and_its_deviation_is_that_of_the_distribution() {
+        for window in INPUT_WINDOWS {
+            assert!(window.low < window.prescribed && window.prescribed < window.high, "{window:?}");
+            let variance = match window.quantity {
+                InputQuantity::LinesPerOrder => 10.0,
+                _ => window.prescribed * (100.0 - window.prescribed),
+            };
+            assert!((window.deviation - f64::sqrt(variance)).abs() < 1e-12, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_deck_at_zero_response_time_stays_below_the_upper_bound_of_clause_4_1_3() {
+        // Seconds that 23 cards take a terminal, and ten new orders of ten terminals in that time.
+        let cycle: f64 = [10.0, 10.0, 1.0, 1.0, 1.0]
+            .iter()
+            .zip(KINDS)
+            .map(|(n, k)| n * (k.keying_s + k.mean_think_s))
+            .sum();
+        let nopm = 10.0 * 10.0 * 60.0 / cycle;
+        assert!((nopm - 12.605).abs() < 0.001);
+        assert!(nopm > NOPM_PER_WAREHOUSE.0 && nopm < NOPM_PER_WAREHOUSE.1);
+    }
+}

@@ -1,1 +1,380 @@
-//! (under way)
+//! The initial content of the nine tables (clause 4.3), row by row, the same for the same seed.
+//!
+//! Each district of each table has a random stream of its own. So any table of any warehouse can be made alone,
+//! in any order and on any thread, and the rows come out the same. Change what a row is made of, or the order in
+//! which it draws its numbers, and [`crate::meta::POPULATION_VERSION`] must change too.
+
+use crate::ids::{
+    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
+    ORDERS_PER_DISTRICT, OrderId, WarehouseId,
+};
+use crate::meta::DatabaseMeta;
+use crate::money::{Cents, Rate};
+use crate::nurand::{CLoad, last_name, load_last_name};
+use crate::outcome::Address;
+use crate::random::{Purpose, Stream};
+use crate::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Row, Stock, Warehouse};
+use crate::schema::Table;
+use crate::text::Text;
+use crate::time::Timestamp;
+
+/// Orders 1 to 2 100 of each district are loaded as delivered, the others are new (clause 4.3.3.1).
+pub const DELIVERED_PER_DISTRICT: u32 = 2_100;
+/// W_YTD after loading.
+pub const INITIAL_W_YTD: Cents = Cents(30_000_000);
+/// D_YTD after loading: 3 000 payments of 10.00.
+pub const INITIAL_D_YTD: Cents = Cents(3_000_000);
+
+/// C_LAST counts through all 1 000 names for so many customers of each district.
+const CUSTOMERS_NAMED_IN_SEQUENCE: u32 = 1_000;
+const INITIAL_PAYMENT: Cents = Cents(1_000);
+const DISTRICTS: u64 = DISTRICTS_PER_WAREHOUSE as u64;
+
+/// Everything that the initial rows depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// Seed of all rows.
+    pub seed: u64,
+    /// C-Load of C_LAST (clause 2.1.6.1).
+    pub c_load: CLoad,
+    /// Configured warehouses, 1 to this number.
+    pub warehouses: u32,
+    /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began.
+    pub load_time: Timestamp,
+}
+
+/// Where rows of any table go.
+pub trait RowWriter {
+    /// Why a row could not be written.
+    type Error;
+    /// Takes one row.
+    ///
+    /// # Errors
+    /// Whatever keeps the writer from taking it; no more rows are then offered.
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), Self::Error>;
+}
+
+impl Population {
+    /// A population of `warehouses` from `seed`, with the C-Load that belongs to the seed.
+    #[must_use]
+    pub fn new(warehouses: u32, seed: u64, load_time: Timestamp) -> Self {
+        Self { seed, c_load: CLoad::from_seed(seed), warehouses, load_time }
+    }
+
+    /// The population of a database loaded earlier. The rows agree with those in the database only if
+    /// `meta.population` is [`crate::meta::POPULATION_VERSION`] and `load_time` is that of the load.
+    #[must_use]
+    pub fn from_meta(meta: &DatabaseMeta, load_time: Timestamp) -> Self {
+        Self { seed: meta.seed, c_load: meta.c_load, warehouses: meta.warehouses, load_time }
+    }
+
+    /// All warehouses, from 1.
+    pub fn warehouse_ids(&self) -> impl DoubleEndedIterator<Item = WarehouseId> + use<> {
+        (1..=self.warehouses).map(WarehouseId)
+    }
+
+    /// ITEM, by I_ID.
+    pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
+        let mut stream = Stream::new(self.seed, Purpose::Items, 0);
+        let mut original = TenPercent::of(ITEMS);
+        (1..=ITEMS).map(move |id| Item {
+            id: ItemId(id),
+            im_id: stream.uniform(1, 10_000),
+            name: stream.alphanumeric(14, 24),
+            price: Cents(i64::from(stream.uniform(100, 10_000))),
+            data: data(&mut stream, &mut original),
+        })
+    }
+
+    /// The row of WAREHOUSE.
+    #[must_use]
+    pub fn warehouse(&self, w: WarehouseId) -> Warehouse {
+        let mut stream = self.stream(Purpose::Warehouse, w, None);
+        Warehouse {
+            id: w,
+            name: stream.alphanumeric(6, 10),
+            address: address(&mut stream),
+            tax: Rate(stream.uniform(0, 2_000) as i32),
+            ytd: INITIAL_W_YTD,
+        }
+    }
+
+    /// The ten rows of DISTRICT of a warehouse, by D_ID.
+    pub fn districts(&self, w: WarehouseId) -> impl Iterator<Item = District> + use<> {
+        let population = self.clone();
+        DistrictId::all().map(move |d| {
+            let mut stream = population.stream(Purpose::Warehouse, w, Some(d));
+            District {
+                id: d,
+                w_id: w,
+                name: stream.alphanumeric(6, 10),
+                address: address(&mut stream),
+                tax: Rate(stream.uniform(0, 2_000) as i32),
+                ytd: INITIAL_D_YTD,
+                next_o_id: OrderId(ORDERS_PER_DISTRICT + 1),
+            }
+        })
+    }
+
+    /// CUSTOMER of a warehouse, by D_ID and C_ID.
+    pub fn customers(&self, w: WarehouseId) -> impl Iterator<Item = Customer> + use<> {
+        let population = self.clone();
+        DistrictId::all().flat_map(move |d| {
+            let mut stream = population.stream(Purpose::Customers, w, Some(d));
+            let mut bad_credit = TenPercent::of(CUSTOMERS_PER_DISTRICT);
+            let (c_load, since) = (population.c_load, population.load_time);
+            (1..=CUSTOMERS_PER_DISTRICT).map(move |id| Customer {
+                id: CustomerId(id),
+                d_id: d,
+                w_id: w,
+                first: stream.alphanumeric(8, 16),
+                middle: text("OE"),
+                last: if id <= CUSTOMERS_NAMED_IN_SEQUENCE {
+                    last_name(id - 1)
+                } else {
+                    load_last_name(&mut stream, c_load)
+                },
+                address: address(&mut stream),
+                phone: stream.digits(16, 16),
+                since,
+                credit: text(if bad_credit.next(&mut stream) { "BC" } else { "GC" }),
+                credit_lim: Cents(5_000_000),
+                discount: Rate(stream.uniform(0, 5_000) as i32),
+                balance: -INITIAL_PAYMENT,
+                ytd_payment: INITIAL_PAYMENT,
+                payment_cnt: 1,
+                delivery_cnt: 0,
+                data: stream.alphanumeric(300, 500),
+            })
+        })
+    }
+
+    /// HISTORY of a warehouse: one payment of each customer, by D_ID and C_ID.
+    pub fn history(&self, w: WarehouseId) -> impl Iterator<Item = History> + use<> {
+        let population = self.clone();
+        DistrictId::all().flat_map(move |d| {
+            let mut stream = population.stream(Purpose::History, w, Some(d));
+            let date = population.load_time;
+            (1..=CUSTOMERS_PER_DISTRICT).map(move |id| History {
+                c_id: CustomerId(id),
+                c_d_id: d,
+                c_w_id: w,
+                d_id: d,
+                w_id: w,
+                date,
+                amount: INITIAL_PAYMENT,
+                data: stream.alphanumeric(12, 24),
+            })
+        })
+    }
+
+    /// ORDER of a warehouse, by D_ID and O_ID.
+    pub fn orders(&self, w: WarehouseId) -> impl Iterator<Item = Order> + use<> {
+        let population = self.clone();
+        DistrictId::all().flat_map(move |d| {
+            let mut stream = population.stream(Purpose::Orders, w, Some(d));
+            let mut customers: Vec<u32> = (1..=CUSTOMERS_PER_DISTRICT).collect();
+            stream.shuffle(&mut customers);
+            let entry_d = population.load_time;
+            customers.into_iter().zip(population.order_sizes(w, d)).map(move |(c_id, (id, ol_cnt))| Order {
+                id,
+                d_id: d,
+                w_id: w,
+                c_id: CustomerId(c_id),
+                entry_d,
+                carrier_id: is_delivered(id).then(|| CarrierId(stream.uniform(1, 10) as u8)),
+                ol_cnt,
+                all_local: true,
+            })
+        })
+    }
+
+    /// NEW-ORDER of a warehouse, by D_ID and O_ID.
+    pub fn new_orders(&self, w: WarehouseId) -> impl Iterator<Item = NewOrder> + use<> {
+        DistrictId::all().flat_map(move |d| {
+            (DELIVERED_PER_DISTRICT + 1..=ORDERS_PER_DISTRICT).map(move |o_id| NewOrder {
+                o_id: OrderId(o_id),
+                d_id: d,
+                w_id: w,
+            })
+        })
+    }
+
+    /// ORDER-LINE of a warehouse, by D_ID, O_ID and OL_NUMBER; as many for each order as its O_OL_CNT.
+    pub fn order_lines(&self, w: WarehouseId) -> impl Iterator<Item = OrderLine> + use<> {
+        let population = self.clone();
+        DistrictId::all().flat_map(move |d| {
+            let mut stream = population.stream(Purpose::OrderLines, w, Some(d));
+            let load_time = population.load_time;
+            population
+                .order_sizes(w, d)
+                .flat_map(|(o_id, ol_cnt)| (1..=ol_cnt).map(move |number| (o_id, number)))
+                .map(move |(o_id, number)| OrderLine {
+                    o_id,
+                    d_id: d,
+                    w_id: w,
+                    number,
+                    i_id: ItemId(stream.uniform(1, ITEMS)),
+                    supply_w_id: w,
+                    delivery_d: is_delivered(o_id).then_some(load_time),
+                    quantity: 5,
+                    amount: if is_delivered(o_id) {
+                        Cents(0)
+                    } else {
+                        Cents(i64::from(stream.uniform(1, 999_999)))
+                    },
+                    dist_info: stream.letters(24, 24),
+                })
+        })
+    }
+
+    /// STOCK of a warehouse, by S_I_ID.
+    pub fn stock(&self, w: WarehouseId) -> impl Iterator<Item = Stock> + use<> {
+        let mut stream = self.stream(Purpose::Stock, w, None);
+        let mut original = TenPercent::of(ITEMS);
+        (1..=ITEMS).map(move |id| Stock {
+            i_id: ItemId(id),
+            w_id: w,
+            quantity: stream.uniform(10, 100) as i32,
+            dist: std::array::from_fn(|_| stream.letters(24, 24)),
+            ytd: 0,
+            order_cnt: 0,
+            remote_cnt: 0,
+            data: data(&mut stream, &mut original),
+        })
+    }
+
+    /// Writes ITEM; returns the number of rows.
+    ///
+    /// # Errors
+    /// The writer's, at the first row that it refuses.
+    pub fn write_items<W: RowWriter>(&self, writer: &mut W) -> Result<u64, W::Error> {
+        write_all(self.items(), writer)
+    }
+
+    /// Writes the rows that `table` has for warehouse `w`; for ITEM all rows, whatever `w` is. Returns the
+    /// number of rows.
+    ///
+    /// # Errors
+    /// The writer's, at the first row that it refuses.
+    pub fn write_table<W: RowWriter>(
+        &self,
+        table: Table,
+        w: WarehouseId,
+        writer: &mut W,
+    ) -> Result<u64, W::Error> {
+        match table {
+            Table::Item => self.write_items(writer),
+            Table::Warehouse => write_all(std::iter::once(self.warehouse(w)), writer),
+            Table::District => write_all(self.districts(w), writer),
+            Table::Customer => write_all(self.customers(w), writer),
+            Table::History => write_all(self.history(w), writer),
+            Table::Orders => write_all(self.orders(w), writer),
+            Table::NewOrder => write_all(self.new_orders(w), writer),
+            Table::OrderLine => write_all(self.order_lines(w), writer),
+            Table::Stock => write_all(self.stock(w), writer),
+        }
+    }
+
+    /// Rows of `table` per warehouse, for ITEM in all; none for ORDER-LINE, whose number differs from warehouse
+    /// to warehouse ([`Population::order_line_rows`]).
+    #[must_use]
+    pub fn rows(table: Table) -> Option<u64> {
+        match table {
+            Table::Item | Table::Stock => Some(u64::from(ITEMS)),
+            Table::Warehouse => Some(1),
+            Table::District => Some(DISTRICTS),
+            Table::Customer | Table::History => Some(DISTRICTS * u64::from(CUSTOMERS_PER_DISTRICT)),
+            Table::Orders => Some(DISTRICTS * u64::from(ORDERS_PER_DISTRICT)),
+            Table::NewOrder => Some(DISTRICTS * u64::from(ORDERS_PER_DISTRICT - DELIVERED_PER_DISTRICT)),
+            Table::OrderLine => None,
+        }
+    }
+
+    /// Exact rows of ORDER-LINE of a warehouse, counted without making them (about 0.1 ms).
+    #[must_use]
+    pub fn order_line_rows(&self, w: WarehouseId) -> u64 {
+        DistrictId::all().flat_map(|d| self.order_sizes(w, d)).map(|(_, ol_cnt)| u64::from(ol_cnt)).sum()
+    }
+
+    /// Exact rows of `table` for warehouse `w`, for ITEM in all.
+    #[must_use]
+    pub fn table_rows(&self, table: Table, w: WarehouseId) -> u64 {
+        Self::rows(table).unwrap_or_else(|| self.order_line_rows(w))
+    }
+
+    /// O_ID and O_OL_CNT of a district's orders. These are drawn one by one, as clause 4.3.2.1 demands.
+    fn order_sizes(&self, w: WarehouseId, d: DistrictId) -> impl Iterator<Item = (OrderId, u8)> + use<> {
+        let mut stream = self.stream(Purpose::OrderSizes, w, Some(d));
+        (1..=ORDERS_PER_DISTRICT).map(move |id| (OrderId(id), stream.uniform(5, 15) as u8))
+    }
+
+    fn stream(&self, purpose: Purpose, w: WarehouseId, d: Option<DistrictId>) -> Stream {
+        let index = u64::from(w.0) << 8 | d.map_or(0, |d| u64::from(d.0));
+        Stream::new(self.seed, purpose, index)
+    }
+}
+
+/// Picks a tenth of the rows, selected at random: every set of that size is equally likely (selection sampling).
+/// Drawing for each row alone would put the customers of one warehouse in 250 outside the 9.5 to 10.5 % that
+/// clause 4.3 allows.
+struct TenPercent {
+    rows_left: u32,
+    picks_left: u32,
+}
+
+impl TenPercent {
+    fn of(rows: u32) -> Self {
+        Self { rows_left: rows, picks_left: rows / 10 }
+    }
+
+    fn next(&mut self, stream: &mut Stream) -> bool {
+        let picked = stream.below(self.rows_left) < self.picks_left;
+        self.rows_left -= 1;
+        self.picks_left -= u32::from(picked);
+        picked
+    }
+}
+
+fn write_all<R: Row, W: RowWriter>(rows: impl Iterator<Item = R>, writer: &mut W) -> Result<u64, W::Error> {
+    let mut written = 0;
+    for row in rows {
+        writer.write(&row)?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+fn is_delivered(id: OrderId) -> bool {
+    id.0 <= DELIVERED_PER_DISTRICT
+}
+
+/// A constant that is known to fit its column.
+fn text<const N: usize>(constant: &str) -> Text<N> {
+    let mut text = Text::new();
+    text.push_str(constant);
+    text
+}
+
+fn address(stream: &mut Stream) -> Address {
+    let (street_1, street_2) = (stream.alphanumeric(10, 20), stream.alphanumeric(10, 20));
+    let (city, state) = (stream.alphanumeric(10, 20), stream.letters(2, 2));
+    let mut zip: Text<9> = stream.digits(4, 4);
+    zip.push_str("11111");
+    Address { street_1, street_2, city, state, zip }
+}
+
+/// I_DATA or S_DATA: in a tenth of the rows eight of its characters are `ORIGINAL` (clause 4.3.3.1).
+fn data(stream: &mut Stream, original: &mut TenPercent) -> Text<50> {
+    const MARK: &str = "ORIGINAL";
+    let plain: Text<50> = stream.alphanumeric(26, 50);
+    if !original.next(stream) {
+        return plain;
+    }
+    let start = stream.below((plain.len() - MARK.len()) as u32 + 1) as usize;
+    let mut marked = Text::new();
+    marked.push_str(&plain[..start]);
+    marked.push_str(MARK);
+    marked.push_str(&plain[start + MARK.len()..]);
+    marked
+}

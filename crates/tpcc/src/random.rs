@@ -3,6 +3,7 @@
 //! The generator is Xoshiro256++; sampling is written here, since a library may change how it maps bits to
 //! ranges from one release to the next, and the rows of a database must not change with it.
 
+use crate::text::Text;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -16,9 +17,9 @@ pub enum Purpose {
     Items = 2,
     /// WAREHOUSE and DISTRICT rows of a warehouse.
     Warehouse = 3,
-    /// Customers and their history, one stream per district.
+    /// Customers, one stream per district.
     Customers = 4,
-    /// Orders, their lines and new orders, one stream per district.
+    /// Order headers, one stream per district.
     Orders = 5,
     /// Stock of a warehouse.
     Stock = 6,
@@ -32,7 +33,36 @@ pub enum Purpose {
     Arrivals = 10,
     /// Jitter of retries.
     Retries = 11,
+    /// Numbers of lines of the orders, one stream per district: apart from the headers, so that the lines can
+    /// be made or counted without them.
+    OrderSizes = 12,
+    /// Order lines, one stream per district.
+    OrderLines = 13,
+    /// History rows, one stream per district.
+    History = 14,
 }
+
+/// What each 6-bit group of a draw stands for; zero where it is rejected, so that all characters are equally
+/// likely.
+type Alphabet = [u8; 64];
+
+/// 6-bit groups in a draw of 64 bits.
+const GROUPS: usize = 10;
+
+const fn alphabet(characters: &[u8], repeat: usize) -> Alphabet {
+    let mut table = [0; 64];
+    let mut index = 0;
+    while index < characters.len() * repeat {
+        table[index] = characters[index % characters.len()];
+        index += 1;
+    }
+    table
+}
+
+static ALPHANUMERIC: Alphabet =
+    alphabet(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", 1);
+static LETTERS: Alphabet = alphabet(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 1);
+static DIGITS: Alphabet = alphabet(b"0123456789", 6);
 
 /// A stream of independent uniform numbers.
 #[derive(Clone, Debug)]
@@ -71,6 +101,71 @@ impl Stream {
     pub fn uniform(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
         low + self.below(high - low + 1)
+    }
+
+    /// Whether an event of `percent` in a hundred happens.
+    pub fn percent(&mut self, percent: u32) -> bool {
+        self.below(100) < percent
+    }
+
+    /// An a-string: `low..=high` characters, each drawn independently from `a-z A-Z 0-9` (clause 4.3.2.2).
+    ///
+    /// # Panics
+    /// If `high` is more than `N`.
+    pub fn alphanumeric<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
+        self.characters(&ALPHANUMERIC, low, high)
+    }
+
+    /// An n-string: `low..=high` decimal digits, each drawn independently (clause 4.3.2.2).
+    ///
+    /// # Panics
+    /// If `high` is more than `N`.
+    pub fn digits<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
+        self.characters(&DIGITS, low, high)
+    }
+
+    /// `low..=high` letters, each drawn independently from `a-z A-Z`.
+    ///
+    /// # Panics
+    /// If `high` is more than `N`.
+    pub fn letters<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
+        self.characters(&LETTERS, low, high)
+    }
+
+    fn characters<const N: usize>(&mut self, alphabet: &Alphabet, low: u32, high: u32) -> Text<N> {
+        let length = if low == high { low } else { self.uniform(low, high) } as usize;
+        // A small buffer where it suffices, since clearing it is a good part of the cost of a short text.
+        if N + GROUPS <= 64 {
+            self.characters_in::<N, 64>(alphabet, length)
+        } else {
+            self.characters_in::<N, 512>(alphabet, length)
+        }
+    }
+
+    fn characters_in<const N: usize, const BUFFER: usize>(
+        &mut self,
+        alphabet: &Alphabet,
+        length: usize,
+    ) -> Text<N> {
+        assert!(length <= N && length + GROUPS <= BUFFER, "a text of {length} characters in a column of {N}");
+        let mut buffer = [0_u8; BUFFER];
+        let mut filled = 0;
+        while filled < length {
+            let mut bits = self.bits();
+            for _ in 0..GROUPS {
+                // A rejected group's zero is overwritten by the next one: no branch to predict.
+                let character = alphabet[(bits & 63) as usize];
+                buffer[filled] = character;
+                filled += usize::from(character != 0);
+                bits >>= 6;
+            }
+        }
+        let mut text = Text::new();
+        match std::str::from_utf8(&buffer[..length]) {
+            Ok(ascii) => text.push_str(ascii),
+            Err(error) => unreachable!("alphabets are ASCII: {error}"),
+        }
+        text
     }
 
     /// A real number in (0, 1], for exponential waiting times.

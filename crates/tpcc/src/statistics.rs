@@ -1,0 +1,98 @@
+//! Counts of what was entered, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
+
+use crate::ids::ITEMS;
+use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction, TransactionKind};
+use serde::{Deserialize, Serialize};
+
+/// Counts of inputs. Each worker keeps its own and they are merged at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputStatistics {
+    /// Transactions of each type, in the order of [`TransactionKind::ALL`].
+    pub transactions: [u64; TransactionKind::COUNT],
+    /// New-Orders that ask for an unused item.
+    pub rollbacks_asked: u64,
+    /// New-Orders by their number of lines: entry 5 counts those of five lines.
+    pub orders_by_lines: [u64; MAX_ORDER_LINES + 1],
+    /// Order lines supplied by another than the home warehouse.
+    pub remote_lines: u64,
+    /// New-Orders with at least one such line.
+    pub remote_orders: u64,
+    /// Payments by a customer of another than the home warehouse.
+    pub remote_payments: u64,
+    /// Payments that name the customer.
+    pub payments_by_name: u64,
+    /// Order-Statuses that name the customer.
+    pub order_status_by_name: u64,
+}
+
+impl InputStatistics {
+    /// Counts one transaction. One that is retried counts once, however often it is sent.
+    pub fn record(&mut self, transaction: &Transaction) {
+        self.transactions[transaction.kind().index()] += 1;
+        match transaction {
+            Transaction::NewOrder(order) => self.record_order(order),
+            Transaction::Payment(payment) => {
+                self.remote_payments += u64::from(payment.c_w_id != payment.w_id);
+                self.payments_by_name += u64::from(by_name(&payment.customer));
+            }
+            Transaction::OrderStatus(status) => {
+                self.order_status_by_name += u64::from(by_name(&status.customer));
+            }
+            Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+        }
+    }
+
+    fn record_order(&mut self, order: &NewOrder) {
+        self.orders_by_lines[order.lines.len()] += 1;
+        self.rollbacks_asked += u64::from(order.lines.iter().any(|line| line.i_id.0 > ITEMS));
+        let remote = order.lines.iter().filter(|line| line.supply_w_id != order.w_id).count();
+        self.remote_lines += remote as u64;
+        self.remote_orders += u64::from(remote > 0);
+    }
+
+    /// Adds the counts of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |into: &mut [u64], from: &[u64]| {
+            for (into, from) in into.iter_mut().zip(from) {
+                *into += from;
+            }
+        };
+        add(&mut self.transactions, &other.transactions);
+        add(&mut self.orders_by_lines, &other.orders_by_lines);
+        self.rollbacks_asked += other.rollbacks_asked;
+        self.remote_lines += other.remote_lines;
+        self.remote_orders += other.remote_orders;
+        self.remote_payments += other.remote_payments;
+        self.payments_by_name += other.payments_by_name;
+        self.order_status_by_name += other.order_status_by_name;
+    }
+
+    /// Transactions of one type.
+    #[must_use]
+    pub fn count(&self, kind: TransactionKind) -> u64 {
+        self.transactions[kind.index()]
+    }
+
+    /// Transactions of all types.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.transactions.iter().sum()
+    }
+
+    /// Order lines entered.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.orders_by_lines.iter().zip(0..).map(|(orders, lines)| orders * lines).sum()
+    }
+
+    /// Share of each type in percent, in the order of [`TransactionKind::ALL`]; zeros if nothing was recorded.
+    #[must_use]
+    pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
+        let total = self.total().max(1) as f64;
+        self.transactions.map(|count| 100.0 * count as f64 / total)
+    }
+}
+
+fn by_name(customer: &CustomerSelector) -> bool {
+    matches!(customer, CustomerSelector::LastName(_))
+}
