@@ -1,1 +1,393 @@
-//! (under way)
+//! How the standard would judge a run: pure judgement over plain facts, rule by rule.
+
+use crate::deck::Mix;
+use crate::limits::{
+    DEFERRED_DELIVERY_S, INPUT_WINDOWS, INPUT_WINDOWS_CLAUSE, ISOLATION_LEVEL, InputQuantity,
+    MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MIN_MEASURED_MINUTES, NOPM_PER_WAREHOUSE,
+};
+use crate::statistics::InputStatistics;
+use crate::transaction::TransactionKind;
+use serde::Serialize;
+
+/// Whether a measured value lies where it must.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Within the window.
+    Inside,
+    /// Outside, and by more than chance explains.
+    Outside,
+    /// Outside or not measured at all, but within three standard errors of the prescribed value: a longer run
+    /// may well come out inside.
+    TooFewSamples,
+}
+
+/// The verdict on one window of clause 5.5.1.5, or on one type's share of the mix.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InputVerdict {
+    /// Of what, with the unit.
+    pub title: String,
+    /// The measured value; none without samples.
+    pub value: Option<f64>,
+    /// The least valid value.
+    pub low: f64,
+    /// The greatest valid value.
+    pub high: f64,
+    /// How many inputs the value comes from.
+    pub samples: u64,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// What a value is held against.
+struct Window {
+    title: String,
+    low: f64,
+    prescribed: f64,
+    high: f64,
+    /// Standard deviation of one sample.
+    deviation: f64,
+}
+
+impl Window {
+    fn judge(self, sum: f64, samples: u64) -> InputVerdict {
+        let value = (samples > 0).then(|| sum / samples as f64);
+        let verdict = match value {
+            None => Verdict::TooFewSamples,
+            Some(value) if (self.low..=self.high).contains(&value) => Verdict::Inside,
+            Some(value) => {
+                let error = self.deviation / (samples as f64).sqrt();
+                // No sample size helps inputs that are not meant to be inside.
+                let meant_inside = (self.low..=self.high).contains(&self.prescribed);
+                if meant_inside && (value - self.prescribed).abs() <= 3.0 * error {
+                    Verdict::TooFewSamples
+                } else {
+                    Verdict::Outside
+                }
+            }
+        };
+        InputVerdict { title: self.title, value, low: self.low, high: self.high, samples, verdict }
+    }
+}
+
+/// Judges the windows of clauses 5.5.1.5 and 9.2.2.5. With one active warehouse nothing can be remote, and the
+/// two windows on remote inputs are left out.
+#[must_use]
+pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec<InputVerdict> {
+    let orders = statistics.count(TransactionKind::NewOrder);
+    let payments = statistics.count(TransactionKind::Payment);
+    let count = |quantity| match quantity {
+        InputQuantity::Rollbacks => (100.0, statistics.rollbacks_asked, orders),
+        InputQuantity::LinesPerOrder => (1.0, statistics.lines(), orders),
+        InputQuantity::RemoteLines => (100.0, statistics.remote_lines, statistics.lines()),
+        InputQuantity::RemotePayments => (100.0, statistics.remote_payments, payments),
+        InputQuantity::PaymentsByName => (100.0, statistics.payments_by_name, payments),
+        InputQuantity::OrderStatusByName => {
+            (100.0, statistics.order_status_by_name, statistics.count(TransactionKind::OrderStatus))
+        }
+    };
+    let is_remote = |q| matches!(q, InputQuantity::RemoteLines | InputQuantity::RemotePayments);
+    INPUT_WINDOWS
+        .iter()
+        .filter(|window| active_warehouses > 1 || !is_remote(window.quantity))
+        .map(|window| {
+            let (unit, part, samples) = count(window.quantity);
+            Window {
+                title: window.title.to_owned(),
+                low: window.low,
+                prescribed: window.prescribed,
+                high: window.high,
+                deviation: window.deviation,
+            }
+            .judge(unit * part as f64, samples)
+        })
+        .collect()
+}
+
+/// Judges the shares of the four types that have a minimum (clause 5.2.3), in percent. `mix` is what the run
+/// was asked for.
+#[must_use]
+pub fn judge_mix(statistics: &InputStatistics, mix: &Mix) -> Vec<InputVerdict> {
+    let prescribed = mix.percent();
+    TransactionKind::ALL
+        .into_iter()
+        .filter_map(|kind| {
+            let low = kind.limits().min_mix_percent?;
+            let prescribed = prescribed[kind.index()];
+            let window = Window {
+                title: format!("{} in the mix, %", kind.name()),
+                low,
+                prescribed,
+                high: 100.0,
+                deviation: (prescribed * (100.0 - prescribed)).sqrt(),
+            };
+            Some(window.judge(100.0 * statistics.count(kind) as f64, statistics.total()))
+        })
+        .collect()
+}
+
+/// Measured response times of one type, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResponseTimes {
+    /// 90th percentile.
+    pub p90_s: f64,
+    /// Mean.
+    pub mean_s: f64,
+}
+
+/// The isolation level of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Isolation {
+    /// What the database calls it.
+    pub name: String,
+    /// Whether these programs get level 3 of clause 3.4.1 from it; none if that is not known.
+    pub level_3: Option<bool>,
+}
+
+/// What is known of a run. Whatever is not known is none, and the rules that need it stay open.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFacts {
+    /// Factor on the keying and think times of clause 5.2.5.7; none if terminals do not wait.
+    pub wait_factor: Option<f64>,
+    /// Terminals for each configured warehouse.
+    pub terminals_per_warehouse: f64,
+    /// Whether each terminal keeps its warehouse for the whole run.
+    pub fixed_warehouses: bool,
+    /// From [`judge_mix`].
+    pub mix: Vec<InputVerdict>,
+    /// From [`judge_inputs`].
+    pub inputs: Vec<InputVerdict>,
+    /// Response times as the terminal sees them, in the order of [`TransactionKind::ALL`]. Delivery: of its
+    /// interactive part, or of all if nothing is deferred.
+    pub response: [Option<ResponseTimes>; TransactionKind::COUNT],
+    /// 90th percentile, in seconds, of the time from queuing a Delivery until all its districts are done.
+    pub deferred_delivery_p90_s: Option<f64>,
+    /// Deliveries done.
+    pub deliveries: u64,
+    /// Deliveries that skipped at least one district for want of an undelivered order.
+    pub skipped_deliveries: u64,
+    /// Length of the measurement interval in minutes.
+    pub measured_minutes: f64,
+    /// New orders per minute for each configured warehouse.
+    pub nopm_per_warehouse: f64,
+    /// Whether a commit survives the loss of power.
+    pub durable_commits: Option<bool>,
+    /// The isolation level.
+    pub isolation: Option<Isolation>,
+    /// Numbers of the violated consistency conditions; none if they were not checked.
+    pub conditions_violated: Option<Vec<u8>>,
+}
+
+/// The judgement on one rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Compliance {
+    /// The rule in a few words.
+    pub rule: &'static str,
+    /// Where the standard has it.
+    pub clause: &'static str,
+    /// Whether the run keeps it; none if that cannot be told.
+    pub met: Option<bool>,
+    /// What was found.
+    pub note: String,
+}
+
+/// Judges a run by each rule, in the order in which a reader wants them. A run that meets all of them is still
+/// no TPC-C result, and the last rules say so.
+#[must_use]
+pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
+    vec![
+        waits(facts),
+        throughput(facts),
+        interval(facts),
+        terminals(facts),
+        fixed_warehouses(facts),
+        verdicts("transaction mix", "5.2.3", &facts.mix),
+        verdicts("input data", INPUT_WINDOWS_CLAUSE, &facts.inputs),
+        response_times(facts),
+        means(facts),
+        deferred_delivery(facts),
+        skipped_deliveries(facts),
+        conditions(facts),
+        isolation(facts),
+        durability(facts),
+        rule("screens and menu", "2.2", Some(false), "the driver makes requests, not screens"),
+        rule("checkpoints and eight hours", "5.5.1", None, "not observed"),
+        rule("audit", "9.1.1", Some(false), "no auditor: this is not a TPC-C result"),
+    ]
+}
+
+fn rule(rule: &'static str, clause: &'static str, met: Option<bool>, note: impl Into<String>) -> Compliance {
+    Compliance { rule, clause, met, note: note.into() }
+}
+
+fn waits(facts: &RunFacts) -> Compliance {
+    let (met, note) = match facts.wait_factor {
+        None => (false, "terminals do not wait".to_owned()),
+        Some(factor) if factor < 1.0 => (false, format!("{factor} of the standard's times")),
+        Some(1.0) => (true, "the standard's times".to_owned()),
+        Some(factor) => (true, format!("{factor} times the standard's")),
+    };
+    rule("keying and think times", "5.2.5.7", Some(met), note)
+}
+
+fn throughput(facts: &RunFacts) -> Compliance {
+    let (low, high) = NOPM_PER_WAREHOUSE;
+    let nopm = facts.nopm_per_warehouse;
+    let note = format!("{nopm:.2} new orders per minute and warehouse, {low} to {high} wanted");
+    rule("throughput per warehouse", "4.1.3", Some((low..=high).contains(&nopm)), note)
+}
+
+fn interval(facts: &RunFacts) -> Compliance {
+    let minutes = facts.measured_minutes;
+    let note = format!("{minutes:.1} min, at least {MIN_MEASURED_MINUTES} wanted");
+    rule("measurement interval", "5.5.2.1", Some(minutes >= MIN_MEASURED_MINUTES), note)
+}
+
+fn terminals(facts: &RunFacts) -> Compliance {
+    let count = facts.terminals_per_warehouse;
+    let wanted = f64::from(crate::input::TERMINALS_PER_WAREHOUSE);
+    // The number comes from a division of whole numbers; ten is ten exactly.
+    rule("terminals per warehouse", "4.2.1", Some(count == wanted), format!("{count:.2}, {wanted} wanted"))
+}
+
+fn fixed_warehouses(facts: &RunFacts) -> Compliance {
+    let note = if facts.fixed_warehouses {
+        "each terminal keeps its warehouse"
+    } else {
+        "a terminal serves several warehouses"
+    };
+    rule("warehouse fixed per terminal", "2.4.1.1", Some(facts.fixed_warehouses), note)
+}
+
+/// One rule over several windows: broken if one is outside, open if one has too few samples.
+fn verdicts(name: &'static str, clause: &'static str, verdicts: &[InputVerdict]) -> Compliance {
+    if verdicts.is_empty() {
+        return rule(name, clause, None, "not recorded");
+    }
+    let with = |verdict| verdicts.iter().filter(move |v| v.verdict == verdict).collect::<Vec<_>>();
+    let (outside, few) = (with(Verdict::Outside), with(Verdict::TooFewSamples));
+    let list = |verdicts: &[&InputVerdict]| {
+        let each = verdicts.iter().map(|v| match v.value {
+            Some(value) => format!("{} {value:.2} ({} to {})", v.title, v.low, v.high),
+            None => format!("{} without a sample", v.title),
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    if !outside.is_empty() {
+        rule(name, clause, Some(false), list(&outside))
+    } else if !few.is_empty() {
+        rule(name, clause, None, format!("too few samples: {}", list(&few)))
+    } else {
+        rule(name, clause, Some(true), format!("{} windows, all inside", verdicts.len()))
+    }
+}
+
+fn response_times(facts: &RunFacts) -> Compliance {
+    let slow: Vec<String> = measured(facts)
+        .filter(|(kind, times)| times.p90_s >= kind.limits().p90_response_s)
+        .map(|(kind, times)| {
+            let limit = kind.limits().p90_response_s;
+            format!("{} {:.3} s, below {limit} s wanted", kind.name(), times.p90_s)
+        })
+        .collect();
+    responses(facts, "response times, 90th percentile", "5.2.5.7", &slow, "all below their limits")
+}
+
+fn means(facts: &RunFacts) -> Compliance {
+    let skewed: Vec<String> = measured(facts)
+        .filter(|(_, times)| times.mean_s - times.p90_s >= MEAN_ABOVE_P90_TOLERANCE_S)
+        .map(|(kind, times)| {
+            format!("{}: mean {:.3} s, 90th percentile {:.3} s", kind.name(), times.mean_s, times.p90_s)
+        })
+        .collect();
+    responses(facts, "mean response below the 90th percentile", "5.2.5.6", &skewed, "for all types")
+}
+
+fn measured(facts: &RunFacts) -> impl Iterator<Item = (TransactionKind, ResponseTimes)> {
+    TransactionKind::ALL.into_iter().zip(facts.response).filter_map(|(kind, times)| Some((kind, times?)))
+}
+
+fn responses(
+    facts: &RunFacts,
+    name: &'static str,
+    clause: &'static str,
+    offences: &[String],
+    praise: &str,
+) -> Compliance {
+    if !offences.is_empty() {
+        return rule(name, clause, Some(false), offences.join("; "));
+    }
+    let missing: Vec<&str> = TransactionKind::ALL
+        .into_iter()
+        .filter(|kind| facts.response[kind.index()].is_none())
+        .map(TransactionKind::name)
+        .collect();
+    if missing.is_empty() {
+        rule(name, clause, Some(true), praise)
+    } else {
+        rule(name, clause, None, format!("not measured: {}", missing.join(", ")))
+    }
+}
+
+fn deferred_delivery(facts: &RunFacts) -> Compliance {
+    let (met, note) = match facts.deferred_delivery_p90_s {
+        None => (None, "not measured".to_owned()),
+        Some(p90) => (
+            Some(p90 <= DEFERRED_DELIVERY_S),
+            format!("90th percentile {p90:.3} s, at most {DEFERRED_DELIVERY_S} s wanted"),
+        ),
+    };
+    rule("deferred deliveries", "2.7.2.2", met, note)
+}
+
+fn skipped_deliveries(facts: &RunFacts) -> Compliance {
+    const NAME: &str = "skipped deliveries";
+    const CLAUSE: &str = "2.7.4.2";
+    if facts.deliveries == 0 {
+        return rule(NAME, CLAUSE, None, "no deliveries");
+    }
+    let allowed = (facts.deliveries as f64 * MAX_SKIPPED_DELIVERIES_PERCENT / 100.0).max(1.0);
+    let note = format!(
+        "{} of {} deliveries, at most {MAX_SKIPPED_DELIVERIES_PERCENT} % or one wanted",
+        facts.skipped_deliveries, facts.deliveries
+    );
+    rule(NAME, CLAUSE, Some(facts.skipped_deliveries as f64 <= allowed), note)
+}
+
+fn conditions(facts: &RunFacts) -> Compliance {
+    let (met, note) = match &facts.conditions_violated {
+        None => (None, "not checked".to_owned()),
+        Some(violated) if violated.is_empty() => (Some(true), "all twelve hold".to_owned()),
+        Some(violated) => {
+            let numbers: Vec<String> = violated.iter().map(u8::to_string).collect();
+            (Some(false), format!("violated: {}", numbers.join(", ")))
+        }
+    };
+    rule("consistency conditions", "3.3.2", met, note)
+}
+
+fn isolation(facts: &RunFacts) -> Compliance {
+    let (met, note) = match &facts.isolation {
+        None => (None, "not known".to_owned()),
+        Some(Isolation { name, level_3 }) => {
+            let gives = match level_3 {
+                Some(true) => "gives",
+                Some(false) => "does not give",
+                None => "is not known to give",
+            };
+            (*level_3, format!("{name} {gives} level {ISOLATION_LEVEL} to these programs"))
+        }
+    };
+    rule("isolation", "3.4.1", met, note)
+}
+
+fn durability(facts: &RunFacts) -> Compliance {
+    let note = match facts.durable_commits {
+        None => "not known",
+        Some(true) => "commits wait for durable storage; failures were not tested",
+        Some(false) => "a commit may be lost with power",
+    };
+    // Settings alone can break the rule; only the tests of clause 3.5.4 can show that it is kept.
+    let met = if facts.durable_commits == Some(false) { Some(false) } else { None };
+    rule("durability", "3.5", met, note)
+}

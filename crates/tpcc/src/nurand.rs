@@ -32,7 +32,42 @@ pub fn nurand(stream: &mut Stream, a: u32, c: u32, x: u32, y: u32) -> u32 {
     (mixed + c) % (y - x + 1) + x
 }
 
+/// The exact probability of each value of NURand(`a`, `x`, `y`) with the constant `c`: entry i is that of x + i.
+/// Needs `a` = 2^k - 1, as all of the standard's are.
+#[must_use]
+pub fn nurand_probabilities(a: u32, c: u32, x: u32, y: u32) -> Vec<f64> {
+    debug_assert!((a + 1).is_power_of_two());
+    // The OR leaves the bits above `a` as they are. Below, a value with n ones becomes each of its supersets with
+    // probability 2^n / (a + 1): first weigh each value so, then sum over subsets, one bit at a time.
+    let mut weights = vec![0_u64; ((y | a) + 1) as usize];
+    for value in x..=y {
+        weights[value as usize] += 1 << (value & a).count_ones();
+    }
+    let mut bit = 1;
+    while bit <= a {
+        for value in 0..weights.len() {
+            if value & bit as usize != 0 {
+                weights[value] += weights[value ^ bit as usize];
+            }
+        }
+        bit <<= 1;
+    }
+    let range = y - x + 1;
+    let mut probabilities = vec![0.0; range as usize];
+    let pairs = f64::from(range) * f64::from(a + 1);
+    for (mixed, weight) in (0_u32..).zip(weights) {
+        probabilities[((mixed + c) % range) as usize] += weight as f64 / pairs;
+    }
+    probabilities
+}
+
 impl CLoad {
+    /// The exact probability of each number, 0 to 999, of a C_LAST that is drawn at load time.
+    #[must_use]
+    pub fn last_name_probabilities(self) -> Vec<f64> {
+        nurand_probabilities(A_LAST, u32::from(self.0), 0, 999)
+    }
+
     /// The constant that `seed` gives a new database.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
@@ -56,6 +91,24 @@ impl RunConstants {
     #[must_use]
     pub fn last_name(&self, stream: &mut Stream) -> LastName {
         last_name(nurand(stream, A_LAST, self.c_last, 0, 999))
+    }
+
+    /// The exact probability of each number, 0 to 999, of a C_LAST that is asked for.
+    #[must_use]
+    pub fn last_name_probabilities(&self) -> Vec<f64> {
+        nurand_probabilities(A_LAST, self.c_last, 0, 999)
+    }
+
+    /// The exact probability of each C_ID; entry 0 is that of 1.
+    #[must_use]
+    pub fn customer_probabilities(&self) -> Vec<f64> {
+        nurand_probabilities(A_C_ID, self.c_id, 1, CUSTOMERS_PER_DISTRICT)
+    }
+
+    /// The exact probability of each OL_I_ID; entry 0 is that of 1.
+    #[must_use]
+    pub fn item_probabilities(&self) -> Vec<f64> {
+        nurand_probabilities(A_ITEM, self.ol_i_id, 1, ITEMS)
     }
 
     /// C_ID of an ordering or paying customer.
@@ -129,5 +182,30 @@ mod tests {
             let drawn: Vec<u32> = (0..10_000).map(|_| nurand(&mut stream, 3, c, 1, 10)).collect();
             assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&1), Some(&10)));
         }
+    }
+
+    #[test]
+    fn probabilities_are_those_of_enumerating_all_pairs() {
+        for (a, c, x, y) in [(255, 0, 0, 999), (255, 173, 0, 999), (1_023, 259, 1, 3_000), (7, 3, 1, 20)] {
+            let range = y - x + 1;
+            let mut counts = vec![0_u32; range as usize];
+            for left in 0..=a {
+                for right in x..=y {
+                    counts[(((left | right) + c) % range) as usize] += 1;
+                }
+            }
+            let pairs = f64::from(range) * f64::from(a + 1);
+            for (probability, count) in nurand_probabilities(a, c, x, y).into_iter().zip(counts) {
+                assert!((probability - f64::from(count) / pairs).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_of_items_sum_to_one() {
+        let run = RunConstants::new(3, CLoad(3));
+        let probabilities = run.item_probabilities();
+        assert_eq!(probabilities.len(), ITEMS as usize);
+        assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
 }

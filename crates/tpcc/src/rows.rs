@@ -29,6 +29,23 @@ pub trait Row {
     const TABLE: Table;
     /// Hands over all columns, in the order of the table's schema.
     fn emit(&self, sink: &mut impl ColumnSink);
+    /// The row with its type told at run time.
+    fn as_any(&self) -> AnyRow<'_>;
+}
+
+/// A row of any of the tables.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the variants are the nine tables")]
+pub enum AnyRow<'a> {
+    Item(&'a Item),
+    Warehouse(&'a Warehouse),
+    District(&'a District),
+    Customer(&'a Customer),
+    History(&'a History),
+    Order(&'a Order),
+    NewOrder(&'a NewOrder),
+    OrderLine(&'a OrderLine),
+    Stock(&'a Stock),
 }
 
 /// A row of ITEM.
@@ -166,6 +183,9 @@ fn emit_address(address: &Address, sink: &mut impl ColumnSink) {
 
 impl Row for Item {
     const TABLE: Table = Table::Item;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::Item(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.id.get());
         sink.int(i64::from(self.im_id));
@@ -177,6 +197,9 @@ impl Row for Item {
 
 impl Row for Warehouse {
     const TABLE: Table = Table::Warehouse;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::Warehouse(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.id.get());
         sink.text(&self.name);
@@ -188,6 +211,9 @@ impl Row for Warehouse {
 
 impl Row for District {
     const TABLE: Table = Table::District;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::District(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.id.get());
         sink.int(self.w_id.get());
@@ -201,6 +227,9 @@ impl Row for District {
 
 impl Row for Customer {
     const TABLE: Table = Table::Customer;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::Customer(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.id.get());
         sink.int(self.d_id.get());
@@ -224,6 +253,9 @@ impl Row for Customer {
 
 impl Row for History {
     const TABLE: Table = Table::History;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::History(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.c_id.get());
         sink.int(self.c_d_id.get());
@@ -238,6 +270,9 @@ impl Row for History {
 
 impl Row for Order {
     const TABLE: Table = Table::Orders;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::Order(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.id.get());
         sink.int(self.d_id.get());
@@ -255,6 +290,9 @@ impl Row for Order {
 
 impl Row for NewOrder {
     const TABLE: Table = Table::NewOrder;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::NewOrder(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.o_id.get());
         sink.int(self.d_id.get());
@@ -264,6 +302,9 @@ impl Row for NewOrder {
 
 impl Row for OrderLine {
     const TABLE: Table = Table::OrderLine;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::OrderLine(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.o_id.get());
         sink.int(self.d_id.get());
@@ -283,6 +324,9 @@ impl Row for OrderLine {
 
 impl Row for Stock {
     const TABLE: Table = Table::Stock;
+    fn as_any(&self) -> AnyRow<'_> {
+        AnyRow::Stock(self)
+    }
     fn emit(&self, sink: &mut impl ColumnSink) {
         sink.int(self.i_id.get());
         sink.int(self.w_id.get());

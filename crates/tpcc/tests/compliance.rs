@@ -1,0 +1,164 @@
+//! The judgement of runs: each rule is broken by the fact that it is about, and by no other.
+
+use lydite_tpcc::compliance::{
+    Compliance, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
+};
+use lydite_tpcc::{InputStatistics, Mix, TransactionKind};
+
+/// Inputs of a run in which every value is as prescribed.
+fn prescribed(new_orders: u64) -> InputStatistics {
+    let mut orders_by_lines = [0; 16];
+    orders_by_lines[10] = new_orders;
+    InputStatistics {
+        transactions: [new_orders, new_orders, new_orders / 10, new_orders / 10, new_orders / 10],
+        rollbacks_asked: new_orders / 100,
+        orders_by_lines,
+        remote_lines: new_orders / 10,
+        remote_orders: new_orders / 10,
+        remote_payments: new_orders * 15 / 100,
+        payments_by_name: new_orders * 60 / 100,
+        order_status_by_name: new_orders * 6 / 100,
+    }
+}
+
+fn good() -> RunFacts {
+    RunFacts {
+        wait_factor: Some(1.0),
+        terminals_per_warehouse: 10.0,
+        fixed_warehouses: true,
+        mix: judge_mix(&prescribed(1_000_000), &Mix::Deck),
+        inputs: judge_inputs(&prescribed(1_000_000), 100),
+        response: [Some(ResponseTimes { p90_s: 0.02, mean_s: 0.01 }); TransactionKind::COUNT],
+        deferred_delivery_p90_s: Some(0.5),
+        deliveries: 1_000,
+        skipped_deliveries: 0,
+        measured_minutes: 120.0,
+        nopm_per_warehouse: 12.6,
+        durable_commits: Some(true),
+        isolation: Some(Isolation { name: "serializable".to_owned(), level_3: Some(true) }),
+        conditions_violated: Some(Vec::new()),
+    }
+}
+
+fn broken(facts: &RunFacts) -> Vec<&'static str> {
+    let rules = judge(facts);
+    rules.into_iter().filter(|rule| rule.met == Some(false)).map(|rule| rule.rule).collect()
+}
+
+fn find(facts: &RunFacts, name: &str) -> Compliance {
+    judge(facts).into_iter().find(|rule| rule.rule == name).unwrap_or_else(|| panic!("no rule {name}"))
+}
+
+#[test]
+fn a_run_by_the_book_breaks_only_the_rules_that_no_driver_can_keep() {
+    assert_eq!(broken(&good()), ["screens and menu", "audit"]);
+}
+
+#[test]
+fn each_fact_breaks_its_own_rule() {
+    type Spoil = fn(&mut RunFacts);
+    let cases: [(&str, Spoil); 13] = [
+        ("keying and think times", |f| f.wait_factor = None),
+        ("keying and think times", |f| f.wait_factor = Some(0.1)),
+        ("throughput per warehouse", |f| f.nopm_per_warehouse = 8.99),
+        ("throughput per warehouse", |f| f.nopm_per_warehouse = 20_000.0),
+        ("measurement interval", |f| f.measured_minutes = 0.5),
+        ("terminals per warehouse", |f| f.terminals_per_warehouse = 1.0),
+        ("warehouse fixed per terminal", |f| f.fixed_warehouses = false),
+        ("response times, 90th percentile", |f| {
+            f.response[1] = Some(ResponseTimes { p90_s: 5.0, mean_s: 1.0 })
+        }),
+        ("mean response below the 90th percentile", |f| {
+            f.response[4] = Some(ResponseTimes { p90_s: 0.1, mean_s: 0.3 });
+        }),
+        ("skipped deliveries", |f| f.skipped_deliveries = 11),
+        ("consistency conditions", |f| f.conditions_violated = Some(vec![3, 12])),
+        ("isolation", |f| {
+            f.isolation = Some(Isolation { name: "read committed".to_owned(), level_3: Some(false) });
+        }),
+        ("durability", |f| f.durable_commits = Some(false)),
+    ];
+    for (name, spoil) in cases {
+        let mut facts = good();
+        spoil(&mut facts);
+        let mut expected = vec![name, "screens and menu", "audit"];
+        let mut found = broken(&facts);
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn what_was_not_measured_stays_open() {
+    let facts = RunFacts { terminals_per_warehouse: 10.0, ..RunFacts::default() };
+    let names =
+        ["transaction mix", "input data", "response times, 90th percentile", "consistency conditions"];
+    for name in
+        names.into_iter().chain(["isolation", "durability", "skipped deliveries", "deferred deliveries"])
+    {
+        assert_eq!(find(&facts, name).met, None, "{name}");
+    }
+}
+
+#[test]
+fn durability_is_never_said_to_be_met_without_a_test_of_clause_3_5_4() {
+    assert_eq!(find(&good(), "durability").met, None);
+}
+
+#[test]
+fn one_skipped_delivery_is_always_allowed_by_clause_2_7_4_2() {
+    let facts = RunFacts { deliveries: 10, skipped_deliveries: 1, ..good() };
+    assert_eq!(find(&facts, "skipped deliveries").met, Some(true));
+    let facts = RunFacts { deliveries: 10, skipped_deliveries: 2, ..good() };
+    assert_eq!(find(&facts, "skipped deliveries").met, Some(false));
+}
+
+#[test]
+fn a_value_outside_its_window_by_chance_alone_has_too_few_samples() {
+    let rollbacks = |orders, rolled_back| {
+        let statistics = InputStatistics { rollbacks_asked: rolled_back, ..prescribed(orders) };
+        judge_inputs(&statistics, 100)[0].verdict
+    };
+    // 1 000 orders: the standard error is 0.31 points.
+    assert_eq!(rollbacks(1_000, 10), Verdict::Inside);
+    assert_eq!(rollbacks(1_000, 15), Verdict::TooFewSamples);
+    assert_eq!(rollbacks(1_000, 30), Verdict::Outside);
+    // A million: 0.01 points.
+    assert_eq!(rollbacks(1_000_000, 10_500), Verdict::Inside);
+    assert_eq!(rollbacks(1_000_000, 11_500), Verdict::Outside);
+    assert_eq!(rollbacks(0, 0), Verdict::TooFewSamples);
+}
+
+#[test]
+fn too_few_samples_leave_a_rule_open_and_one_window_outside_breaks_it() {
+    let mut statistics = InputStatistics { rollbacks_asked: 15, ..prescribed(1_000) };
+    let judged = |statistics: &InputStatistics| RunFacts { inputs: judge_inputs(statistics, 100), ..good() };
+    let open = find(&judged(&statistics), "input data");
+    assert_eq!(open.met, None);
+    assert_eq!(open.note, "too few samples: New-Orders rolled back, % 1.50 (0.9 to 1.1)");
+    statistics.remote_payments = 500;
+    let outside = find(&judged(&statistics), "input data");
+    assert_eq!(outside.met, Some(false));
+    assert_eq!(outside.note, "remote payments, % 50.00 (14 to 16)");
+}
+
+#[test]
+fn with_one_warehouse_the_remote_windows_do_not_apply() {
+    let statistics = InputStatistics { remote_lines: 0, remote_payments: 0, ..prescribed(1_000_000) };
+    let verdicts = judge_inputs(&statistics, 1);
+    assert_eq!(verdicts.len(), 4);
+    assert!(verdicts.iter().all(|v| v.verdict == Verdict::Inside), "{verdicts:?}");
+    assert!(judge_inputs(&statistics, 2).iter().any(|v| v.verdict == Verdict::Outside));
+}
+
+#[test]
+fn a_mix_that_does_not_aim_at_the_minimum_shares_is_outside_at_any_size() {
+    let mix = Mix::weights([90.0, 10.0, 0.0, 0.0, 0.0]).unwrap();
+    let statistics = InputStatistics { transactions: [9, 1, 0, 0, 0], ..InputStatistics::default() };
+    let verdicts = judge_mix(&statistics, &mix);
+    assert!(verdicts.iter().all(|v| v.verdict == Verdict::Outside), "{verdicts:?}");
+    // Aimed at the deck's 4.35 %, ten transactions say nothing.
+    let few = judge_mix(&statistics, &Mix::Deck);
+    assert_eq!(few[1].verdict, Verdict::TooFewSamples);
+}
