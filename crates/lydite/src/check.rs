@@ -6,8 +6,8 @@ use crate::exit::Failure;
 use crate::loading::unusable;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_target::{ConditionFinding, DatabaseState, TargetSpec, TxMode};
 use lydite_target::Target;
+use lydite_target::{ConditionFinding, DatabaseState, TargetSpec, TxMode};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_verify::conditions;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +48,11 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
     if !args.quiet {
         let seconds: f64 = findings.iter().map(|finding| finding.seconds).sum();
-        println!("{} of {} consistency conditions hold ({seconds:.1} s)", findings.len() - broken, findings.len());
+        println!(
+            "{} of {} consistency conditions hold ({seconds:.1} s)",
+            findings.len() - broken,
+            findings.len()
+        );
     }
     if args.checksums {
         for checksum in target.checksums()? {
@@ -80,7 +84,10 @@ pub(crate) fn evaluate(target: &dyn Target, style: Style) -> Result<Vec<Conditio
 
 fn line(finding: &ConditionFinding) -> String {
     let verdict = if finding.holds() { "ok    " } else { "FAILED" };
-    format!("{verdict} {:<9} {:<58} {:>7.2} s", finding.condition.clause, finding.condition.title, finding.seconds)
+    format!(
+        "{verdict} {:<9} {:<58} {:>7.2} s",
+        finding.condition.clause, finding.condition.title, finding.seconds
+    )
 }
 
 /// A finding as it stands in a result.
@@ -88,7 +95,18 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
     let detail = if finding.holds() {
         finding.condition.title.to_string()
     } else {
-        format!("{}: {} keys break it: {}", finding.condition.title, finding.offenders, finding.examples.join("; "))
+        format!(
+            "{}: {} keys break it: {}",
+            finding.condition.title,
+            finding.offenders,
+            finding.examples.join("; ")
+        )
     };
-    CheckResult { id: finding.condition.clause.to_string(), ok: finding.holds(), detail, when, seconds: finding.seconds }
+    CheckResult {
+        id: finding.condition.clause.to_string(),
+        ok: finding.holds(),
+        detail,
+        when,
+        seconds: finding.seconds,
+    }
 }

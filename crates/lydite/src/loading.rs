@@ -8,11 +8,11 @@ use crate::plan::{number, whole};
 use lydite_bench::{LoadReport, RunControl};
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetSpec, TxMode};
+use lydite_tpcc::Timestamp;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::Timestamp;
 
 /// `lydite load`.
 pub(crate) fn command(args: LoadArgs) -> Outcome {
@@ -82,7 +82,7 @@ pub(crate) fn load(
     let mut view = LoadView::new(style, &title, expected_rows(meta.warehouses), u64::from(meta.warehouses));
     let control = RunControl::default();
     let loaded = interrupt.during(&control, || {
-        lydite_bench::load(target, meta, &population, jobs, resume, &control, &mut |now| {
+        lydite_bench::load(target, &population, jobs, resume, &control, &mut |now| {
             view.update(&LoadProgress {
                 rows: now.rows,
                 bytes: now.bytes,

@@ -113,11 +113,14 @@ impl Plan {
             raw.wrong("duration", "must be more than zero, for example 30s");
         }
         let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
-        let mix = raw.read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string())).unwrap_or_default();
+        let mix = raw
+            .read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string()))
+            .unwrap_or_default();
         let seed = raw.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
         let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
         let retry = retry(&mut raw);
-        let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
+        let check =
+            raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
         let wanted = wanted(&mut raw, warehouses);
         let json = raw.text("json").map(PathBuf::from);
         let report = raw.text("report").map(PathBuf::from);
@@ -150,7 +153,9 @@ impl Plan {
                 Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(all)) }
             }
             WantedMode::Rte { terminals, sessions, wait_factor, delivery_log } => {
-                if let Some(problem) = terminals.and_then(|terminals| too_many_terminals(terminals, warehouses)) {
+                if let Some(problem) =
+                    terminals.and_then(|terminals| too_many_terminals(terminals, warehouses))
+                {
                     return Err(Failure::usage(format!("terminals: {problem}")));
                 }
                 Mode::Rte {

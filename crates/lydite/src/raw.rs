@@ -86,7 +86,8 @@ impl Raw {
                 }
             }
             if !known.contains(&key.as_str()) {
-                self.errors.push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
+                self.errors
+                    .push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
                 continue;
             }
             let text = match value.get_ref() {
@@ -95,7 +96,8 @@ impl Raw {
                 DeValue::Float(number) => number.to_string(),
                 DeValue::Boolean(value) => value.to_string(),
                 DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                    self.errors.push(format!("{file}, line {line}: {key} must be a text, a number or true/false"));
+                    self.errors
+                        .push(format!("{file}, line {line}: {key} must be a text, a number or true/false"));
                     continue;
                 }
             };

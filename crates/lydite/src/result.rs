@@ -7,8 +7,9 @@ use crate::host;
 use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
 use lydite_report::model::{
-    CheckResult, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding, Latency, LoadInfo,
-    NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
+    CheckResult, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding, Latency,
+    LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict,
+    Window,
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
@@ -157,7 +158,9 @@ impl Parts<'_> {
             "isolation": self.description.isolation,
         });
         let mode = match self.mode {
-            Mode::Direct { terminals } => json!({ "mode": "direct", "terminals": terminals, "sessions": terminals }),
+            Mode::Direct { terminals } => {
+                json!({ "mode": "direct", "terminals": terminals, "sessions": terminals })
+            }
             Mode::Rte { terminals, sessions, wait_factor, .. } => {
                 json!({ "mode": "rte", "terminals": terminals, "sessions": sessions, "wait_factor": wait_factor })
             }

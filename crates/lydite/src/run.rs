@@ -17,6 +17,7 @@ use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 /// Warehouses of an empty database when none are asked for.
 const DEFAULT_WAREHOUSES: u32 = 2;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let plan = Plan::new(&args)?;
     plan.check_outputs()?;
     let interrupt = loading::watch()?;
-    let target = plan.target.open()?;
+    let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     let style = Style::detect(args.quiet);
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
     let mode = plan.mode(meta.warehouses)?;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         retry: plan.retry,
         drain: RunPlan::DRAIN,
     };
-    let measurement = measure(&*target, &run_plan, &description.url, style, &interrupt)?;
+    let measurement = measure(&target, &run_plan, &description.url, style, &interrupt)?;
     for warning in &measurement.warnings {
         eprintln!("lydite: {warning}");
     }
@@ -125,13 +126,16 @@ fn make_ready(
             plan.mode(meta.warehouses)?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
             if report.interrupted {
-                eprintln!("lydite: interrupted while loading: start again with --fresh, or go on with `lydite load --resume`");
+                eprintln!(
+                    "lydite: interrupted while loading: start again with --fresh, or go on with `lydite load --resume`"
+                );
                 return Err(Failure::Interrupted);
             }
             Ok((meta, Some(report)))
         }
-        state => Err(loading::unusable(&state, &target.describe()?.url)
-            .unwrap_or_else(|| Failure::usage("the database is in an unknown state: load it again with --fresh"))),
+        state => Err(loading::unusable(&state, &target.describe()?.url).unwrap_or_else(|| {
+            Failure::usage("the database is in an unknown state: load it again with --fresh")
+        })),
     }
 }
 
@@ -141,7 +145,7 @@ fn conditions(target: &dyn Target, when: CheckedWhen, style: Style) -> Result<Ve
 
 /// Measures, showing how it gets on.
 fn measure(
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     plan: &RunPlan,
     url: &str,
     style: Style,
@@ -151,16 +155,19 @@ fn measure(
     let mut view = RunView::new(style, &title, plan.warmup + plan.duration);
     let control = RunControl::default();
     let total = u64::from(plan.sessions());
-    let measured = interrupt
-        .during(&control, || lydite_bench::run(target, plan, &control, &mut |now| show(&mut view, now, total)));
+    let queue = !matches!(plan.mode, lydite_bench::Mode::Direct { .. });
+    let measured = interrupt.during(&control, || {
+        lydite_bench::run(target, plan, &control, &mut |now| show(&mut view, now, total, queue))
+    });
     view.finish();
     measured.map_err(|error| match error {
         RunError::Target(error) => error.into(),
+        RunError::Interrupted => Failure::Interrupted,
         other => Failure::usage(other.to_string()),
     })
 }
 
-fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64) {
+fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
     let rows: Vec<TypeRow<'_>> = TransactionKind::ALL
         .into_iter()
         .map(|kind| {
@@ -168,12 +175,12 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64) {
             let ms = |time: Option<std::time::Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
             TypeRow {
                 name: kind.name(),
-                per_s: of.per_s,
+                per_s: of.last_second as f64,
                 p50_ms: ms(of.p50),
                 p95_ms: ms(of.p95),
                 p99_ms: ms(of.p99),
-                errors: of.failed,
-                retries: of.retries,
+                errors: 0,
+                retries: 0,
             }
         })
         .collect();
@@ -192,7 +199,7 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64) {
         unknown: now.unknown,
         sessions_connected: u64::from(now.connected),
         sessions_total,
-        queue_length: now.queue_length,
+        queue_length: queue.then_some(now.queued),
         message: None,
     });
 }

@@ -86,7 +86,13 @@ fn assert_conditions(target: &dyn Target) {
     let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
     assert_eq!(findings.len(), 12);
     for finding in findings {
-        assert!(finding.holds(), "{} {}: {:?}", finding.condition.clause, finding.condition.title, finding.examples);
+        assert!(
+            finding.holds(),
+            "{} {}: {:?}",
+            finding.condition.clause,
+            finding.condition.title,
+            finding.examples
+        );
     }
 }
 
@@ -110,14 +116,19 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_sqlite() {
     let target = open("sqlite:", TxMode::Statements);
     load(&*target, warehouses);
     let loaded = target.checksums().expect("checksums");
-    assert_eq!(loaded, open(&template, TxMode::Statements).checksums().expect("checksums"), "the loaded rows");
+    assert_eq!(
+        loaded,
+        open(&template, TxMode::Statements).checksums().expect("checksums"),
+        "the loaded rows"
+    );
     let outcomes = play(&*target, &inputs);
     assert_conditions(&*target);
     runs.push(("sqlite".into(), target.checksums().expect("checksums"), outcomes));
 
     let (_, first_sums, first_outcomes) = &runs[0];
     assert_ne!(first_sums, &loaded, "the transactions changed something");
-    let rolled_back = first_outcomes.iter().filter(|outcome| matches!(outcome, Err(TxError::RolledBack(_)))).count();
+    let rolled_back =
+        first_outcomes.iter().filter(|outcome| matches!(outcome, Err(TxError::RolledBack(_)))).count();
     assert!(rolled_back > 0, "600 transactions hold a rollback");
     assert!(first_outcomes.iter().all(|outcome| matches!(outcome, Ok(_) | Err(TxError::RolledBack(_)))));
     for (name, sums, outcomes) in &runs[1..] {
@@ -151,7 +162,11 @@ fn an_order_with_the_same_stock_in_several_lines_is_booked_line_by_line() {
         let outcomes = play(&*target, &inputs);
         runs.push((outcomes, target.checksums().expect("checksums")));
     }
-    assert!(runs[0].0.iter().all(|outcome| matches!(outcome, Ok(_) | Err(TxError::RolledBack(_)))), "{:?}", runs[0].0);
+    assert!(
+        runs[0].0.iter().all(|outcome| matches!(outcome, Ok(_) | Err(TxError::RolledBack(_)))),
+        "{:?}",
+        runs[0].0
+    );
     assert_eq!(runs[0], runs[1], "statements and batched");
     assert_eq!(runs[0], runs[2], "statements and procedures");
 }

@@ -76,7 +76,8 @@ impl Server {
     /// Starts a server with these settings (`name=value`) beside the usual ones.
     #[must_use]
     pub fn start(settings: &[&str]) -> Self {
-        let directory = tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
+        let directory =
+            tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
         let path = directory.path().to_path_buf();
         let mut server = Self::start_in(&path, settings);
         server.directory = Some(directory);
@@ -127,7 +128,11 @@ impl Server {
         {
             command.arg("-c").arg(setting);
         }
-        command.current_dir("/").stdin(Stdio::null()).stdout(log.try_clone().expect("a log file")).stderr(log);
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a log file"))
+            .stderr(log);
         if let Some((uid, gid)) = unprivileged() {
             command.uid(uid).gid(gid);
         }

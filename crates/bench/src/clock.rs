@@ -1,0 +1,129 @@
+//! Time within a run: nanoseconds since its first transaction could be due, and the window that counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Nanoseconds since the run began.
+pub(crate) type Nanos = u64;
+
+/// Nanoseconds of a second.
+pub(crate) const SECOND: Nanos = 1_000_000_000;
+
+/// A duration in nanoseconds; 584 years at most.
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The clock of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    origin: Instant,
+    wall: SystemTime,
+}
+
+impl Clock {
+    /// A run that begins now.
+    pub(crate) fn start() -> Self {
+        Self { origin: Instant::now(), wall: SystemTime::now() }
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        nanos(self.origin.elapsed())
+    }
+
+    pub(crate) fn instant(&self, at: Nanos) -> Instant {
+        self.origin + Duration::from_nanos(at)
+    }
+
+    /// The time of day at `at`.
+    pub(crate) fn wall(&self, at: Nanos) -> SystemTime {
+        self.wall + Duration::from_nanos(at)
+    }
+}
+
+/// The measured window, and how time is cut into seconds around it.
+#[derive(Debug)]
+pub(crate) struct Window {
+    start: Nanos,
+    /// Moves once at most: to the present, when the run is stopped early.
+    end: AtomicU64,
+}
+
+impl Window {
+    pub(crate) fn new(warmup: Duration, duration: Duration) -> Self {
+        let start = nanos(warmup);
+        Self { start, end: AtomicU64::new(start.saturating_add(nanos(duration))) }
+    }
+
+    pub(crate) fn start(&self) -> Nanos {
+        self.start
+    }
+
+    pub(crate) fn end(&self) -> Nanos {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// Ends the run at `now` if it would end later.
+    pub(crate) fn cut(&self, now: Nanos) {
+        self.end.fetch_min(now, Ordering::Relaxed);
+    }
+
+    /// Whether the run is over at `now`.
+    pub(crate) fn over(&self, now: Nanos) -> bool {
+        now >= self.end()
+    }
+
+    /// Whether a transaction counts (clause 5.4.1): both when it was due and when it was answered.
+    pub(crate) fn counts(&self, due: Nanos, answered: Nanos) -> bool {
+        due >= self.start && answered < self.end()
+    }
+
+    /// Seconds of the warm-up; the first of them may be a short one.
+    pub(crate) fn warmup_seconds(&self) -> usize {
+        self.start.div_ceil(SECOND) as usize
+    }
+
+    /// The number of the second in which `at` lies. Seconds are cut so that the window begins with one.
+    pub(crate) fn second(&self, at: Nanos) -> usize {
+        ((at + self.shift()) / SECOND) as usize
+    }
+
+    /// When the second `number` begins, or the run, whichever is later.
+    pub(crate) fn second_begins(&self, number: usize) -> Nanos {
+        (number as u64 * SECOND).saturating_sub(self.shift())
+    }
+
+    fn shift(&self) -> Nanos {
+        self.start.div_ceil(SECOND) * SECOND - self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_begins_with_a_second_even_after_a_crooked_warm_up() {
+        let window = Window::new(Duration::from_millis(1_300), Duration::from_secs(2));
+        assert_eq!(window.warmup_seconds(), 2);
+        assert_eq!(window.second(0), 0);
+        assert_eq!(window.second(299_999_999), 0);
+        assert_eq!(window.second(300_000_000), 1);
+        assert_eq!(window.second(window.start() - 1), 1);
+        assert_eq!(window.second(window.start()), 2);
+        assert_eq!(window.second_begins(0), 0);
+        assert_eq!(window.second_begins(2), window.start());
+    }
+
+    #[test]
+    fn a_transaction_counts_only_if_it_was_due_and_answered_inside() {
+        let window = Window::new(Duration::from_nanos(10), Duration::from_nanos(10));
+        assert!(window.counts(10, 19));
+        assert!(!window.counts(9, 15));
+        assert!(!window.counts(15, 20));
+        window.cut(15);
+        assert!(!window.counts(10, 15));
+        window.cut(30);
+        assert_eq!(window.end(), 15);
+    }
+}

@@ -1,0 +1,144 @@
+//! Gathers the recorders' finished seconds into the series of the run, and what observers see of it.
+
+use crate::clock::Window;
+use crate::measurement::{Second, histogram, merge};
+use crate::recorder::{Bucket, Recorder, small_histogram};
+use hdrhistogram::Histogram;
+use lydite_tpcc::TransactionKind;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// So many seconds a session may be late with its counts before they miss the percentiles of their second.
+/// They never miss the counts.
+const OPEN_SECONDS: usize = 4;
+
+const NEW_ORDER: usize = TransactionKind::NewOrder as usize;
+
+/// The seconds of a run so far.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    warmup_seconds: usize,
+    series: Vec<Second>,
+    /// New-Order latencies of the last seconds of `series`.
+    open: VecDeque<Histogram<u32>>,
+    /// Latencies so far: of the window, or of the warm-up while it lasts.
+    so_far: [Histogram<u64>; TransactionKind::COUNT],
+    measuring: bool,
+}
+
+impl Collector {
+    pub(crate) fn new(window: &Window) -> Self {
+        Self {
+            warmup_seconds: window.warmup_seconds(),
+            series: Vec::new(),
+            open: VecDeque::new(),
+            so_far: std::array::from_fn(|_| histogram()),
+            measuring: false,
+        }
+    }
+
+    /// Takes all seconds before `end` from the recorders. `connected` is the number of sessions for those that
+    /// are new.
+    pub(crate) fn collect(&mut self, recorders: &[Mutex<Recorder>], end: usize, connected: u32) {
+        if end > self.warmup_seconds && !self.measuring {
+            self.measuring = true;
+            self.so_far.iter_mut().for_each(Histogram::reset);
+        }
+        self.extend(end, connected);
+        self.take(recorders, end, connected);
+        while self.open.len() > OPEN_SECONDS {
+            self.finish_second();
+        }
+    }
+
+    /// Takes whatever the recorders still have.
+    pub(crate) fn collect_rest(&mut self, recorders: &[Mutex<Recorder>], connected: u32) {
+        self.take(recorders, usize::MAX, connected);
+    }
+
+    fn take(&mut self, recorders: &[Mutex<Recorder>], end: usize, connected: u32) {
+        for recorder in recorders {
+            let mut taken = Vec::new();
+            recorder.lock().take_before(end, |number, bucket| taken.push((number, bucket)));
+            for (number, bucket) in taken {
+                // When a run is stopped, a session may have counted a moment longer than the series reaches.
+                self.extend(number + 1, connected);
+                self.add(number, &bucket);
+            }
+        }
+    }
+
+    fn extend(&mut self, end: usize, connected: u32) {
+        while self.series.len() < end {
+            self.series.push(Second { connected, ..Second::default() });
+            self.open.push_back(small_histogram());
+        }
+    }
+
+    fn add(&mut self, number: usize, bucket: &Bucket) {
+        let first_open = self.series.len() - self.open.len();
+        let second = &mut self.series[number];
+        for (total, completed) in second.completed.iter_mut().zip(bucket.completed) {
+            *total += completed;
+        }
+        second.aborts += bucket.aborts;
+        second.errors += bucket.errors;
+        second.unknown += bucket.unknown;
+        if let (Some(latency), true) = (&bucket.latency[NEW_ORDER], number >= first_open) {
+            merge(&mut self.open[number - first_open], latency);
+        }
+        if (number >= self.warmup_seconds) == self.measuring {
+            for (so_far, latency) in self.so_far.iter_mut().zip(&bucket.latency) {
+                if let Some(latency) = latency {
+                    merge(so_far, latency);
+                }
+            }
+        }
+    }
+
+    fn finish_second(&mut self) {
+        let number = self.series.len() - self.open.len();
+        let Some(latency) = self.open.pop_front() else { return };
+        if !latency.is_empty() {
+            let quantile = |q| Some(Duration::from_nanos(latency.value_at_quantile(q)));
+            self.series[number].new_order_p50 = quantile(0.5);
+            self.series[number].new_order_p99 = quantile(0.99);
+        }
+    }
+
+    /// The last second that was taken; none before the first is over.
+    pub(crate) fn last(&self) -> Option<&Second> {
+        self.series.last()
+    }
+
+    /// Sums of the window so far, or of the warm-up while it lasts.
+    pub(crate) fn totals(&self) -> Second {
+        let from = if self.measuring { self.warmup_seconds } else { 0 };
+        let mut totals = Second::default();
+        for second in self.series.iter().skip(from) {
+            for (total, completed) in totals.completed.iter_mut().zip(second.completed) {
+                *total += completed;
+            }
+            totals.aborts += second.aborts;
+            totals.errors += second.errors;
+            totals.unknown += second.unknown;
+        }
+        totals
+    }
+
+    /// Latency of type `kind` so far at a quantile between 0 and 1, to within one percent.
+    pub(crate) fn quantile(&self, kind: usize, quantile: f64) -> Option<Duration> {
+        let so_far = &self.so_far[kind];
+        (!so_far.is_empty()).then(|| Duration::from_nanos(so_far.value_at_quantile(quantile)))
+    }
+
+    /// The series of the warm-up and that of the window.
+    pub(crate) fn finish(mut self) -> (Vec<Second>, Vec<Second>) {
+        while !self.open.is_empty() {
+            self.finish_second();
+        }
+        let window = self.series.split_off(self.warmup_seconds.min(self.series.len()));
+        (self.series, window)
+    }
+}

@@ -1,0 +1,111 @@
+//! How many sessions are connected, and when none was of use.
+
+use crate::clock::Nanos;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Connections of a run. Touched only when one is lost or comes back.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    connected: AtomicU32,
+    lowest: AtomicU32,
+    log: Mutex<OutageLog>,
+}
+
+#[derive(Debug)]
+struct OutageLog {
+    /// Sessions that were lost and have not had an answer since.
+    down: u32,
+    sessions: u32,
+    since: Option<Nanos>,
+    outages: Vec<(Nanos, Nanos)>,
+    last_loss: Option<String>,
+}
+
+impl Connections {
+    pub(crate) fn new(sessions: u32) -> Self {
+        Self {
+            connected: AtomicU32::new(sessions),
+            lowest: AtomicU32::new(sessions),
+            log: Mutex::new(OutageLog {
+                down: 0,
+                sessions,
+                since: None,
+                outages: Vec::new(),
+                last_loss: None,
+            }),
+        }
+    }
+
+    /// A session was lost. `first` says whether it had had an answer since it was last lost: if none has had
+    /// one, an outage begins.
+    pub(crate) fn lost(&self, at: Nanos, first: bool, detail: &str) {
+        let left = self.connected.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.lowest.fetch_min(left, Ordering::Relaxed);
+        let mut log = self.log.lock();
+        log.last_loss = Some(detail.to_owned());
+        if first {
+            log.down += 1;
+            if log.down == log.sessions {
+                log.since = Some(at);
+            }
+        }
+    }
+
+    /// A lost session is connected again; whether it is of use its next answer will tell.
+    pub(crate) fn reconnected(&self) {
+        self.connected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A session had its first answer after it was lost.
+    pub(crate) fn answered(&self, at: Nanos) {
+        let mut log = self.log.lock();
+        log.down -= 1;
+        if let Some(since) = log.since.take() {
+            log.outages.push((since, at));
+        }
+    }
+
+    pub(crate) fn connected(&self) -> u32 {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// The least number of connected sessions since this was last asked.
+    pub(crate) fn take_lowest(&self) -> u32 {
+        self.lowest.swap(self.connected(), Ordering::Relaxed)
+    }
+
+    /// What the database said when a session was last lost.
+    pub(crate) fn last_loss(&self) -> Option<String> {
+        self.log.lock().last_loss.clone()
+    }
+
+    /// All outages, one that lasts cut at `end`.
+    pub(crate) fn outages(&self, end: Nanos) -> Vec<(Nanos, Nanos)> {
+        let log = self.log.lock();
+        let lasting = log.since.map(|since| (since, end.max(since)));
+        log.outages.iter().copied().chain(lasting).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_lasts_from_the_loss_of_the_last_session_to_the_next_answer() {
+        let connections = Connections::new(2);
+        connections.lost(10, true, "gone");
+        assert_eq!((connections.connected(), connections.outages(99)), (1, vec![]));
+        connections.lost(20, true, "gone too");
+        assert_eq!(connections.outages(99), [(20, 99)]);
+        connections.reconnected();
+        // A proxy lets us in, but the database behind it is still away: the outage goes on.
+        connections.lost(30, false, "gone again");
+        connections.reconnected();
+        connections.answered(40);
+        assert_eq!(connections.outages(99), [(20, 40)]);
+        assert_eq!((connections.take_lowest(), connections.take_lowest()), (0, 1));
+        assert_eq!(connections.last_loss().as_deref(), Some("gone again"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Distinct error messages with their counts: bounded, however many different ones a database invents.
+
+use crate::measurement::ErrorCount;
+
+/// Distinct messages that are kept.
+const DISTINCT_MAX: usize = 20;
+/// Messages that agree in so many first words are one. Digits do not count: they are keys and times.
+const WORDS: usize = 8;
+/// Characters of a message that are kept.
+const LENGTH_MAX: usize = 300;
+
+/// Counts messages.
+#[derive(Debug, Default)]
+pub(crate) struct ErrorLog {
+    seen: Vec<(String, ErrorCount)>,
+    others: u64,
+}
+
+impl ErrorLog {
+    pub(crate) fn note(&mut self, message: &str) {
+        let key = key(message);
+        if let Some((_, entry)) = self.seen.iter_mut().find(|(known, _)| *known == key) {
+            entry.count += 1;
+        } else if self.seen.len() < DISTINCT_MAX {
+            let message = message.lines().next().unwrap_or("").chars().take(LENGTH_MAX).collect();
+            self.seen.push((key, ErrorCount { message, count: 1 }));
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// All of them, the most frequent first.
+    pub(crate) fn counts(&self) -> Vec<ErrorCount> {
+        let mut counts: Vec<ErrorCount> = self.seen.iter().map(|(_, entry)| entry.clone()).collect();
+        counts.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+        if self.others > 0 {
+            counts.push(ErrorCount { message: "other messages".to_owned(), count: self.others });
+        }
+        counts
+    }
+}
+
+fn key(message: &str) -> String {
+    let words: Vec<String> = message
+        .split_whitespace()
+        .take(WORDS)
+        .map(|word| word.replace(|c: char| c.is_ascii_digit(), ""))
+        .collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_differ_in_numbers_are_one_and_there_are_never_too_many() {
+        let mut log = ErrorLog::default();
+        for number in 0..100 {
+            log.note(&format!("duplicate key ({number},{})", number * 7));
+        }
+        for letter in 'a'..='z' {
+            log.note(&format!("error of kind {letter}"));
+        }
+        let counts = log.counts();
+        assert_eq!(counts.len(), DISTINCT_MAX + 1);
+        assert_eq!(counts[0], ErrorCount { message: "duplicate key (0,0)".into(), count: 100 });
+        assert_eq!(counts[DISTINCT_MAX].count, 26 - (DISTINCT_MAX as u64 - 1));
+        assert_eq!(counts.iter().map(|entry| entry.count).sum::<u64>(), 126);
+    }
+}

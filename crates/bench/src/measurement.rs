@@ -1,0 +1,347 @@
+//! What came out of a run.
+
+use hdrhistogram::Histogram;
+use lydite_target::AbortReason;
+use lydite_tpcc::{InputStatistics, TransactionKind};
+use std::time::{Duration, SystemTime};
+
+/// Everything that came out of a run. Unless a field says otherwise it is about the measured window, and a
+/// transaction belongs to the window if it was due and answered in it (clause 5.4.1).
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// How the run ended.
+    pub status: Status,
+    /// Why the target could not be reached when the run ended; none if it could.
+    pub lost: Option<String>,
+    /// When it was, and how long.
+    pub window: MeasuredWindow,
+    /// Each type, in the order of [`TransactionKind::ALL`]; see [`Measurement::kind`].
+    pub kinds: [KindMeasurement; TransactionKind::COUNT],
+    /// The inputs of the transactions that were committed or rolled back.
+    pub inputs: InputStatistics,
+    /// Attempts that the database gave up, in the order of [`AbortReason::ALL`].
+    pub aborts: [u64; AbortReason::COUNT],
+    /// Distinct messages of the whole run, warm-up and reconnecting included, the most frequent first; at most
+    /// twenty and one line that counts all others. Messages that differ only in digits are one.
+    pub errors: Vec<ErrorCount>,
+    /// The seconds of the warm-up; the first is a short one if the warm-up is not of whole seconds.
+    pub warmup_series: Vec<Second>,
+    /// The seconds of the window; the last is a short one if the window is not of whole seconds. They count
+    /// exactly the transactions that `kinds` counts.
+    pub series: Vec<Second>,
+    /// When no session was of use, of the whole run, in order.
+    pub outages: Vec<Outage>,
+    /// Deliveries, apart from what `kinds` says of them.
+    pub delivery: DeliveryFacts,
+    /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
+    pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+    /// How long after they were due requests were handed over by the scheduler, nanoseconds. Emulated terminals:
+    /// all requests. Open loop: those that a session had been waiting for. Else empty.
+    pub lateness: Histogram<u64>,
+    /// Requests that were due before the end, but that no session had begun by then; emulated terminals and
+    /// open loop.
+    pub backlog: u64,
+    /// What an open loop asked for; none otherwise.
+    pub open: Option<OpenFacts>,
+    /// Transactions that were answered but do not count since they were due before the window or answered (or
+    /// given up) after it.
+    pub straddling: u64,
+    /// What the run cost this process.
+    pub client: ClientCost,
+    /// What else one should know, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// As planned.
+    Complete,
+    /// [`crate::RunControl::stop`] ended it early.
+    Interrupted,
+    /// A session had nothing but errors, which ended it early. One line.
+    Failing(String),
+}
+
+/// When the measured window was, and how long it really was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasuredWindow {
+    /// Its beginning, by the client's clock.
+    pub start: SystemTime,
+    /// The warm-up before it.
+    pub warmup: Duration,
+    /// Its length; shorter than planned if the run ended early, zero if that was in the warm-up.
+    pub measured: Duration,
+}
+
+/// What came out of one type of transaction.
+#[derive(Clone, Debug)]
+pub struct KindMeasurement {
+    /// Transactions that the database committed.
+    pub committed: u64,
+    /// New-Orders that were rolled back as TPC-C wants; they are completed as the committed ones are.
+    pub rolled_back: u64,
+    /// Further attempts, of transactions however they ended.
+    pub retries: u64,
+    /// Transactions that ended with an error.
+    pub failed: u64,
+    /// Transactions of which nobody knows whether they were committed.
+    pub unknown: u64,
+    /// From due to answered, retries and the waits between them included; nanoseconds. All three histograms are
+    /// of the completed transactions.
+    pub latency: Histogram<u64>,
+    /// From due until a session took it up; nanoseconds.
+    pub queue: Histogram<u64>,
+    /// From when a session took it up to answered: the database's share, with retries; nanoseconds.
+    pub service: Histogram<u64>,
+}
+
+/// One second of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Transactions committed or rolled back as wanted, in the order of [`TransactionKind::ALL`], in the second
+    /// in which they were answered.
+    pub completed: [u64; TransactionKind::COUNT],
+    /// Attempts that the database gave up, in the second in which their transaction ended.
+    pub aborts: u64,
+    /// Transactions that failed.
+    pub errors: u64,
+    /// Transactions of which nobody knows whether they were committed.
+    pub unknown: u64,
+    /// The least number of sessions that were connected at any time in it.
+    pub connected: u32,
+    /// Median latency of the New-Orders completed in it, to within one percent.
+    pub new_order_p50: Option<Duration>,
+    /// 99th percentile of the same.
+    pub new_order_p99: Option<Duration>,
+}
+
+/// An error message and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorCount {
+    /// One line, the first of those counted here.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A time in which no session had an answer: each had lost its connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outage {
+    /// Seconds since the measured window began; negative in the warm-up.
+    pub from_s: f64,
+    /// The next answer, or the end of the run, in the same unit.
+    pub to_s: f64,
+}
+
+/// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
+#[derive(Clone, Debug)]
+pub struct DeliveryFacts {
+    /// Requests queued in the window, answered at once to the terminal; zero unless terminals are emulated.
+    pub queued: u64,
+    /// Deliveries completed.
+    pub completed: u64,
+    /// Of these, those done within 80 s from when they were due.
+    pub within_80_s: u64,
+    /// Of these, those that found at least one district without an undelivered order.
+    pub with_skips: u64,
+    /// Districts without an undelivered order.
+    pub skipped_districts: u64,
+    /// From due until the terminal was told that it was queued; nanoseconds. Empty unless terminals are emulated.
+    pub interactive: Histogram<u64>,
+}
+
+/// Measured keying and think times of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindWaits {
+    /// From the choice of the type until its request was handed over.
+    pub keying: WaitStatistics,
+    /// From the answer to a transaction of this type until the next type was chosen.
+    pub think: WaitStatistics,
+}
+
+/// Statistics of waiting times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitStatistics {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: Duration,
+    /// The least; zero if there are none.
+    pub min: Duration,
+    /// The greatest; zero if there are none.
+    pub max: Duration,
+}
+
+impl WaitStatistics {
+    /// Adds one.
+    pub(crate) fn record(&mut self, wait: Duration) {
+        self.min = if self.count == 0 { wait } else { self.min.min(wait) };
+        self.max = self.max.max(wait);
+        self.count += 1;
+        self.sum += wait;
+    }
+
+    /// The mean in seconds; none of none.
+    #[must_use]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
+    }
+}
+
+/// What an open loop asked for and got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpenFacts {
+    /// Requests per second, as planned.
+    pub asked_per_s: f64,
+    /// Requests due in the window, begun or not.
+    pub due: u64,
+    /// These per second of the window: the rate as it was.
+    pub due_per_s: f64,
+    /// Transactions completed in the window per second.
+    pub completed_per_s: f64,
+}
+
+/// What a run cost this process. A target within this process is part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientCost {
+    /// Processor time, user and system, of all threads in the measured window.
+    pub cpu: Duration,
+    /// The most memory that was resident since the process began, in bytes.
+    pub peak_rss_bytes: u64,
+}
+
+impl KindMeasurement {
+    pub(crate) fn new() -> Self {
+        let (latency, queue, service) = (histogram(), histogram(), histogram());
+        Self { committed: 0, rolled_back: 0, retries: 0, failed: 0, unknown: 0, latency, queue, service }
+    }
+
+    /// Transactions committed or rolled back as wanted.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.committed + self.rolled_back
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.retries += other.retries;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        merge(&mut self.latency, &other.latency);
+        merge(&mut self.queue, &other.queue);
+        merge(&mut self.service, &other.service);
+    }
+}
+
+impl DeliveryFacts {
+    pub(crate) fn new() -> Self {
+        Self {
+            queued: 0,
+            completed: 0,
+            within_80_s: 0,
+            with_skips: 0,
+            skipped_districts: 0,
+            interactive: histogram(),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.queued += other.queued;
+        self.completed += other.completed;
+        self.within_80_s += other.within_80_s;
+        self.with_skips += other.with_skips;
+        self.skipped_districts += other.skipped_districts;
+        merge(&mut self.interactive, &other.interactive);
+    }
+}
+
+impl Measurement {
+    /// What came out of one type.
+    #[must_use]
+    pub fn kind(&self, kind: TransactionKind) -> &KindMeasurement {
+        &self.kinds[kind.index()]
+    }
+
+    /// Transactions of all types that were committed or rolled back as wanted.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.kinds.iter().map(KindMeasurement::completed).sum()
+    }
+
+    /// New orders per minute, the wanted rollbacks included (clause 5.4.2); zero if nothing was measured.
+    #[must_use]
+    pub fn nopm(&self) -> f64 {
+        60.0 * self.per_second(self.kind(TransactionKind::NewOrder).completed())
+    }
+
+    /// Completed transactions of all types per second; zero if nothing was measured.
+    #[must_use]
+    pub fn tps(&self) -> f64 {
+        self.per_second(self.completed())
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        let seconds = self.window.measured.as_secs_f64();
+        if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+    }
+
+    /// The same transactions are counted in three ways; they must agree.
+    ///
+    /// # Panics
+    /// If they do not: the counts of this run are wrong, and no number of it must be used.
+    pub(crate) fn assert_agrees(&self) {
+        let sum = |of: fn(&Second) -> u64| self.series.iter().map(of).sum::<u64>();
+        for kind in TransactionKind::ALL {
+            let (found, name) = (self.kind(kind), kind.name());
+            let completed = found.completed();
+            let seconds: u64 = self.series.iter().map(|second| second.completed[kind.index()]).sum();
+            assert_eq!(seconds, completed, "series and total of {name}");
+            assert_eq!(self.inputs.transactions[kind.index()], completed, "inputs and total of {name}");
+            for histogram in [&found.latency, &found.queue, &found.service] {
+                assert_eq!(histogram.len(), completed, "histogram and total of {name}");
+            }
+        }
+        assert_eq!(sum(|s| s.aborts), self.aborts.iter().sum::<u64>(), "series and total of aborts");
+        assert_eq!(
+            sum(|s| s.errors),
+            self.kinds.iter().map(|k| k.failed).sum::<u64>(),
+            "series and total of errors"
+        );
+        assert_eq!(
+            sum(|s| s.unknown),
+            self.kinds.iter().map(|k| k.unknown).sum::<u64>(),
+            "series and total of unknown commits"
+        );
+    }
+}
+
+/// An empty histogram of nanoseconds with three significant digits, that grows as it must.
+pub(crate) fn histogram() -> Histogram<u64> {
+    match Histogram::new(3) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("three digits are valid: {error}"),
+    }
+}
+
+/// Adds a value. It is counted even if the histogram cannot grow so far, as its greatest.
+pub(crate) fn count<C: hdrhistogram::Counter>(histogram: &mut Histogram<C>, value: u64) {
+    if histogram.record(value).is_err() {
+        histogram.saturating_record(value);
+    }
+}
+
+/// Adds all values of another histogram.
+pub(crate) fn merge<A, B>(into: &mut Histogram<A>, from: &Histogram<B>)
+where
+    A: hdrhistogram::Counter + From<B>,
+    B: hdrhistogram::Counter,
+{
+    for value in from.iter_recorded() {
+        let (at, times) = (value.value_iterated_to(), A::from(value.count_at_value()));
+        if into.record_n(at, times).is_err() {
+            into.saturating_record_n(at, times);
+        }
+    }
+}

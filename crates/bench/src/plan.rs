@@ -1,0 +1,127 @@
+//! What a run depends on. The values are taken as given: whoever makes a plan has validated it.
+
+use lydite_tpcc::nurand::RunConstants;
+use lydite_tpcc::{InputPlan, Mix};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything that a run depends on, apart from the database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlan {
+    /// Active warehouses, 1 to this number; at least 1.
+    pub warehouses: u32,
+    /// Who sends transactions, and when.
+    pub mode: Mode,
+    /// Runs before the measured window and is not counted. May be zero.
+    pub warmup: Duration,
+    /// Length of the measured window; more than zero.
+    pub duration: Duration,
+    /// How types of transactions are chosen (clause 5.2.4).
+    pub mix: Mix,
+    /// Seed of all inputs, waiting times and arrivals.
+    pub seed: u64,
+    /// The constants of NURand (clause 2.1.6).
+    pub constants: RunConstants,
+    /// What happens to transactions that the database gives up.
+    pub retry: RetryPolicy,
+    /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
+    pub drain: Duration,
+}
+
+/// Who sends transactions, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mode {
+    /// A closed loop without waiting: as soon as one transaction is answered the next is due.
+    Direct {
+        /// Sessions, at least 1; each plays its share of the ten terminals of every warehouse in turn.
+        terminals: u32,
+    },
+    /// Emulated users that wait keying and think times (clause 5.2), with a pool of sessions behind a queue.
+    Rte {
+        /// Users, at least 1; ten for each warehouse is what the standard wants (clause 4.2.1).
+        terminals: u32,
+        /// Sessions of the pool, at least 1.
+        sessions: u32,
+        /// Factor on the standard's keying and mean think times: 1 is the standard's, 0 is no waiting.
+        wait_factor: f64,
+        /// The result file of deferred deliveries (clause 2.7.2.3), JSON lines; written over if it exists.
+        delivery_log: Option<PathBuf>,
+    },
+    /// Requests at a given rate, whether or not the database keeps up.
+    Open {
+        /// Requests per second, more than zero.
+        rate: f64,
+        /// How requests are spread over time.
+        arrival: Arrival,
+        /// Sessions, at least 1.
+        sessions: u32,
+    },
+}
+
+/// How requests of an open loop are spread over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// At equal distances.
+    Constant,
+    /// Independently of each other: a Poisson process.
+    Poisson,
+}
+
+/// What happens to a transaction that the database gives up: it is sent again with the same input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How often a transaction is sent at most, the first time included; at least 1.
+    pub attempts: u32,
+    /// The longest wait before the second attempt. Each wait is drawn uniformly between zero and its longest.
+    pub backoff_min: Duration,
+    /// The longest wait doubles with each attempt up to this.
+    pub backoff_max: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { attempts: 20, backoff_min: Duration::from_micros(500), backoff_max: Duration::from_millis(50) }
+    }
+}
+
+impl RetryPolicy {
+    /// The longest wait before attempt `retries + 1`, counted from 1.
+    pub(crate) fn ceiling(&self, retries: u32) -> Duration {
+        let doublings = retries.saturating_sub(1).min(31);
+        self.backoff_min.saturating_mul(1 << doublings).min(self.backoff_max)
+    }
+}
+
+impl RunPlan {
+    /// The usual value of [`RunPlan::drain`].
+    pub const DRAIN: Duration = Duration::from_secs(5);
+
+    /// Connections that the run will open.
+    #[must_use]
+    pub fn sessions(&self) -> u32 {
+        match self.mode {
+            Mode::Direct { terminals } => terminals,
+            Mode::Rte { sessions, .. } | Mode::Open { sessions, .. } => sessions,
+        }
+    }
+
+    /// Where the inputs come from: the same for the same seed, warehouses, constants and mix, in whatever mode
+    /// and with however many sessions.
+    #[must_use]
+    pub fn inputs(&self) -> InputPlan {
+        InputPlan { seed: self.seed, warehouses: self.warehouses, constants: self.constants, mix: self.mix }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_back_off_doubles_from_half_a_millisecond_to_fifty() {
+        let retry = RetryPolicy::default();
+        let ceilings: Vec<u128> = (1..=9).map(|retries| retry.ceiling(retries).as_micros()).collect();
+        assert_eq!(ceilings, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 50_000, 50_000]);
+        assert_eq!(retry.ceiling(u32::MAX), retry.backoff_max);
+    }
+}

@@ -1,0 +1,370 @@
+//! Emulated users (clause 5.2): terminals that wait keying and think times, a scheduler, a pool of sessions.
+//!
+//! A terminal is a slot in a table and an entry in a timer wheel. In the standard's cycle a terminal waits twice
+//! between two requests: it thinks over the last answer, chooses the next type of transaction, and keys it in.
+//! Both waits are known when the answer comes, so one timer serves for both. The menu is ours: its response time
+//! is null (clause 5.3.3).
+//!
+//! The scheduler hands a request to the queue when it is due; its response time counts from when it was due,
+//! however late that was. A Delivery is answered as soon as it is queued, and its terminal goes on at once.
+
+mod delivery_log;
+mod queue;
+mod wheel;
+
+use crate::clock::{Clock, Nanos, SECOND};
+use crate::measurement::{DeliveryFacts, KindWaits, count, histogram};
+use crate::os;
+use crate::recorder::Verdict;
+use crate::worker::{Shared, Worker};
+use delivery_log::DeliveryLog;
+use hdrhistogram::Histogram;
+use lydite_tpcc::limits::THINK_CUT_MEANS;
+use lydite_tpcc::random::{Purpose, Stream};
+use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::{InputPlan, Outcome, Terminal, Transaction, TransactionKind};
+use parking_lot::Mutex;
+use queue::{Queue, Request, Work};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::Duration;
+use wheel::{TICK, Wheel};
+
+/// Requests that are due so soon after another are handed over with it, which saves a wake-up.
+const COALESCE: Nanos = 50_000;
+
+/// A terminal between two requests, or waiting for an answer.
+#[derive(Debug)]
+struct Slot {
+    terminal: Terminal,
+    /// When the last transaction was answered.
+    answered: Nanos,
+    /// When the type of the next was or will be chosen.
+    chosen: Nanos,
+    /// Waiting times drawn so far.
+    waits: u32,
+    /// The type of the last transaction.
+    last: Option<TransactionKind>,
+    /// The type of the next.
+    kind: TransactionKind,
+}
+
+/// Terminals, scheduler and queue of a run.
+pub(crate) struct Rte {
+    inputs: InputPlan,
+    wait_factor: f64,
+    slots: Vec<Mutex<Slot>>,
+    queue: Queue,
+    /// Terminals that were answered, and when their next requests are due.
+    answered: Mutex<Vec<(u32, Nanos)>>,
+    /// When the scheduler will look at `answered` by itself.
+    wakes: AtomicU64,
+    scheduler: OnceLock<Thread>,
+    /// Requests that are due but found the queue full.
+    overdue: AtomicU64,
+    log: Option<DeliveryLog>,
+}
+
+/// What the scheduler saw.
+#[derive(Debug)]
+pub(crate) struct SchedulerFacts {
+    pub(crate) lateness: Histogram<u64>,
+    pub(crate) waits: [KindWaits; TransactionKind::COUNT],
+    pub(crate) delivery: DeliveryFacts,
+    /// Requests due before the end that were not even queued.
+    pub(crate) left: u64,
+}
+
+impl Rte {
+    /// # Errors
+    /// The delivery log can't be created.
+    pub(crate) fn new(
+        inputs: InputPlan,
+        terminals: u32,
+        wait_factor: f64,
+        log: Option<&Path>,
+    ) -> io::Result<Self> {
+        let log = log.map(DeliveryLog::create).transpose()?;
+        let all = inputs.terminals();
+        let slots = (0..terminals)
+            .map(|number| {
+                // Fewer terminals than the standard's are spread over all warehouses.
+                let index = if terminals < all {
+                    (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
+                } else {
+                    number
+                };
+                let mut terminal = inputs.terminal(index);
+                let kind = terminal.next_kind(&inputs);
+                Mutex::new(Slot { terminal, answered: 0, chosen: 0, waits: 0, last: None, kind })
+            })
+            .collect();
+        Ok(Self {
+            queue: Queue::new(2 * terminals as usize),
+            slots,
+            wait_factor,
+            answered: Mutex::default(),
+            wakes: AtomicU64::new(0),
+            scheduler: OnceLock::new(),
+            overdue: AtomicU64::new(0),
+            log,
+            inputs,
+        })
+    }
+
+    /// Requests that wait for a session.
+    pub(crate) fn queued(&self) -> u64 {
+        self.queue.len() as u64 + self.overdue.load(Ordering::Relaxed)
+    }
+
+    /// Wakes everybody, so that they see that the run is over.
+    pub(crate) fn wake_all(&self) {
+        self.queue.wake_all();
+    }
+
+    /// Closes the delivery log; the answer is a warning.
+    pub(crate) fn finish_log(&self) -> Option<String> {
+        self.log.as_ref()?.finish()
+    }
+
+    /// Plays requests until the run is over.
+    pub(crate) fn work(&self, worker: &mut Worker) {
+        while worker.ensure_connected() {
+            let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
+            match request.work {
+                Work::Interactive(kind) => {
+                    let mut slot = self.slots[request.terminal as usize].lock();
+                    let transaction = slot.terminal.input(&self.inputs, kind);
+                    drop(slot);
+                    let answer = worker.play(request.due, worker.now(), &transaction);
+                    self.go_on(request.terminal, answer.at);
+                }
+                Work::Deferred(delivery) => self.deliver(worker, request.due, &delivery),
+            }
+        }
+    }
+
+    fn deliver(&self, worker: &mut Worker, queued: Nanos, delivery: &Delivery) {
+        let answer = worker.play(queued, worker.now(), &Transaction::Delivery(*delivery));
+        let Some(log) = &self.log else { return };
+        let result = match answer.verdict {
+            Verdict::Committed => "committed",
+            Verdict::RolledBack | Verdict::Failed => "failed",
+            Verdict::Unknown => "unknown",
+        };
+        let delivered = match &answer.outcome {
+            Some(Outcome::Delivery(outcome)) => outcome.delivered.as_slice(),
+            _ => &[],
+        };
+        let clock = &worker.shared.clock;
+        log.write(delivery, clock.wall(queued), clock.wall(answer.at), result, delivered);
+    }
+
+    /// A terminal was answered at `at`: its next request is due after it has thought and keyed.
+    fn go_on(&self, terminal: u32, at: Nanos) {
+        let due = self.next_due(&mut self.slots[terminal as usize].lock(), terminal, at);
+        self.answered.lock().push((terminal, due));
+        if due < self.wakes.load(Ordering::Relaxed)
+            && let Some(scheduler) = self.scheduler.get()
+        {
+            scheduler.unpark();
+        }
+    }
+
+    fn next_due(&self, slot: &mut Slot, terminal: u32, at: Nanos) -> Nanos {
+        let think = self.think(slot.kind, self.draw(slot, terminal));
+        slot.answered = at;
+        slot.chosen = at + think;
+        slot.last = Some(slot.kind);
+        slot.kind = slot.terminal.next_kind(&self.inputs);
+        slot.chosen + self.keying(slot.kind)
+    }
+
+    /// A number in (0, 1] of the terminal's own. Seeding a stream for each saves the terminal the stream.
+    fn draw(&self, slot: &mut Slot, terminal: u32) -> f64 {
+        let index = u64::from(terminal) << 32 | u64::from(slot.waits);
+        slot.waits = slot.waits.wrapping_add(1);
+        Stream::new(self.inputs.seed, Purpose::Pacing, index).unit_open_low()
+    }
+
+    /// Clause 5.2.5.7: a constant.
+    fn keying(&self, kind: TransactionKind) -> Nanos {
+        (kind.limits().keying_s * self.wait_factor * SECOND as f64) as Nanos
+    }
+
+    /// Clause 5.2.5.4: negative exponential, cut at ten times the mean.
+    fn think(&self, kind: TransactionKind, uniform: f64) -> Nanos {
+        let means = (-uniform.ln()).min(THINK_CUT_MEANS);
+        (means * kind.limits().mean_think_s * self.wait_factor * SECOND as f64) as Nanos
+    }
+
+    /// The mean time between two requests of a terminal whose transactions take no time.
+    fn mean_cycle(&self) -> Nanos {
+        let shares = self.inputs.mix.percent();
+        TransactionKind::ALL
+            .into_iter()
+            .map(|kind| {
+                let limits = kind.limits();
+                shares[kind.index()] / 100.0 * (limits.keying_s + limits.mean_think_s)
+            })
+            .map(|seconds| (seconds * self.wait_factor * SECOND as f64) as Nanos)
+            .sum()
+    }
+
+    /// Requests due before the end that were queued, but that no session took up.
+    pub(crate) fn left(&self) -> u64 {
+        self.queue.len() as u64
+    }
+}
+
+/// Sleeps until `at`, or less if somebody wakes this thread.
+fn park_until(clock: &Clock, at: Nanos) {
+    let left = at.saturating_sub(clock.now());
+    if left > 0 {
+        std::thread::park_timeout(Duration::from_nanos(left));
+    }
+}
+
+/// The scheduler: hands over requests when they are due.
+pub(crate) struct Scheduler {
+    rte: Arc<Rte>,
+    wheel: Wheel,
+    /// Terminals whose requests are due in the present tick or overdue, the earliest first.
+    ready: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Terminals to be put back.
+    answered: Vec<(u32, Nanos)>,
+    batch: Vec<Request>,
+    facts: SchedulerFacts,
+}
+
+impl Scheduler {
+    /// Starts in the steady state: the first requests are due uniformly over a mean cycle.
+    pub(crate) fn new(rte: Arc<Rte>) -> Self {
+        let facts = SchedulerFacts {
+            lateness: histogram(),
+            waits: Default::default(),
+            delivery: DeliveryFacts::new(),
+            left: 0,
+        };
+        let mut scheduler = Self {
+            wheel: Wheel::new(rte.slots.len() as u32),
+            ready: BinaryHeap::new(),
+            answered: Vec::new(),
+            batch: Vec::new(),
+            facts,
+            rte: Arc::clone(&rte),
+        };
+        let cycle = rte.mean_cycle() as f64;
+        for (terminal, slot) in (0..).zip(&rte.slots) {
+            let due = (rte.draw(&mut slot.lock(), terminal) * cycle) as Nanos;
+            scheduler.insert(terminal, due);
+        }
+        scheduler
+    }
+
+    /// Works until the run is over.
+    pub(crate) fn work(mut self, shared: &Shared) -> SchedulerFacts {
+        os::precise_timers();
+        // Set once: there is one scheduler.
+        let _ = self.rte.scheduler.set(std::thread::current());
+        let mut now = shared.clock.now();
+        while !shared.window.over(now) {
+            self.put_back();
+            self.hand_over(shared, now);
+            let wake = self.next_wake(now).min(shared.window.end());
+            self.rte.wakes.store(wake, Ordering::Relaxed);
+            park_until(&shared.clock, wake);
+            now = shared.clock.now();
+        }
+        self.put_back();
+        let end = shared.window.end();
+        let Self { wheel, ready, .. } = &mut self;
+        wheel.take(end, |due, terminal| ready.push(Reverse((due, terminal))));
+        self.facts.left = self.ready.iter().filter(|Reverse((due, _))| *due < end).count() as u64;
+        self.facts
+    }
+
+    fn insert(&mut self, terminal: u32, due: Nanos) {
+        if !self.wheel.insert(terminal, due) {
+            self.ready.push(Reverse((due, terminal)));
+        }
+    }
+
+    /// Puts terminals that have been answered back into the wheel.
+    fn put_back(&mut self) {
+        let mut answered = std::mem::take(&mut self.answered);
+        std::mem::swap(&mut answered, &mut *self.rte.answered.lock());
+        for (terminal, due) in answered.drain(..) {
+            self.insert(terminal, due);
+        }
+        self.answered = answered;
+    }
+
+    /// Hands over what is due at `now`, as far as there is room in the queue.
+    fn hand_over(&mut self, shared: &Shared, now: Nanos) {
+        let Self { wheel, ready, .. } = self;
+        wheel.take(now, |due, terminal| ready.push(Reverse((due, terminal))));
+        let mut room = self.rte.queue.room();
+        while let Some(&Reverse((due, terminal))) = self.ready.peek()
+            && due <= now
+            && room > 0
+        {
+            self.ready.pop();
+            room -= 1;
+            self.request(shared, terminal, due, now);
+        }
+        let overdue =
+            if room == 0 { self.ready.iter().filter(|Reverse((due, _))| *due <= now).count() } else { 0 };
+        self.rte.overdue.store(overdue as u64, Ordering::Relaxed);
+        if !self.batch.is_empty() {
+            self.rte.queue.push(&mut self.batch);
+        }
+    }
+
+    fn request(&mut self, shared: &Shared, terminal: u32, due: Nanos, now: Nanos) {
+        let rte = Arc::clone(&self.rte);
+        let mut slot = rte.slots[terminal as usize].lock();
+        let kind = slot.kind;
+        let counts = shared.window.counts(due, now);
+        if counts {
+            count(&mut self.facts.lateness, now - due);
+            if let Some(last) = slot.last {
+                let think = Duration::from_nanos(slot.chosen - slot.answered);
+                self.facts.waits[last.index()].think.record(think);
+                let keying = Duration::from_nanos(now - slot.chosen);
+                self.facts.waits[kind.index()].keying.record(keying);
+            }
+        }
+        if kind != TransactionKind::Delivery {
+            drop(slot);
+            self.batch.push(Request { terminal, work: Work::Interactive(kind), due });
+            return;
+        }
+        let Transaction::Delivery(delivery) = slot.terminal.input(&rte.inputs, kind) else {
+            unreachable!("a terminal makes the input that it is asked for");
+        };
+        let next = rte.next_due(&mut slot, terminal, now);
+        drop(slot);
+        self.batch.push(Request { terminal, work: Work::Deferred(delivery), due });
+        if counts {
+            self.facts.delivery.queued += 1;
+            count(&mut self.facts.delivery.interactive, now - due);
+        }
+        self.insert(terminal, next);
+    }
+
+    /// When there is something to do again: at the next due, or with the next tick.
+    fn next_wake(&self, now: Nanos) -> Nanos {
+        let next_tick = (now / TICK + 1) * TICK;
+        match self.ready.peek() {
+            // Overdue requests wait for room, which is looked for with every tick.
+            Some(&Reverse((due, _))) if due > now => due.min(next_tick).max(now + COALESCE),
+            _ => next_tick,
+        }
+    }
+}

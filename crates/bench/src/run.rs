@@ -1,0 +1,522 @@
+//! A run from the first connection to the last count.
+
+use crate::clock::{Nanos, SECOND, Window};
+use crate::collector::Collector;
+use crate::control::RunControl;
+use crate::direct;
+use crate::measurement::{
+    ClientCost, DeliveryFacts, KindMeasurement, MeasuredWindow, Measurement, Outage, Status, histogram, merge,
+};
+use crate::open::Open;
+use crate::os::{self, Usage};
+use crate::plan::{Mode, RunPlan};
+use crate::rte::{Rte, Scheduler, SchedulerFacts};
+use crate::worker::{Shared, Worker};
+use lydite_target::{AbortReason, Session, Target, TargetError};
+use lydite_tpcc::{InputPlan, InputStatistics, TransactionKind};
+use parking_lot::{Condvar, Mutex};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Connections that are opened at the same time; servers do not like hundreds at once.
+const CONNECTING_MAX: usize = 16;
+/// How long the run's own thread sleeps at most, so that it notices a stop.
+const NAP: Duration = Duration::from_millis(20);
+/// A session that has finished is noticed this soon.
+const DRAIN_NAP: Duration = Duration::from_millis(2);
+
+/// Why a run did not even begin. Once it has begun there is always a [`Measurement`].
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A session could not be connected.
+    #[error("{0}")]
+    Target(#[from] TargetError),
+    /// The delivery log could not be made.
+    #[error("delivery log {}: {error}: choose another path", .path.display())]
+    DeliveryLog {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system refused a thread.
+    #[error("can't start a thread for each of {sessions} sessions: {error}: use fewer, or raise ulimit -u")]
+    Threads {
+        /// Sessions that the plan asks for.
+        sessions: u32,
+        /// Why.
+        error: io::Error,
+    },
+    /// [`RunControl::stop`] was called before the first transaction.
+    #[error("interrupted before the first transaction")]
+    Interrupted,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the measured window.
+    Warmup,
+    /// In the measured window.
+    Measuring,
+    /// After it: transactions in flight are waited for.
+    Draining,
+}
+
+/// What a run tells its observer once a second.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Since the run began, warm-up included.
+    pub elapsed: Duration,
+    /// Where it is.
+    pub phase: Phase,
+    /// Each type, in the order of [`TransactionKind::ALL`].
+    pub kinds: [KindSnapshot; TransactionKind::COUNT],
+    /// Attempts that the database gave up, in the window so far, or in the warm-up while it lasts.
+    pub aborts: u64,
+    /// Transactions that failed, in the same time.
+    pub errors: u64,
+    /// Transactions of which nobody knows whether they were committed, in the same time.
+    pub unknown: u64,
+    /// Sessions that are connected.
+    pub connected: u32,
+    /// Requests that are due and wait for a session.
+    pub queued: u64,
+}
+
+/// One type of transaction in a [`Snapshot`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindSnapshot {
+    /// Completed in the last full second.
+    pub last_second: u64,
+    /// Completed in the window so far, or in the warm-up while it lasts.
+    pub completed: u64,
+    /// Median latency in the same time, to within one percent; none if nothing was completed.
+    pub p50: Option<Duration>,
+    /// 95th percentile.
+    pub p95: Option<Duration>,
+    /// 99th percentile.
+    pub p99: Option<Duration>,
+}
+
+/// How requests come to the sessions.
+#[derive(Clone)]
+enum Drive {
+    Direct(Arc<InputPlan>, u32),
+    Rte(Arc<Rte>),
+    Open(Arc<Open>),
+}
+
+impl Drive {
+    fn new(plan: &RunPlan) -> Result<Self, RunError> {
+        Ok(match &plan.mode {
+            Mode::Direct { terminals } => Self::Direct(Arc::new(plan.inputs()), *terminals),
+            Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
+                let rte = Rte::new(plan.inputs(), *terminals, *wait_factor, delivery_log.as_deref());
+                Self::Rte(Arc::new(rte.map_err(|error| RunError::DeliveryLog {
+                    path: delivery_log.clone().unwrap_or_default(),
+                    error,
+                })?))
+            }
+            Mode::Open { rate, arrival, .. } => {
+                Self::Open(Arc::new(Open::new(plan.inputs(), *rate, *arrival)))
+            }
+        })
+    }
+
+    fn queued(&self, now: Nanos) -> u64 {
+        match self {
+            Self::Direct(..) => 0,
+            Self::Rte(rte) => rte.queued(),
+            Self::Open(open) => open.queued(now),
+        }
+    }
+}
+
+/// Threads wait here for the run to begin; none means that it will not.
+#[derive(Default)]
+struct Gate {
+    shared: Mutex<Option<Option<Arc<Shared>>>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn wait(&self) -> Option<Arc<Shared>> {
+        let mut shared = self.shared.lock();
+        self.opened.wait_while(&mut shared, |shared| shared.is_none());
+        shared.clone().flatten()
+    }
+
+    fn open(&self, shared: Option<Arc<Shared>>) {
+        *self.shared.lock() = Some(shared);
+        self.opened.notify_all();
+    }
+}
+
+/// Runs the workload of `plan` and measures it. Blocks until it is over; `observer` is called once a second, on
+/// this thread. All sessions are connected before the first transaction.
+///
+/// After the end (and [`RunPlan::drain`]) sessions that still wait for the database are left behind: their
+/// threads end when the database answers, or with the process.
+///
+/// # Errors
+/// The run could not begin. Whatever happens after that is part of the measurement.
+///
+/// # Panics
+/// If the counts of the run contradict each other, which no database can bring about.
+pub fn run(
+    target: &Arc<dyn Target>,
+    plan: &RunPlan,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<Measurement, RunError> {
+    let drive = Drive::new(plan)?;
+    let sessions = connect_all(target, plan.sessions(), control)?;
+    let gate = Arc::new(Gate::default());
+    let scheduler = spawn_all(target, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
+    let window = Window::new(plan.warmup, plan.duration);
+    let usage = os::usage();
+    let shared = Arc::new(Shared::new(window, plan.sessions(), plan.retry, plan.seed));
+    gate.open(Some(Arc::clone(&shared)));
+    let mut run = Run { plan, shared, drive, collector: None, usage, status: Status::Complete };
+    run.watch(control, observer);
+    let usage_end = os::usage();
+    let lost = run.lost();
+    run.drain(observer);
+    let scheduler = scheduler.and_then(|scheduler| scheduler.join().ok().flatten());
+    Ok(run.finish(scheduler, usage_end, lost))
+}
+
+fn connect_all(
+    target: &Arc<dyn Target>,
+    sessions: u32,
+    control: &RunControl,
+) -> Result<Vec<Box<dyn Session>>, RunError> {
+    let count = sessions as usize;
+    let connected = Mutex::new(Vec::with_capacity(count));
+    let failure = Mutex::new(None);
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let connect = || {
+            while next.fetch_add(1, Ordering::Relaxed) < count
+                && !failed.load(Ordering::Relaxed)
+                && !control.is_stopped()
+            {
+                match target.connect() {
+                    Ok(session) => connected.lock().push(session),
+                    Err(error) => {
+                        failed.store(true, Ordering::Relaxed);
+                        failure.lock().get_or_insert(error);
+                    }
+                }
+            }
+        };
+        for _ in 1..count.min(CONNECTING_MAX) {
+            // If the system refuses a thread the others do its work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, connect);
+        }
+        connect();
+    });
+    if let Some(error) = failure.into_inner() {
+        return Err(error.into());
+    }
+    if control.is_stopped() {
+        return Err(RunError::Interrupted);
+    }
+    Ok(connected.into_inner())
+}
+
+/// The scheduler's thread; nothing comes out of it if the run does not begin.
+type SchedulerThread = JoinHandle<Option<SchedulerFacts>>;
+
+/// Starts a thread for each session, and one for the scheduler if there is one.
+fn spawn_all(
+    target: &Arc<dyn Target>,
+    drive: &Drive,
+    sessions: Vec<Box<dyn Session>>,
+    gate: &Arc<Gate>,
+) -> Result<Option<SchedulerThread>, RunError> {
+    let count = sessions.len() as u32;
+    let refused = |error| RunError::Threads { sessions: count, error };
+    for (index, session) in sessions.into_iter().enumerate() {
+        let (target, drive, gate) = (Arc::clone(target), drive.clone(), Arc::clone(gate));
+        let work = move || {
+            let terminals = match &drive {
+                Drive::Direct(inputs, sessions) => direct::share(inputs, index as u32, *sessions),
+                Drive::Rte(_) | Drive::Open(_) => Vec::new(),
+            };
+            let Some(shared) = gate.wait() else { return };
+            let mut worker = Worker::new(shared, index, target, session);
+            match drive {
+                Drive::Direct(inputs, _) => direct::work(&mut worker, terminals, &inputs),
+                Drive::Rte(rte) => rte.work(&mut worker),
+                Drive::Open(open) => open.work(&mut worker),
+            }
+        };
+        std::thread::Builder::new().name(format!("session-{index}")).spawn(work).map_err(refused)?;
+    }
+    let Drive::Rte(rte) = drive else { return Ok(None) };
+    let scheduler = Scheduler::new(Arc::clone(rte));
+    let gate = Arc::clone(gate);
+    let work = move || gate.wait().map(|shared| scheduler.work(&shared));
+    std::thread::Builder::new().name("scheduler".to_owned()).spawn(work).map(Some).map_err(refused)
+}
+
+/// A run that has begun.
+struct Run<'a> {
+    plan: &'a RunPlan,
+    shared: Arc<Shared>,
+    drive: Drive,
+    collector: Option<Collector>,
+    /// When the window began.
+    usage: Usage,
+    status: Status,
+}
+
+impl Run<'_> {
+    /// Until the window ends or the run is stopped.
+    fn watch(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
+        let window = &self.shared.window;
+        let mut collector = Collector::new(window);
+        let mut second = 1;
+        let mut in_warmup = window.start() > 0;
+        loop {
+            let now = self.shared.clock.now();
+            if in_warmup && now >= window.start() {
+                in_warmup = false;
+                self.usage = os::usage();
+            }
+            if now >= window.end() {
+                break;
+            }
+            if control.is_stopped() {
+                self.status = Status::Interrupted;
+            } else if let Some(message) = self.shared.failing.lock().take() {
+                self.status = Status::Failing(message);
+            }
+            if self.status != Status::Complete {
+                window.cut(now);
+                break;
+            }
+            if now >= window.second_begins(second) {
+                // A second is collected when the next has begun; after a stall, several at once.
+                second = window.second(now);
+                collector.collect(&self.shared.recorders, second, self.shared.connections.take_lowest());
+                let phase = if in_warmup { Phase::Warmup } else { Phase::Measuring };
+                observer(&self.snapshot(&collector, phase));
+                second += 1;
+            }
+            if self.shared.active.load(Ordering::Acquire) == 0 {
+                // Sessions end before the run only if their threads panicked, all of them.
+                self.status = Status::Failing("all sessions ended before the run".to_owned());
+                window.cut(now);
+                break;
+            }
+            let next = window.second_begins(second).min(window.end());
+            let left = Duration::from_nanos(next.saturating_sub(self.shared.clock.now()));
+            std::thread::sleep(left.min(NAP));
+        }
+        self.collector = Some(collector);
+    }
+
+    /// Until all sessions have finished, or nobody wants to wait for them any longer.
+    fn drain(&mut self, observer: &mut dyn FnMut(&Snapshot)) {
+        if let Drive::Rte(rte) = &self.drive {
+            rte.wake_all();
+        }
+        let begun = self.shared.clock.now();
+        let mut shown = 0;
+        loop {
+            let waited = Duration::from_nanos(self.shared.clock.now() - begun);
+            if self.shared.active.load(Ordering::Acquire) == 0 || waited >= self.plan.drain {
+                return;
+            }
+            if waited.as_secs() > shown {
+                shown = waited.as_secs();
+                if let Some(collector) = &self.collector {
+                    observer(&self.snapshot(collector, Phase::Draining));
+                }
+            }
+            std::thread::sleep(DRAIN_NAP.min(self.plan.drain - waited));
+        }
+    }
+
+    fn snapshot(&self, collector: &Collector, phase: Phase) -> Snapshot {
+        let now = self.shared.clock.now();
+        let totals = collector.totals();
+        let kinds = std::array::from_fn(|kind| KindSnapshot {
+            last_second: collector.last().map_or(0, |second| second.completed[kind]),
+            completed: totals.completed[kind],
+            p50: collector.quantile(kind, 0.50),
+            p95: collector.quantile(kind, 0.95),
+            p99: collector.quantile(kind, 0.99),
+        });
+        Snapshot {
+            elapsed: Duration::from_nanos(now),
+            phase,
+            kinds,
+            aborts: totals.aborts,
+            errors: totals.errors,
+            unknown: totals.unknown,
+            connected: self.shared.connections.connected(),
+            queued: self.drive.queued(now),
+        }
+    }
+
+    /// Why no session is connected, if none is.
+    fn lost(&self) -> Option<String> {
+        let connections = &self.shared.connections;
+        if connections.connected() > 0 {
+            return None;
+        }
+        Some(connections.last_loss().unwrap_or_else(|| "no session is connected".to_owned()))
+    }
+
+    fn finish(
+        self,
+        scheduler: Option<SchedulerFacts>,
+        usage_end: Usage,
+        lost: Option<String>,
+    ) -> Measurement {
+        let shared = &self.shared;
+        let window = &shared.window;
+        let (hung, last_answered) = self.close();
+        // A session may have counted a moment longer, when the run was stopped: then that is the end.
+        let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
+        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window));
+        let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
+        let lowest = shared.connections.take_lowest();
+        collector.collect(&shared.recorders, seconds, lowest);
+        collector.collect_rest(&shared.recorders, lowest);
+        let mut total = Totals::of(shared);
+        let mut warnings = Vec::new();
+        if hung > 0 {
+            let waited = self.plan.drain.as_secs_f64();
+            warnings.push(format!(
+                "{hung} of {} sessions had no answer {waited} s after the end; what they waited for counts as unknown",
+                self.plan.sessions()
+            ));
+        }
+        let completed = total.kinds.iter().map(KindMeasurement::completed).sum();
+        let (mut backlog, mut open, mut waits) = (0, None, None);
+        match &self.drive {
+            Drive::Direct(..) => {}
+            Drive::Open(drive) => {
+                let (left, facts) = drive.finish(window, end, completed);
+                (backlog, open) = (left, Some(facts));
+            }
+            Drive::Rte(rte) => {
+                warnings.extend(rte.finish_log());
+                backlog = rte.left();
+                if let Some(facts) = scheduler {
+                    backlog += facts.left;
+                    waits = Some(facts.waits);
+                    merge(&mut total.lateness, &facts.lateness);
+                    total.delivery.merge(&facts.delivery);
+                }
+            }
+        }
+        let (warmup_series, series) = collector.finish();
+        let measured = end.saturating_sub(window.start());
+        let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
+        let outages = shared.connections.outages(end).into_iter();
+        let measurement = Measurement {
+            status: self.status,
+            lost: lost.or_else(|| {
+                (hung > 0 && hung == self.plan.sessions()).then(|| "no session had an answer".to_owned())
+            }),
+            window: MeasuredWindow {
+                start: shared.clock.wall(window.start()),
+                warmup: Duration::from_nanos(window.start().min(end)),
+                measured: Duration::from_nanos(measured),
+            },
+            kinds: total.kinds,
+            inputs: total.inputs,
+            aborts: total.aborts,
+            errors: shared.errors.lock().counts(),
+            warmup_series,
+            series,
+            outages: outages
+                .map(|(from, to)| Outage { from_s: relative(from), to_s: relative(to) })
+                .collect(),
+            delivery: total.delivery,
+            waits,
+            lateness: total.lateness,
+            backlog,
+            open,
+            straddling: total.straddling,
+            client: ClientCost {
+                cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
+                peak_rss_bytes: usage_end.peak_rss_bytes,
+            },
+            warnings,
+        };
+        measurement.assert_agrees();
+        measurement
+    }
+
+    /// Closes the recorders, and counts what sessions still wait for. How many these are, and when the last
+    /// transaction that counts was answered.
+    fn close(&self) -> (u32, Nanos) {
+        let window = &self.shared.window;
+        let mut hung = 0;
+        let mut last_answered = 0;
+        let recorders = &self.shared.recorders;
+        for (number, recorder) in recorders.iter().enumerate() {
+            // Nobody changes what is in flight to nothing but under this lock.
+            let mut recorder = recorder.lock();
+            for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
+                let Some((due, kind, verdict)) = in_flight.get() else { continue };
+                hung += 1;
+                if due >= window.start() && due < window.end() {
+                    recorder.record_unanswered(window, kind, verdict);
+                }
+            }
+            recorder.closed = true;
+            last_answered = last_answered.max(recorder.last_answered);
+        }
+        (hung, last_answered)
+    }
+}
+
+/// The sum of all recorders.
+struct Totals {
+    kinds: [KindMeasurement; TransactionKind::COUNT],
+    inputs: InputStatistics,
+    aborts: [u64; AbortReason::COUNT],
+    delivery: DeliveryFacts,
+    lateness: hdrhistogram::Histogram<u64>,
+    straddling: u64,
+}
+
+impl Totals {
+    fn of(shared: &Shared) -> Self {
+        let mut total = Self {
+            kinds: std::array::from_fn(|_| KindMeasurement::new()),
+            inputs: InputStatistics::default(),
+            aborts: [0; AbortReason::COUNT],
+            delivery: DeliveryFacts::new(),
+            lateness: histogram(),
+            straddling: 0,
+        };
+        for recorder in &shared.recorders {
+            let recorder = recorder.lock();
+            for (total, kind) in total.kinds.iter_mut().zip(&recorder.kinds) {
+                total.merge(kind);
+            }
+            for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
+                *total += aborts;
+            }
+            total.inputs.merge(&recorder.inputs);
+            total.delivery.merge(&recorder.delivery);
+            merge(&mut total.lateness, &recorder.lateness);
+            total.straddling += recorder.straddling;
+        }
+        total
+    }
+}

@@ -1,0 +1,288 @@
+//! One session at work: sends a transaction until it has an answer, reconnects, and records.
+
+use crate::clock::{Clock, Nanos, Window, nanos};
+use crate::connections::Connections;
+use crate::error_log::ErrorLog;
+use crate::plan::RetryPolicy;
+use crate::recorder::{Ended, Recorder, Verdict};
+use lydite_target::{AbortReason, Committed, Session, Target, TxError};
+use lydite_tpcc::random::{Purpose, Stream};
+use lydite_tpcc::{Outcome, Transaction, TransactionKind};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Waits are cut into pieces of this length, so that the end of the run is noticed in them.
+const NAP: Nanos = 20_000_000;
+/// A session that has so many errors in a row ends the run.
+const FAILURES_MAX: u32 = 100;
+/// The first and the greatest longest wait between two attempts to reconnect.
+const RECONNECT: RetryPolicy = RetryPolicy {
+    attempts: u32::MAX,
+    backoff_min: Duration::from_millis(50),
+    backoff_max: Duration::from_secs(1),
+};
+/// Recording takes a fraction of a microsecond, so more recorders than this would only cost memory.
+const RECORDERS_MAX: usize = 32;
+
+/// What the sessions of a run share. A session that hangs keeps it alive beyond the run.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) window: Window,
+    pub(crate) recorders: Vec<Mutex<Recorder>>,
+    pub(crate) in_flight: Vec<InFlight>,
+    pub(crate) connections: Connections,
+    pub(crate) errors: Mutex<ErrorLog>,
+    /// Sessions that have not finished.
+    pub(crate) active: AtomicUsize,
+    /// Why a session gave up hope.
+    pub(crate) failing: Mutex<Option<String>>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) seed: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(window: Window, sessions: u32, retry: RetryPolicy, seed: u64) -> Self {
+        let count = sessions as usize;
+        Self {
+            window,
+            recorders: (0..count.min(RECORDERS_MAX)).map(|_| Mutex::new(Recorder::new())).collect(),
+            in_flight: (0..count).map(|_| InFlight::default()).collect(),
+            connections: Connections::new(sessions),
+            errors: Mutex::default(),
+            active: AtomicUsize::new(count),
+            failing: Mutex::default(),
+            retry,
+            seed,
+            clock: Clock::start(),
+        }
+    }
+
+    /// The recorder of a session.
+    pub(crate) fn recorder(&self, session: usize) -> MutexGuard<'_, Recorder> {
+        self.recorders[session % self.recorders.len()].lock()
+    }
+
+    /// Waits until `at`, or at most until the run is over: then the answer is no.
+    pub(crate) fn sleep_until(&self, at: Nanos) -> bool {
+        loop {
+            let now = self.clock.now();
+            if self.window.over(now) {
+                return false;
+            }
+            if now >= at {
+                return true;
+            }
+            let left = at.min(self.window.end()) - now;
+            std::thread::sleep(Duration::from_nanos(left.min(NAP)));
+        }
+    }
+
+    pub(crate) fn note(&self, message: &str) {
+        self.errors.lock().note(message);
+    }
+}
+
+/// The transaction that a session is waiting for. Changed only by the session, so that it may be read when the
+/// session hangs; a cache line of its own, since neighbours are written to all the time.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct InFlight(AtomicU64);
+
+impl InFlight {
+    fn begin(&self, due: Nanos, kind: TransactionKind, not_committed: bool) {
+        let packed = (due + 1) << 4 | u64::from(not_committed) << 3 | kind as u64;
+        self.0.store(packed, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// When the transaction was due, its type, and how it counts if no answer ever comes.
+    pub(crate) fn get(&self) -> Option<(Nanos, TransactionKind, Verdict)> {
+        let packed = self.0.load(Ordering::Relaxed);
+        let due = (packed >> 4).checked_sub(1)?;
+        let verdict = if packed & 8 == 0 { Verdict::Unknown } else { Verdict::Failed };
+        Some((due, TransactionKind::ALL[(packed & 7) as usize], verdict))
+    }
+}
+
+/// The answer to a transaction.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) at: Nanos,
+    pub(crate) verdict: Verdict,
+    /// What the database answered; only if it committed.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// One session.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    target: Arc<dyn Target>,
+    session: Option<Box<dyn Session>>,
+    jitter: Stream,
+    /// Whether there was no answer since the connection was last lost.
+    down: bool,
+    failures_in_a_row: u32,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        target: Arc<dyn Target>,
+        session: Box<dyn Session>,
+    ) -> Self {
+        let jitter = Stream::new(shared.seed, Purpose::Retries, index as u64);
+        Self { shared, index, target, session: Some(session), jitter, down: false, failures_in_a_row: 0 }
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.shared.clock.now()
+    }
+
+    /// Sends a transaction until it is answered, and records it. `due` is when the terminal wanted it, `picked`
+    /// when this session took it up.
+    pub(crate) fn play(&mut self, due: Nanos, picked: Nanos, transaction: &Transaction) -> Answer {
+        self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+        let mut aborts = [0; AbortReason::COUNT];
+        let mut retries = 0;
+        let (verdict, outcome, given_up) = self.attempt(due, transaction, &mut retries, &mut aborts);
+        let mut answered = self.now();
+        if given_up {
+            // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
+            // belongs to the result, so it is counted as if it were known at the last moment.
+            answered = answered.min(self.shared.window.end().saturating_sub(1)).max(picked);
+        }
+        self.judge(verdict);
+        let outcome_seen = outcome.as_ref();
+        let ended =
+            Ended { transaction, verdict, outcome: outcome_seen, due, picked, answered, retries, aborts };
+        let mut recorder = self.shared.recorder(self.index);
+        self.shared.in_flight[self.index].end();
+        recorder.record(&self.shared.window, &ended);
+        drop(recorder);
+        Answer { at: answered, verdict, outcome }
+    }
+
+    /// All attempts at one transaction. The last of the answer says whether the connection was lost and the
+    /// transaction has no other end than that of the run.
+    fn attempt(
+        &mut self,
+        due: Nanos,
+        transaction: &Transaction,
+        retries: &mut u32,
+        aborts: &mut [u32; AbortReason::COUNT],
+    ) -> (Verdict, Option<Outcome>, bool) {
+        loop {
+            let Some(session) = self.session.as_mut() else {
+                return (Verdict::Failed, None, true);
+            };
+            let result = session.execute(transaction);
+            if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
+                self.down = false;
+                self.shared.connections.answered(self.now());
+            }
+            let last = *retries + 1 >= self.shared.retry.attempts;
+            match result {
+                Ok(outcome) => return (Verdict::Committed, Some(outcome), false),
+                Err(TxError::RolledBack(_)) => return (Verdict::RolledBack, None, false),
+                Err(TxError::Fatal(message)) => {
+                    self.shared.note(&message);
+                    return (Verdict::Failed, None, false);
+                }
+                Err(TxError::Aborted { reason, detail }) => {
+                    aborts[reason.index()] += 1;
+                    if last {
+                        self.shared.note(&format!("given up after {} attempts: {detail}", *retries + 1));
+                        return (Verdict::Failed, None, false);
+                    }
+                    let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
+                    if !self.shared.sleep_until(self.now() + wait) {
+                        return (Verdict::Failed, None, false);
+                    }
+                }
+                Err(TxError::Unavailable { committed, detail }) => {
+                    self.lose(&detail);
+                    if committed == Committed::Unknown {
+                        return (Verdict::Unknown, None, true);
+                    }
+                    if last {
+                        return (Verdict::Failed, None, false);
+                    }
+                    self.shared.in_flight[self.index].begin(due, transaction.kind(), true);
+                    if !self.ensure_connected() {
+                        return (Verdict::Failed, None, true);
+                    }
+                    self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+                }
+            }
+            *retries += 1;
+        }
+    }
+
+    fn judge(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Committed | Verdict::RolledBack => self.failures_in_a_row = 0,
+            Verdict::Unknown => {}
+            Verdict::Failed => {
+                self.failures_in_a_row += 1;
+                if self.failures_in_a_row == FAILURES_MAX {
+                    let cause = self.shared.errors.lock().counts().into_iter().next();
+                    let cause = cause.map_or_else(String::new, |entry| format!(": {}", entry.message));
+                    let message = format!(
+                        "{FAILURES_MAX} transactions of one session failed in a row, run ended{cause}"
+                    );
+                    self.shared.failing.lock().get_or_insert(message);
+                }
+            }
+        }
+    }
+
+    fn lose(&mut self, detail: &str) {
+        self.session = None;
+        self.shared.note(detail);
+        self.shared.connections.lost(self.now(), !self.down, detail);
+        self.down = true;
+    }
+
+    /// Reconnects if the connection was lost, however long it takes; no if the run is over before.
+    pub(crate) fn ensure_connected(&mut self) -> bool {
+        let mut attempt = 0;
+        while self.session.is_none() {
+            attempt += 1;
+            let wait = self.jittered(RECONNECT.ceiling(attempt));
+            if !self.shared.sleep_until(self.now() + wait) {
+                return false;
+            }
+            match self.target.connect() {
+                Ok(session) => {
+                    self.session = Some(session);
+                    self.shared.connections.reconnected();
+                }
+                Err(error) => self.shared.note(&error.message),
+            }
+        }
+        true
+    }
+
+    /// Uniform between zero and `longest`.
+    fn jittered(&mut self, longest: Duration) -> Nanos {
+        (self.jitter.unit_open_low() * nanos(longest) as f64) as Nanos
+    }
+}
+
+/// However the thread of a session ends, the run must learn of it.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.note("a session's thread panicked; this is an error in Lydite or in a driver");
+        }
+        self.shared.active.fetch_sub(1, Ordering::Release);
+    }
+}
