@@ -4,6 +4,30 @@
 //! [`population`] makes the [`rows`] of the nine tables that [`schema`] describes; [`input`] makes the
 //! [`transaction`]s that a terminal enters; a database answers with an [`outcome`]; [`consistency`] says
 //! what must hold afterwards; [`limits`] and [`compliance`] say how the standard judges a run.
+//!
+//! ```
+//! use lydite_tpcc::consistency::Evaluator;
+//! use lydite_tpcc::population::Population;
+//! use lydite_tpcc::schema::Table;
+//! use lydite_tpcc::{InputPlan, Mix, Timestamp, Transaction, WarehouseId};
+//!
+//! // The rows of one warehouse, here written into the check of the twelve conditions.
+//! let population = Population::new(1, 42, Timestamp(0));
+//! let mut check = Evaluator::new();
+//! for table in [Table::Warehouse, Table::District, Table::Customer, Table::History] {
+//!     population.write_table(table, WarehouseId(1), &mut check)?;
+//! }
+//! for table in [Table::Orders, Table::NewOrder, Table::OrderLine] {
+//!     population.write_table(table, WarehouseId(1), &mut check)?;
+//! }
+//! assert!(check.finish(1).iter().all(|finding| finding.ok));
+//!
+//! // What the third of its ten terminals enters first.
+//! let plan = InputPlan::new(7, 1, population.c_load, Mix::Deck);
+//! let transaction: Transaction = plan.terminal(2).next(&plan);
+//! assert_eq!(transaction.home(), WarehouseId(1));
+//! # Ok::<(), std::convert::Infallible>(())
+//! ```
 
 pub mod compliance;
 pub mod consistency;
