@@ -19,6 +19,7 @@ use crate::recorder::Verdict;
 use crate::worker::{Shared, Worker};
 use delivery_log::DeliveryLog;
 use hdrhistogram::Histogram;
+use lydite_tpcc::deck::CARDS;
 use lydite_tpcc::limits::THINK_CUT_MEANS;
 use lydite_tpcc::random::{Purpose, Stream};
 use lydite_tpcc::transaction::Delivery;
@@ -37,6 +38,10 @@ use wheel::{TICK, Wheel};
 
 /// Requests that are due so soon after another are handed over with it, which saves a wake-up.
 const COALESCE: Nanos = 50_000;
+
+/// Terminals begin so many mean cycles before the run, spread over one cycle and anywhere in their decks; when it
+/// begins they are well mixed.
+const HISTORY_CYCLES: u64 = 4;
 
 /// A terminal between two requests, or waiting for an answer.
 #[derive(Debug)]
@@ -243,7 +248,8 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts in the steady state: the first requests are due uniformly over a mean cycle.
+    /// Starts in the steady state, as if the terminals had been at work for some time: then as many requests are
+    /// due in the first second as in any other, and of the same types.
     pub(crate) fn new(rte: Arc<Rte>) -> Self {
         let facts = SchedulerFacts {
             lateness: histogram(),
@@ -259,10 +265,20 @@ impl Scheduler {
             facts,
             rte: Arc::clone(&rte),
         };
-        let cycle = rte.mean_cycle() as f64;
+        let cycle = rte.mean_cycle();
+        let history = HISTORY_CYCLES * cycle;
         for (terminal, slot) in (0..).zip(&rte.slots) {
-            let due = (rte.draw(&mut slot.lock(), terminal) * cycle) as Nanos;
-            scheduler.insert(terminal, due);
+            let mut slot = slot.lock();
+            let dealt = (rte.draw(&mut slot, terminal) * CARDS as f64) as usize;
+            for _ in 0..dealt {
+                slot.kind = slot.terminal.next_kind(&rte.inputs);
+            }
+            let mut due = (rte.draw(&mut slot, terminal) * cycle as f64) as Nanos;
+            while due < history {
+                due = rte.next_due(&mut slot, terminal, due);
+            }
+            slot.last = None;
+            scheduler.insert(terminal, due - history);
         }
         scheduler
     }

@@ -1,0 +1,164 @@
+//! What happens when the database gives a transaction up, or goes away.
+
+mod scripted;
+
+use lydite_bench::{Mode, RunError};
+use lydite_target::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+use scripted::{Scripted, measure, pause, plan};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+const ONE: Mode = Mode::Direct { terminals: 1 };
+
+fn aborted(reason: AbortReason) -> Option<TxError> {
+    Some(TxError::Aborted { reason, detail: "try again".to_owned() })
+}
+
+fn gone(committed: Committed) -> Option<TxError> {
+    Some(TxError::Unavailable { committed, detail: "connection reset".to_owned() })
+}
+
+#[test]
+fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_counts() {
+    const ATTEMPT: Duration = Duration::from_millis(2);
+    // Every transaction is aborted twice, by a serialization failure and by a deadlock.
+    let target = Arc::new(Scripted::new(|call| {
+        std::thread::sleep(ATTEMPT);
+        match call.number % 3 {
+            0 => aborted(AbortReason::Serialization),
+            1 => aborted(AbortReason::Deadlock),
+            _ => None,
+        }
+    }));
+    let found = measure(&target, &plan(ONE, 500)).unwrap();
+    let seen = target.seen();
+    for attempts in seen.chunks(3) {
+        assert!(attempts.iter().all(|attempt| *attempt == attempts[0]));
+    }
+    let completed = found.completed();
+    assert!(completed > 0);
+    assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 2 * completed);
+    assert_eq!(found.aborts, [completed, completed, 0, 0, 0]);
+    assert_eq!(found.series.iter().map(|second| second.aborts).sum::<u64>(), 2 * completed);
+    for kind in found.kinds.iter().filter(|kind| kind.completed() > 0) {
+        assert!(u128::from(kind.latency.min()) >= 3 * ATTEMPT.as_nanos() * 999 / 1_000);
+        assert_eq!(kind.latency, kind.service, "in a closed loop nothing waits for a session");
+    }
+}
+
+#[test]
+fn attempts_have_an_end() {
+    let target = Arc::new(Scripted::new(|_| aborted(AbortReason::LockTimeout)));
+    let mut plan = plan(ONE, 300);
+    plan.retry.attempts = 3;
+    plan.retry.backoff_max = Duration::from_millis(1);
+    let found = measure(&target, &plan).unwrap();
+    let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
+    assert!(failed > 0);
+    assert_eq!(found.completed(), 0);
+    assert_eq!(found.aborts[AbortReason::LockTimeout.index()], 3 * failed);
+    assert_eq!(found.errors[0].message, "given up after 3 attempts: try again");
+}
+
+#[test]
+fn a_commit_that_nobody_knows_of_is_neither_counted_nor_repeated() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        if call.total % 10 == 9 { gone(Committed::Unknown) } else { None }
+    }));
+    let found = measure(&target, &plan(ONE, 1_000)).unwrap();
+    let unknown: u64 = found.kinds.iter().map(|kind| kind.unknown).sum();
+    assert!(unknown > 0);
+    assert_eq!(found.completed() + unknown + found.straddling, target.calls());
+    assert_eq!(found.series.iter().map(|second| second.unknown).sum::<u64>(), unknown);
+    let seen = target.seen();
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "an input was sent twice");
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.retries).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_transaction_that_was_surely_not_committed_is_sent_again_on_a_new_connection() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        if call.total == 5 { gone(Committed::No) } else { None }
+    }));
+    let found = measure(&target, &plan(ONE, 600)).unwrap();
+    let seen = target.seen();
+    assert_eq!(seen[5], seen[6]);
+    assert_eq!(target.connections(), 2);
+    assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 1);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+    assert_eq!(found.outages.len(), 1, "there was only one session");
+}
+
+#[test]
+fn an_outage_shows_in_the_series_and_ends_with_the_first_answer() {
+    const OUTAGE: Duration = Duration::from_millis(400);
+    let back = Arc::new(OnceLock::new());
+    let seen_by_door = Arc::clone(&back);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            pause();
+            let over = |back: &Instant| Instant::now() >= *back;
+            if call.total >= 50 && !over(back.get_or_init(|| Instant::now() + OUTAGE)) {
+                return gone(Committed::No);
+            }
+            None
+        })
+        .with_door(move |_| match seen_by_door.get() {
+            Some(back) if Instant::now() < *back => Err(TargetError::unreachable("connection refused")),
+            _ => Ok(()),
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 2_500)).unwrap();
+    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+    let outage = found.outages[0];
+    assert!(outage.from_s > 0.0 && outage.to_s < 2.5 && outage.to_s > outage.from_s, "{outage:?}");
+    assert!(found.series.iter().any(|second| second.connected == 0));
+    assert_eq!(found.series.last().unwrap().connected, 2);
+    assert!(found.lost.is_none());
+    assert!(found.errors.iter().any(|error| error.message == "connection reset"));
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_target_that_never_comes_back_is_lost_and_what_it_owes_has_failed() {
+    let down = Arc::new(AtomicBool::new(false));
+    let door = Arc::clone(&down);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            pause();
+            if call.number == 20 {
+                down.store(true, Ordering::SeqCst);
+                return gone(Committed::No);
+            }
+            None
+        })
+        .with_door(move |_| {
+            if door.load(Ordering::SeqCst) {
+                Err(TargetError::unreachable("connection refused"))
+            } else {
+                Ok(())
+            }
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 700)).unwrap();
+    assert_eq!(found.lost.as_deref(), Some("connection reset"));
+    assert_eq!(found.completed(), 40);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2);
+    assert_eq!(found.outages.len(), 1);
+    assert!((found.outages[0].to_s - 0.7).abs() < 1e-6, "it lasts to the end: {:?}", found.outages);
+    assert!(found.errors.iter().any(|error| error.message == "connection refused"));
+}
+
+#[test]
+fn no_transaction_is_sent_unless_all_sessions_are_connected() {
+    let target = Arc::new(Scripted::good().with_door(|connection| {
+        if connection == 5 { Err(TargetError::unreachable("too many connections")) } else { Ok(()) }
+    }));
+    let error = measure(&target, &plan(Mode::Direct { terminals: 8 }, 10_000)).unwrap_err();
+    assert!(matches!(&error, RunError::Target(cause) if cause.kind == TargetErrorKind::Unreachable));
+    assert_eq!(error.to_string(), "too many connections");
+    assert_eq!(target.calls(), 0);
+}
