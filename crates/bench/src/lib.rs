@@ -5,6 +5,30 @@
 //!
 //! Everything is threads: one for each session, since sessions block, and with emulated terminals one more that
 //! schedules them. A terminal is a few bytes in a timer wheel.
+//!
+//! ```
+//! use lydite_bench::{Mode, RetryPolicy, RunControl, RunPlan, run};
+//! use lydite_target::{Target, TargetSpec, TxMode};
+//! use lydite_tpcc::{Mix, nurand::{CLoad, RunConstants}};
+//! use std::{sync::Arc, time::Duration};
+//!
+//! let spec = TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?;
+//! let target: Arc<dyn Target> = Arc::from(spec.open()?);
+//! let plan = RunPlan {
+//!     warehouses: 2,
+//!     mode: Mode::Direct { terminals: 1 },
+//!     warmup: Duration::from_millis(10),
+//!     duration: Duration::from_millis(50),
+//!     mix: Mix::Deck,
+//!     seed: 1,
+//!     constants: RunConstants::new(1, CLoad(7)),
+//!     retry: RetryPolicy::default(),
+//!     drain: RunPlan::DRAIN,
+//! };
+//! let found = run(&target, &plan, &RunControl::default(), &mut |_| {})?;
+//! println!("{:.0} new orders per minute", found.nopm());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod clock;
 mod collector;
