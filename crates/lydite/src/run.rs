@@ -179,8 +179,6 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
                 p50_ms: ms(of.p50),
                 p95_ms: ms(of.p95),
                 p99_ms: ms(of.p99),
-                errors: 0,
-                retries: 0,
             }
         })
         .collect();

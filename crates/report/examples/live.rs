@@ -74,8 +74,6 @@ fn run(style: Style, warehouses: u64, seconds: u64) {
             p50_ms: ms * slow,
             p95_ms: ms * slow * 1.9,
             p99_ms: ms * slow * 3.8,
-            errors: if name == "new_order" { errors } else { 0 },
-            retries: (aborts as f64 * share) as u64,
         };
         let per_type = [
             row("new_order", 0.45, 2.1),

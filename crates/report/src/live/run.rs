@@ -48,10 +48,6 @@ pub struct TypeRow<'a> {
     pub p95_ms: f64,
     /// 99th percentile of latency in ms.
     pub p99_ms: f64,
-    /// Transactions that failed for good, since the start of the run.
-    pub errors: u64,
-    /// Attempts repeated after an abort, since the start of the run.
-    pub retries: u64,
 }
 
 /// How a run stands. Rates and latencies are those of the interval since the snapshot before, counts are

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Style, Stylize};
+use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
 use super::human;
@@ -20,53 +20,33 @@ struct Column {
     width_min: usize,
     /// The column with the highest number goes first when there are too many.
     expendable: u8,
-    /// Whether anything but zero is alarming.
-    alarming: bool,
     value: fn(&TypeRow<'_>, usize) -> String,
 }
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 4] = [
     Column {
         header: "tx/s",
         width_min: 8,
         expendable: 0,
-        alarming: false,
         value: |row, _| human::number_within(row.per_s, 1, 11),
     },
     Column {
         header: "p50 ms",
         width_min: 6,
         expendable: 2,
-        alarming: false,
         value: |row, places| latency(row.p50_ms, places),
     },
     Column {
         header: "p95 ms",
         width_min: 6,
         expendable: 3,
-        alarming: false,
         value: |row, places| latency(row.p95_ms, places),
     },
     Column {
         header: "p99 ms",
         width_min: 6,
         expendable: 1,
-        alarming: false,
         value: |row, places| latency(row.p99_ms, places),
-    },
-    Column {
-        header: "retries",
-        width_min: 7,
-        expendable: 5,
-        alarming: false,
-        value: |row, _| human::number_within(row.retries as f64, 0, 9),
-    },
-    Column {
-        header: "errors",
-        width_min: 6,
-        expendable: 4,
-        alarming: true,
-        value: |row, _| human::number_within(row.errors as f64, 0, 9),
     },
 ];
 
@@ -101,10 +81,8 @@ pub(super) fn render(rows: &[TypeRow<'_>], places: usize, area: Rect, buf: &mut 
     for (i, name) in names.iter().enumerate().take(usize::from(area.height).saturating_sub(1)) {
         let padding = " ".repeat(name_width - Span::raw(name).width());
         let mut line = Line::from(vec![Span::raw(name), Span::raw(padding)]);
-        for (column, values, width) in &columns {
-            let alarm = column.alarming && values[i] != "0";
-            let style = if alarm { Style::new().fg(Color::Red).bold() } else { Style::new() };
-            line.push_span(Span::styled(format!("{:>1$}", values[i], GAP + width), style));
+        for (_, values, width) in &columns {
+            line.push_span(Span::raw(format!("{:>1$}", values[i], GAP + width)));
         }
         buf.set_line(area.x, area.y + 1 + i as u16, &line, area.width);
     }
