@@ -174,12 +174,7 @@ fn huge_numbers_stay_inside_their_columns() {
     let history = history([f64::MAX, f64::MAX, 1.0]);
     let rows = drawn(frame(&now, &history), 100, 30);
     let row = rows.iter().find(|r| r.starts_with(" new_order")).unwrap();
-    assert_eq!(
-        row,
-        " new_order         1.0E    1.0T    2.0T    4.0T    18.4E   18.4E",
-        "\n{}",
-        rows.join("\n")
-    );
+    assert_eq!(row, " new_order         1.0E    1.0T    2.0T    4.0T", "\n{}", rows.join("\n"));
 }
 
 #[test]
