@@ -234,10 +234,9 @@ fn a_file_that_is_no_result_is_refused() {
         ("{\"format\": 1, \"lydite\": 5}", "is not a Lydite result"),
     ] {
         fs::write(&other, content).expect("a file");
-        for arguments in [
-            vec!["report", text(&other), "-o", text(&page)],
-            vec!["compare", text(&other), text(&other)],
-        ] {
+        for arguments in
+            [vec!["report", text(&other), "-o", text(&page)], vec!["compare", text(&other), text(&other)]]
+        {
             let ended = lydite(&arguments).code(2);
             assert!(ended.only_error().contains(words), "{ended:?}");
         }
@@ -281,11 +280,9 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
     let content = "Dear reader, ".repeat(1_000);
     fs::write(&path, &content).expect("a file");
     let url = format!("sqlite:{}", text(&path));
-    for arguments in [
-        vec!["check", url.as_str()],
-        vec!["load", &url, "-w", "1", "--quiet"],
-        vec!["run", &url, "--quiet"],
-    ] {
+    for arguments in
+        [vec!["check", url.as_str()], vec!["load", &url, "-w", "1", "--quiet"], vec!["run", &url, "--quiet"]]
+    {
         let ended = lydite(&arguments).code(3);
         assert!(ended.only_error().contains("name another path"), "{ended:?}");
     }
