@@ -1,33 +1,69 @@
-//! The closed loop: each session plays its terminals in turn, without waiting.
+//! The closed loop: sessions play terminals in turn, without waiting.
+//!
+//! Terminals form groups, at best the ten of a warehouse. A session takes the group that has rested longest, plays one
+//! transaction of each of its terminals, and puts it back. So all warehouses are used alike, whatever the number of
+//! sessions, and two sessions meet on the rows of one warehouse only where TPC-C wants it (remote stock and payments)
+//! or where there are more sessions than warehouses.
 
 use crate::worker::Worker;
+use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::{InputPlan, Terminal};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
 
-/// The terminals of session `session` of `sessions`: its contiguous share of all terminals, so that all the data
-/// is used whatever the number of sessions. If there are more sessions than terminals, each has a further
-/// terminal of a warehouse that has its ten already.
-pub(crate) fn share(inputs: &InputPlan, session: u32, sessions: u32) -> Vec<Terminal> {
-    let terminals = inputs.terminals();
-    if sessions > terminals {
-        return vec![inputs.terminal(session)];
-    }
-    let bound = |session: u32| (u64::from(session) * u64::from(terminals) / u64::from(sessions)) as u32;
-    (bound(session)..bound(session + 1)).map(|index| inputs.terminal(index)).collect()
+/// The groups that no session is playing, the longest rested first.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    inputs: InputPlan,
+    resting: Mutex<VecDeque<Vec<Terminal>>>,
 }
 
-/// Plays until the run is over. A transaction is due as soon as its input is made.
-pub(crate) fn work(worker: &mut Worker, mut terminals: Vec<Terminal>, inputs: &InputPlan) {
-    loop {
-        for terminal in &mut terminals {
-            if !worker.ensure_connected() {
-                return;
+impl Rotation {
+    /// At least as many groups as `sessions`. If those are more than there are terminals, further terminals of
+    /// warehouses that have their ten already are groups of their own.
+    pub(crate) fn new(inputs: InputPlan, sessions: u32) -> Self {
+        let parts = sessions.div_ceil(inputs.warehouses).clamp(1, TERMINALS_PER_WAREHOUSE);
+        let terminals_of = |warehouse: u32, part: u32| {
+            let first = warehouse * TERMINALS_PER_WAREHOUSE;
+            (0..TERMINALS_PER_WAREHOUSE)
+                .filter(|district| district % parts == part)
+                .map(|district| inputs.terminal(first + district))
+                .collect()
+        };
+        // All warehouses before a second group of any: the first sessions begin on different ones.
+        let mut resting: VecDeque<Vec<Terminal>> = (0..parts)
+            .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
+            .map(|(warehouse, part)| terminals_of(warehouse, part))
+            .collect();
+        resting.extend((inputs.terminals()..sessions).map(|extra| vec![inputs.terminal(extra)]));
+        assert!(resting.len() >= sessions as usize, "a group for each session");
+        Self { inputs, resting: Mutex::new(resting) }
+    }
+
+    fn take(&self) -> Option<Vec<Terminal>> {
+        self.resting.lock().pop_front()
+    }
+
+    fn put_back(&self, group: Vec<Terminal>) {
+        self.resting.lock().push_back(group);
+    }
+
+    /// Plays until the run is over. A transaction is due as soon as its input is made.
+    pub(crate) fn work(&self, worker: &mut Worker) {
+        // There is always one: as many groups as sessions, and each session holds one at most.
+        while let Some(mut group) = self.take() {
+            for terminal in &mut group {
+                if !worker.ensure_connected() {
+                    return;
+                }
+                let transaction = terminal.next(&self.inputs);
+                let due = worker.now();
+                if worker.shared.window.over(due) {
+                    return;
+                }
+                worker.play(due, due, &transaction);
             }
-            let transaction = terminal.next(inputs);
-            let due = worker.now();
-            if worker.shared.window.over(due) {
-                return;
-            }
-            worker.play(due, due, &transaction);
+            self.put_back(group);
         }
     }
 }
@@ -38,24 +74,54 @@ mod tests {
     use lydite_tpcc::Mix;
     use lydite_tpcc::nurand::CLoad;
 
+    fn rotation(warehouses: u32, sessions: u32) -> Rotation {
+        Rotation::new(InputPlan::new(1, warehouses, CLoad(0), Mix::Deck), sessions)
+    }
+
+    fn places(group: &[Terminal]) -> Vec<(u32, u8)> {
+        group.iter().map(|terminal| (terminal.warehouse().0, terminal.district().0)).collect()
+    }
+
     #[test]
-    fn every_terminal_is_played_by_exactly_one_session() {
-        let inputs = InputPlan::new(1, 3, CLoad(0), Mix::Deck);
+    fn every_terminal_is_in_exactly_one_group_and_there_is_a_group_for_each_session() {
         for sessions in 1..=30 {
-            let played: Vec<(u32, u8)> = (0..sessions)
-                .flat_map(|session| share(&inputs, session, sessions))
-                .map(|terminal| (terminal.warehouse().0, terminal.district().0))
-                .collect();
+            let rotation = rotation(3, sessions);
+            let groups = rotation.resting.lock();
+            assert!(groups.len() >= sessions as usize, "{sessions} sessions");
+            let mut played: Vec<(u32, u8)> = groups.iter().flat_map(|group| places(group)).collect();
+            played.sort_unstable();
             let all: Vec<(u32, u8)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
             assert_eq!(played, all, "{sessions} sessions");
         }
     }
 
     #[test]
+    fn with_no_more_sessions_than_warehouses_no_two_groups_share_a_warehouse() {
+        let rotation = rotation(10, 8);
+        let groups = rotation.resting.lock();
+        assert_eq!(groups.len(), 10);
+        assert!(groups.iter().all(|group| group.iter().all(|t| t.warehouse() == group[0].warehouse())));
+    }
+
+    #[test]
+    fn groups_rest_equally_long_so_all_warehouses_are_used_alike() {
+        let rotation = rotation(10, 8);
+        let mut played = [0; 10];
+        let mut held: VecDeque<Vec<Terminal>> = (0..8).filter_map(|_| rotation.take()).collect();
+        for _ in 0..1_000 {
+            let Some(group) = held.pop_front() else { panic!("eight are held") };
+            played[group[0].warehouse().0 as usize - 1] += 1;
+            rotation.put_back(group);
+            held.extend(rotation.take());
+        }
+        assert_eq!(played, [100; 10]);
+    }
+
+    #[test]
     fn sessions_beyond_the_terminals_begin_again_at_the_first_warehouse() {
-        let inputs = InputPlan::new(1, 1, CLoad(0), Mix::Deck);
-        let districts: Vec<u8> =
-            (0..12).flat_map(|session| share(&inputs, session, 12)).map(|t| t.district().0).collect();
+        let rotation = rotation(1, 12);
+        let groups = rotation.resting.lock();
+        let districts: Vec<u8> = groups.iter().flat_map(|group| places(group)).map(|(_, d)| d).collect();
         assert_eq!(districts, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2]);
     }
 }

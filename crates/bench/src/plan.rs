@@ -33,7 +33,7 @@ pub struct RunPlan {
 pub enum Mode {
     /// A closed loop without waiting: as soon as one transaction is answered the next is due.
     Direct {
-        /// Sessions, at least 1; each plays its share of the ten terminals of every warehouse in turn.
+        /// Sessions, at least 1; they take turns at the ten terminals of every warehouse.
         terminals: u32,
     },
     /// Emulated users that wait keying and think times (clause 5.2), with a pool of sessions behind a queue.

@@ -3,7 +3,7 @@
 use crate::clock::{Nanos, SECOND, Window};
 use crate::collector::Collector;
 use crate::control::RunControl;
-use crate::direct;
+use crate::direct::Rotation;
 use crate::measurement::{
     ClientCost, DeliveryFacts, KindMeasurement, MeasuredWindow, Measurement, Outage, Status, histogram, merge,
 };
@@ -13,7 +13,7 @@ use crate::plan::{Mode, RunPlan};
 use crate::rte::{Rte, Scheduler, SchedulerFacts};
 use crate::worker::{Shared, Worker};
 use lydite_target::{AbortReason, Session, Target, TargetError};
-use lydite_tpcc::{InputPlan, InputStatistics, TransactionKind};
+use lydite_tpcc::{InputStatistics, TransactionKind};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ pub struct KindSnapshot {
 /// How requests come to the sessions.
 #[derive(Clone)]
 enum Drive {
-    Direct(Arc<InputPlan>, u32),
+    Direct(Arc<Rotation>),
     Rte(Arc<Rte>),
     Open(Arc<Open>),
 }
@@ -114,7 +114,7 @@ enum Drive {
 impl Drive {
     fn new(plan: &RunPlan) -> Result<Self, RunError> {
         Ok(match &plan.mode {
-            Mode::Direct { terminals } => Self::Direct(Arc::new(plan.inputs()), *terminals),
+            Mode::Direct { terminals } => Self::Direct(Arc::new(Rotation::new(plan.inputs(), *terminals))),
             Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
                 let rte = Rte::new(plan.inputs(), *terminals, *wait_factor, delivery_log.as_deref());
                 Self::Rte(Arc::new(rte.map_err(|error| RunError::DeliveryLog {
@@ -130,7 +130,7 @@ impl Drive {
 
     fn queued(&self, now: Nanos) -> u64 {
         match self {
-            Self::Direct(..) => 0,
+            Self::Direct(_) => 0,
             Self::Rte(rte) => rte.queued(),
             Self::Open(open) => open.queued(now),
         }
@@ -246,14 +246,10 @@ fn spawn_all(
     for (index, session) in sessions.into_iter().enumerate() {
         let (target, drive, gate) = (Arc::clone(target), drive.clone(), Arc::clone(gate));
         let work = move || {
-            let terminals = match &drive {
-                Drive::Direct(inputs, sessions) => direct::share(inputs, index as u32, *sessions),
-                Drive::Rte(_) | Drive::Open(_) => Vec::new(),
-            };
             let Some(shared) = gate.wait() else { return };
             let mut worker = Worker::new(shared, index, target, session);
             match drive {
-                Drive::Direct(inputs, _) => direct::work(&mut worker, terminals, &inputs),
+                Drive::Direct(rotation) => rotation.work(&mut worker),
                 Drive::Rte(rte) => rte.work(&mut worker),
                 Drive::Open(open) => open.work(&mut worker),
             }
@@ -405,7 +401,7 @@ impl Run<'_> {
         let completed = total.kinds.iter().map(KindMeasurement::completed).sum();
         let (mut backlog, mut open, mut waits) = (0, None, None);
         match &self.drive {
-            Drive::Direct(..) => {}
+            Drive::Direct(_) => {}
             Drive::Open(drive) => {
                 let (left, facts) = drive.finish(window, end, completed);
                 (backlog, open) = (left, Some(facts));
