@@ -30,7 +30,7 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
         "42501" => "connect as the owner, or GRANT CREATE on the schema",
-        "53100" => "make room on the server's disk, then go on with --resume",
+        "53100" => "make room on the server's disk",
         "53300" => "use fewer sessions, or raise max_connections",
         "57P03" => "wait until the server has started",
         "25006" => "connect to the primary: this server only reads",

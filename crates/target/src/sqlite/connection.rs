@@ -203,7 +203,7 @@ pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
         other => ("-".to_string(), other.to_string()),
     };
     let message = match code {
-        Some(ErrorCode::DiskFull) => format!("{message}: make room on the disk, then go on with --resume"),
+        Some(ErrorCode::DiskFull) => format!("{message}: make room on the disk"),
         Some(ErrorCode::NotADatabase) => format!("{message}: the file is something else; name another path"),
         _ => message,
     };
