@@ -28,7 +28,9 @@ pub(crate) enum Command {
     Targets,
 }
 
+// Negative numbers are values, not flags: the plan refuses them together with whatever else is wrong.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// URL of the database (see `lydite targets`) [default: sqlite: in a temporary directory]
     pub(crate) target: Option<String>,
@@ -90,6 +92,7 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct LoadArgs {
     /// URL of the database (see `lydite targets`)
     pub(crate) target: String,

@@ -122,8 +122,8 @@ impl Plan {
         let check =
             raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
         let wanted = wanted(&mut raw, warehouses);
-        let json = raw.text("json").map(PathBuf::from);
-        let report = raw.text("report").map(PathBuf::from);
+        let json = output(&mut raw, "json");
+        let report = output(&mut raw, "report");
         match (target, wanted) {
             (Some(target), Some(wanted)) if raw.errors.is_empty() => Ok(Self {
                 target,
@@ -170,18 +170,15 @@ impl Plan {
             }
         })
     }
+}
 
-    /// Makes sure, before anything runs, that the results can be written.
-    pub(crate) fn check_outputs(&self) -> Result<(), Failure> {
-        let errors: Vec<String> = [("--json", &self.json), ("--report", &self.report)]
-            .into_iter()
-            .filter_map(|(flag, path)| {
-                let path = path.as_ref()?;
-                writable(path).err().map(|problem| format!("{flag} {}: {problem}", path.display()))
-            })
-            .collect();
-        if errors.is_empty() { Ok(()) } else { Err(Failure::Usage(errors)) }
+/// The path of a file that the run will write. That it can be written is made sure before anything runs.
+fn output(raw: &mut Raw, key: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(raw.text(key)?);
+    if let Err(problem) = writable(&path) {
+        raw.wrong(key, &format!("{} {problem}", path.display()));
     }
+    Some(path)
 }
 
 /// Whether a file can be put at `path`: tried with another name beside it, since results replace files whole.
@@ -203,12 +200,15 @@ fn writable(path: &Path) -> Result<(), String> {
 }
 
 fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
-    let mode = raw
-        .read("mode", |text| match text {
-            "direct" | "rte" | "open" => Ok(text.to_string()),
-            _ => Err("is not known: use direct, rte or open".into()),
-        })
-        .unwrap_or_else(|| "direct".into());
+    let mode = match raw.read("mode", |text| match text {
+        "direct" | "rte" | "open" => Ok(text.to_string()),
+        _ => Err("is not known: use direct, rte or open".into()),
+    }) {
+        Some(mode) => mode,
+        None if raw.text("mode").is_none() => "direct".into(),
+        // What the other options mean is open then, but each can still be wrong in itself.
+        None => String::new(),
+    };
     let most = if mode == "rte" { u32::MAX } else { MAX_SESSIONS };
     let terminals = raw.read("terminals", |text| whole(text, 1, most));
     let sessions = raw.read("sessions", |text| whole(text, 1, MAX_SESSIONS));
@@ -225,7 +225,7 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
         let factor: f64 = number(text, "must be a number, 1 for the standard's waits")?;
         if factor.is_finite() && factor >= 0.0 { Ok(factor) } else { Err("must not be below zero".into()) }
     });
-    let delivery_log = raw.text("rte.delivery_log").map(PathBuf::from);
+    let delivery_log = output(raw, "rte.delivery_log");
     let only = |raw: &mut Raw, keys: &[&str], mode: &str, hint: &str| {
         for key in keys {
             if raw.text(key).is_some() {
@@ -254,7 +254,7 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
                 delivery_log,
             })
         }
-        _ => {
+        "open" => {
             only(raw, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
             if terminals.is_some() && sessions.is_some() {
                 raw.wrong("sessions", "and --terminals mean the same in open mode: give one");
@@ -268,6 +268,7 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
                 sessions: sessions.or(terminals).unwrap_or(DEFAULT_SESSIONS),
             })
         }
+        _ => None,
     }
 }
 

@@ -29,7 +29,6 @@ const TABLE_WIDTH: usize = 110;
 /// `lydite run`.
 pub(crate) fn run(args: RunArgs) -> Outcome {
     let plan = Plan::new(&args)?;
-    plan.check_outputs()?;
     let interrupt = loading::watch()?;
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     let style = Style::detect(args.quiet);

@@ -102,11 +102,12 @@ impl TargetSpec {
         for name in parsed.options.keys() {
             if !family.options.iter().any(|option| option.name == name) {
                 let known: Vec<&str> = family.options.iter().map(|option| option.name).collect();
-                errors.push(if known.is_empty() {
-                    format!("target option {name:?} is not known: {scheme}: takes none")
-                } else {
-                    format!("target option {name:?} is not known: {scheme}: takes {}", known.join(", "))
-                });
+                let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+                // What does not look like a name may be the rest of a password with a question mark in it.
+                let named =
+                    name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+                let name = if named { format!("{name:?}") } else { "behind the question mark".to_string() };
+                errors.push(format!("target option {name} is not known: {scheme}: takes {known}"));
             }
         }
         if !family.modes.contains(&mode) {

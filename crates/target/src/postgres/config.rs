@@ -109,15 +109,21 @@ impl fmt::Debug for Config {
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    let mut url = match url::Url::parse(&parsed.whole) {
-        Ok(url) => url,
-        // The URL may hold a password, so it is not repeated.
-        Err(error) => {
-            return Err(vec![format!(
-                "target URL: {error}: write postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"
-            )]);
-        }
+    // The URL may hold a password, so nothing of one that can't be read is repeated.
+    let bad = |problem: &dyn fmt::Display| {
+        vec![format!(
+            "target URL: {problem}: write postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, and in a password %2F for \
+             a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
+        )]
     };
+    let mut url = url::Url::parse(&parsed.whole).map_err(|error| bad(&error))?;
+    if !parsed.rest.starts_with("//") {
+        return Err(bad(&"two slashes are missing behind the scheme"));
+    }
+    // What looks like a path may be the rest of a password, cut by a character that must be written otherwise.
+    if url.path().contains('@') || url.fragment().is_some() {
+        return Err(bad(&"an @ or # stands where none can be"));
+    }
     let decode = |text: &str| percent_decode(text);
     let sslmode =
         match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], &mut errors) {

@@ -1,6 +1,7 @@
 //! TLS to the server.
 
 use crate::postgres::config::{Config, Host, SslMode};
+use crate::postgres::wire::lost;
 use crate::sql::connection::SqlError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -8,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, StreamOwned,
 };
+use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -38,7 +40,11 @@ pub(crate) fn handshake(config: &Config, mut stream: TcpStream) -> Result<TlsStr
     let name = ServerName::try_from(host.clone()).map_err(|error| failed(&error))?;
     let mut connection = ClientConnection::new(Arc::new(client), name).map_err(|error| failed(&error))?;
     while connection.is_handshaking() {
-        connection.complete_io(&mut stream).map_err(|error| failed(&error))?;
+        connection.complete_io(&mut stream).map_err(|error| match error.kind() {
+            // A server that does not answer is no matter of TLS.
+            io::ErrorKind::WouldBlock => lost(error),
+            _ => failed(&error),
+        })?;
     }
     Ok(StreamOwned::new(connection, stream))
 }

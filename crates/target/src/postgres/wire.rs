@@ -20,7 +20,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long to wait for a server that does not answer a connection attempt.
+/// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
+/// ready. What comes after may take as long as it takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much is read at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -40,6 +41,22 @@ impl Transport {
             Self::Tls(stream) => stream.as_mut(),
         }
     }
+
+    /// Gives up reads and writes that take longer; none for never.
+    fn limit(&self, longest: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => limit(stream, longest),
+            Self::Unix(stream) => {
+                stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
+            }
+            Self::Tls(stream) => limit(&stream.sock, longest),
+        }
+    }
+}
+
+fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
+    stream.set_read_timeout(longest)?;
+    stream.set_write_timeout(longest)
 }
 
 trait ReadWrite: Read + Write {}
@@ -69,7 +86,9 @@ impl Wire {
             status: b'I',
             parameters: Vec::new(),
         };
+        wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
         wire.start(config)?;
+        wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
 
@@ -269,6 +288,8 @@ fn dial(config: &Config) -> Result<Transport, SqlError> {
                 match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                     Ok(stream) => {
                         stream.set_nodelay(true).map_err(lost)?;
+                        // A frozen server's system takes connections, but nobody answers on them.
+                        limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
                         return secure(config, stream);
                     }
                     Err(error) => {
@@ -318,8 +339,14 @@ fn os_text(error: &io::Error) -> String {
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
-fn lost(error: io::Error) -> SqlError {
-    SqlError::Lost(os_text(&error))
+/// The error of a connection that broke, or of one that got no answer while it was being made.
+pub(crate) fn lost(error: io::Error) -> SqlError {
+    SqlError::Lost(match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("no answer within {} s: is the server frozen or overloaded?", CONNECT_TIMEOUT.as_secs())
+        }
+        _ => os_text(&error),
+    })
 }
 
 pub(crate) fn encoding(error: io::Error) -> SqlError {

@@ -1,0 +1,302 @@
+//! Bad usage: exit code 2, every error at once and on a line of its own, and nothing touched.
+
+mod program;
+
+use program::{Program, lydite, scratch, text};
+use std::fs;
+use std::path::Path;
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_unknown_scheme_is_told_with_the_known_ones() {
+    let ended = lydite(&["run", "oracle://localhost/tpcc"]).code(2);
+    assert!(ended.only_error().contains("\"oracle\" is not known: use one of sqlite, postgres"), "{ended:?}");
+    let ended = lydite(&["load", "nonsense", "-w", "1"]).code(2);
+    assert!(ended.only_error().contains("\"nonsense\" is not a URL"), "{ended:?}");
+    let ended = lydite(&["check", "mongodb:"]).code(2);
+    assert!(ended.only_error().contains("\"mongodb\" is not known"), "{ended:?}");
+}
+
+#[test]
+fn unknown_options_and_bad_values_of_a_url_are_told_together() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}?colour=red&synchronous=maybe&cache_mb=0", text(&path));
+    lydite(&["run", &url]).code(2).told(&[
+        &["option \"colour\" is not known", "synchronous, foreign_keys, cache_mb"],
+        &["option synchronous=\"maybe\" is not known", "full, normal, off"],
+        &["option cache_mb", "from 1 to 65536"],
+    ]);
+    assert_eq!(names(directory.path()), [""; 0], "nothing is touched");
+}
+
+#[test]
+fn every_bad_flag_of_a_run_is_told_at_once_and_nothing_is_touched() {
+    let directory = scratch();
+    let url = format!("sqlite:{}?colour=red", text(&directory.path().join("tpcc.sqlite")));
+    let ended = Program::new(&[
+        "run",
+        &url,
+        "--warehouses",
+        "none",
+        "--terminals",
+        "0",
+        "--duration",
+        "0s",
+        "--warmup",
+        "soon",
+        "--mode",
+        "fast",
+        "--rate",
+        "-5",
+        "--arrival",
+        "sometimes",
+        "--mix",
+        "45,43,4,4,5",
+        "--tx",
+        "telepathy",
+        "--seed",
+        "-1",
+        "--jobs",
+        "0",
+        "--json",
+        "/nonexistent/result.json",
+    ])
+    .within(directory.path())
+    .run()
+    .code(2);
+    ended.told(&[
+        &["\"colour\" is not known"],
+        &["--warehouses: \"none\" must be a whole number from 1"],
+        &["--terminals: \"0\" must be a whole number from 1"],
+        &["--duration: must be more than zero"],
+        &["--warmup: \"soon\" must be a time such as 30s"],
+        &["--mode: \"fast\" is not known: use direct, rte or open"],
+        &["--rate: \"-5\" must be more than zero"],
+        &["--arrival: \"sometimes\" is not known: use poisson or constant"],
+        &["--mix: \"45,43,4,4,5\"", "100"],
+        &["--tx: \"telepathy\" is not known: use statements, batched or procedures"],
+        &["--seed: \"-1\" must be a whole number"],
+        &["--jobs: \"0\" must be a whole number from 1"],
+        &["--json: /nonexistent/result.json can't be written", "choose another place"],
+    ]);
+    assert_eq!(names(directory.path()), [""; 0], "nothing is touched");
+}
+
+#[test]
+fn every_bad_flag_of_a_load_is_told_at_once_and_nothing_is_touched() {
+    let directory = scratch();
+    let url = format!("sqlite:{}?cache_mb=much", text(&directory.path().join("tpcc.sqlite")));
+    lydite(&["load", &url, "--warehouses", "0", "--jobs", "many", "--seed", "1.5"]).code(2).told(&[
+        &["option cache_mb"],
+        &["--warehouses: must be a whole number from 1"],
+        &["--jobs: must be a whole number from 1"],
+        &["--seed: must be a whole number"],
+    ]);
+    assert_eq!(names(directory.path()), [""; 0], "nothing is touched");
+}
+
+#[test]
+fn options_that_do_not_fit_the_mode_are_refused() {
+    for (arguments, words) in [
+        (vec!["--rate", "10"], vec!["--rate: is for --mode open only"]),
+        (vec!["--arrival", "constant"], vec!["--arrival: is for --mode open only"]),
+        (vec!["--sessions", "4"], vec!["--sessions: is for --mode rte only", "--terminals"]),
+        (vec!["--mode", "open"], vec!["--mode open needs --rate"]),
+        (
+            vec!["--mode", "open", "--rate", "9", "--terminals", "2", "--sessions", "2"],
+            vec!["--sessions: and --terminals mean the same"],
+        ),
+        (
+            vec!["--mode", "rte", "--terminals", "21", "--warehouses", "2"],
+            vec!["--terminals: 21 emulated users", "clause 4.2.1", "at most 20"],
+        ),
+        (vec!["--tx", "batched"], vec!["--tx batched is not offered by sqlite"]),
+        (vec!["--mix", "50,50"], vec!["--mix: \"50,50\""]),
+    ] {
+        let directory = scratch();
+        let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+        let ended = lydite(&[&["run", url.as_str()], arguments.as_slice()].concat()).code(2);
+        let error = ended.only_error();
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+        assert_eq!(names(directory.path()), [""; 0], "nothing is touched by {arguments:?}");
+    }
+}
+
+#[test]
+fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
+    let directory = scratch();
+    let database = directory.path().join("tpcc.sqlite");
+    let plan = directory.path().join("plan.toml");
+    fs::write(
+        &plan,
+        format!(
+            "target = \"sqlite:{}\"\n\
+             warehouses = \"two\"\n\
+             \n\
+             durration = \"30s\"\n\
+             mix = [45, 43]\n\
+             [rte]\n\
+             wait_factor = -1.0\n\
+             [retry]\n\
+             attempts = 0\n\
+             pause = \"1s\"\n",
+            text(&database)
+        ),
+    )
+    .expect("a plan");
+    let file = text(&plan);
+    let at = |line: u32, key: &str| format!("{file}, line {line}: {key}");
+    let of = |line: u32, key: &str| format!("{file}, line {line}, {key}");
+    lydite(&["run", "--config", file, "--seed", "x"]).code(2).told(&[
+        &[&of(2, "warehouses"), "\"two\" must be a whole number"],
+        &[&at(4, "durration"), "is not known: use target, warehouses"],
+        &[&at(5, "mix"), "must be a text, a number or true/false"],
+        &[&of(7, "rte.wait_factor"), "must not be below zero"],
+        &[&of(7, "rte.wait_factor"), "is for --mode rte only"],
+        &[&of(9, "retry.attempts"), "must be a whole number from 1"],
+        &[&at(10, "retry.pause"), "is not known"],
+        &["--seed: \"x\" must be a whole number"],
+    ]);
+    assert_eq!(names(directory.path()), ["plan.toml"], "nothing is touched");
+}
+
+#[test]
+fn a_plan_file_that_is_no_toml_or_not_there_is_told() {
+    let directory = scratch();
+    let plan = directory.path().join("plan.toml");
+    fs::write(&plan, "warehouses = 2\nmode direct\n").expect("a plan");
+    let ended = lydite(&["run", "null:", "--config", text(&plan)]).code(2);
+    assert!(ended.only_error().starts_with(&format!("{}, line 2: ", text(&plan))), "{ended:?}");
+    fs::write(&plan, [0xff, 0xfe, 0x00]).expect("a plan");
+    let ended = lydite(&["run", "null:", "--config", text(&plan)]).code(2);
+    assert!(ended.only_error().contains(text(&plan)), "{ended:?}");
+    let ended = lydite(&["run", "null:", "--config", "/nonexistent/plan.toml"]).code(2);
+    assert!(ended.only_error().contains("--config /nonexistent/plan.toml: No such file"), "{ended:?}");
+}
+
+#[test]
+fn flags_win_over_the_plan_file() {
+    let directory = scratch();
+    let (plan, result) = (directory.path().join("plan.toml"), directory.path().join("result.json"));
+    fs::write(
+        &plan,
+        "target = \"null:\"\nwarehouses = 3\nterminals = 4\nduration = \"1h\"\nwarmup = 0\nseed = 5\n\
+         [retry]\nattempts = 7\n",
+    )
+    .expect("a plan");
+    let flags = ["--terminals", "2", "--duration", "200ms", "--json", text(&result)];
+    lydite(&[&["run", "--config", text(&plan)], flags.as_slice()].concat()).code(0);
+    let plan = &program::json(&result)["plan"];
+    assert_eq!(
+        (&plan["warehouses"], &plan["terminals"], &plan["seed"], &plan["retry"]["attempts"]),
+        (&3.into(), &2.into(), &5.into(), &7.into()),
+        "{plan}"
+    );
+    assert_eq!((&plan["duration_s"], &plan["warmup_s"]), (&0.2.into(), &0.0.into()), "{plan}");
+}
+
+#[test]
+fn results_that_could_not_be_written_are_told_before_the_run_and_nothing_is_touched() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    let ended =
+        lydite(&["run", &url, "--json", "/nonexistent/a.json", "--report", text(directory.path())]).code(2);
+    ended.told(&[
+        &["--json: /nonexistent/a.json can't be written", "choose another place"],
+        &["--report: ", "is a directory: name a file"],
+    ]);
+    let plan = directory.path().join("plan.toml");
+    fs::write(&plan, "mode = \"rte\"\n[rte]\ndelivery_log = \"/nonexistent/log\"\n").expect("a plan");
+    lydite(&["run", &url, "--config", text(&plan)])
+        .code(2)
+        .told(&[&["line 3, rte.delivery_log: /nonexistent/log can't be written"]]);
+    assert_eq!(names(directory.path()), ["plan.toml"], "nothing is touched");
+}
+
+#[test]
+fn a_file_that_is_no_result_is_refused() {
+    let directory = scratch();
+    let (page, other) = (directory.path().join("page.html"), directory.path().join("other.json"));
+    for (content, words) in [
+        ("", "is not a Lydite result"),
+        ("{\"a\": [1, 2]}", "it has no number \"format\""),
+        ("{\"format\": 99, \"lydite\": \"9.9\"}", "result format 99, this program reads format 1"),
+        ("{\"format\": 1, \"lydite\": 5}", "is not a Lydite result"),
+    ] {
+        fs::write(&other, content).expect("a file");
+        for arguments in
+            [vec!["report", text(&other), "-o", text(&page)], vec!["compare", text(&other), text(&other)]]
+        {
+            let ended = lydite(&arguments).code(2);
+            assert!(ended.only_error().contains(words), "{ended:?}");
+        }
+    }
+    let ended = lydite(&["compare", "/nonexistent/a.json", text(&other)]).code(2);
+    assert!(ended.only_error().contains("cannot read /nonexistent/a.json"), "{ended:?}");
+    assert!(!page.exists(), "no page of something else");
+}
+
+#[test]
+fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
+    let ended = lydite(&["targets"]).code(0);
+    for words in [
+        "sqlite: (a temporary file) or sqlite:PATH",
+        "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+        "--tx  statements, batched, procedures",
+        "?isolation=repeatable-read, serializable, read-committed",
+        "[default: repeatable-read]",
+        "null:",
+    ] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn check_on_a_database_that_is_not_there_says_so_and_makes_none() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    let ended = lydite(&["check", &url]).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("is empty") && error.contains(&format!("lydite load {url}")), "{error}");
+    assert_eq!(names(directory.path()), [""; 0], "nothing is touched");
+    let ended = lydite(&["check", "null:"]).code(2);
+    assert!(ended.only_error().contains("stores nothing to check"), "{ended:?}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_as_it_is() {
+    let directory = scratch();
+    let path = directory.path().join("letter.txt");
+    let content = "Dear reader, ".repeat(1_000);
+    fs::write(&path, &content).expect("a file");
+    let url = format!("sqlite:{}", text(&path));
+    for arguments in
+        [vec!["check", url.as_str()], vec!["load", &url, "-w", "1", "--quiet"], vec!["run", &url, "--quiet"]]
+    {
+        let ended = lydite(&arguments).code(3);
+        assert!(ended.only_error().contains("name another path"), "{ended:?}");
+    }
+    assert_eq!(fs::read_to_string(&path).expect("the file"), content);
+}
+
+#[test]
+fn a_database_in_a_directory_that_is_not_there_is_told() {
+    for arguments in [
+        vec!["load", "sqlite:/nonexistent/tpcc.sqlite", "-w", "1", "--quiet"],
+        vec!["run", "sqlite:/nonexistent/tpcc.sqlite", "--quiet"],
+    ] {
+        let ended = lydite(&arguments).code(3);
+        let error = ended.only_error();
+        assert!(error.contains("/nonexistent/tpcc.sqlite") && error.contains("check the path"), "{error}");
+    }
+}
