@@ -40,15 +40,6 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         eprintln!("lydite: interrupted: go on with the same command and --resume");
         return Err(Failure::Interrupted);
     }
-    if !args.quiet {
-        println!(
-            "{} warehouses, {} rows in {:.1} s ({:.0} rows/s)",
-            report.warehouses,
-            report.rows,
-            report.seconds,
-            report.rows as f64 / report.seconds.max(1e-9)
-        );
-    }
     Ok(())
 }
 

@@ -242,10 +242,10 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
         }
         "rte" => {
             only(raw, &["rate", "arrival"], "open", "");
-            if let (Some(terminals), Some(warehouses)) = (terminals, warehouses) {
-                if let Some(problem) = too_many_terminals(terminals, warehouses) {
-                    raw.wrong("terminals", &problem);
-                }
+            if let (Some(terminals), Some(warehouses)) = (terminals, warehouses)
+                && let Some(problem) = too_many_terminals(terminals, warehouses)
+            {
+                raw.wrong("terminals", &problem);
             }
             Some(WantedMode::Rte {
                 terminals,

@@ -79,11 +79,11 @@ impl Raw {
         for (name, value) in table {
             let key = format!("{prefix}{}", name.get_ref());
             let line = line_of(name.span().start);
-            if let DeValue::Table(inner) = value.get_ref() {
-                if known.iter().any(|known| known.starts_with(&format!("{key}."))) {
-                    self.table(inner, &format!("{key}."), file, line_of, known);
-                    continue;
-                }
+            if let DeValue::Table(inner) = value.get_ref()
+                && known.iter().any(|known| known.starts_with(&format!("{key}.")))
+            {
+                self.table(inner, &format!("{key}."), file, line_of, known);
+                continue;
             }
             if !known.contains(&key.as_str()) {
                 self.errors

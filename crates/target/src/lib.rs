@@ -3,13 +3,13 @@
 //! A target is named by a URL. [`TargetSpec::parse`] validates it without touching anything;
 //! [`TargetSpec::open`] gives the [`Target`].
 
-pub mod error;
+mod error;
 mod null;
 mod postgres;
-pub mod registry;
-pub mod sql;
+mod registry;
+mod sql;
 mod sqlite;
-pub mod target;
+mod target;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use registry::{Family, TargetSpec, families};

@@ -139,13 +139,13 @@ impl TargetSpec {
 
 /// A URL cut into its parts; the part between scheme and `?` is left to the family.
 #[derive(Clone, Debug)]
-pub struct ParsedUrl {
+pub(crate) struct ParsedUrl {
     /// The whole URL as given. May hold a password: never print it.
-    pub whole: String,
+    pub(crate) whole: String,
     /// Between the scheme's colon and the question mark.
-    pub rest: String,
+    pub(crate) rest: String,
     /// Options, decoded.
-    pub options: BTreeMap<String, String>,
+    pub(crate) options: BTreeMap<String, String>,
 }
 
 impl ParsedUrl {

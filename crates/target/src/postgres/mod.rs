@@ -151,7 +151,7 @@ impl Postgres {
         std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })
     }
 
@@ -362,7 +362,7 @@ impl Target for Postgres {
         };
         std::thread::scope(|scope| -> Result<(), TargetError> {
             let threads: Vec<_> = (0..CHECK_CONNECTIONS).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })?;
         let mut findings = findings.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         findings.sort_by_key(|finding| finding.condition.number);

@@ -90,13 +90,13 @@ impl<C: Connection> Session for SqlSession<C> {
             }
             Stop::Missing(what) => (TxError::Fatal(what), true),
         };
-        if alive && !matches!(error, TxError::Unavailable { .. }) {
-            if let Err(failed) = self.connection.roll_back() {
-                // The order that TPC-C wants rolled back is rolled back by a lost connection too.
-                if !matches!(error, TxError::RolledBack(_)) {
-                    return Err(failed.in_transaction(false));
-                }
-            }
+        if alive
+            && !matches!(error, TxError::Unavailable { .. })
+            && let Err(failed) = self.connection.roll_back()
+            // The order that TPC-C wants rolled back is rolled back by a lost connection too.
+            && !matches!(error, TxError::RolledBack(_))
+        {
+            return Err(failed.in_transaction(false));
         }
         Err(error)
     }

@@ -96,7 +96,7 @@ impl Rows {
 
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
-        if self.width == 0 { 0 } else { self.fields.len() / self.width }
+        self.fields.len().checked_div(self.width).unwrap_or(0)
     }
 
     /// The field itself.
