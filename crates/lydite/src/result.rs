@@ -7,9 +7,9 @@ use crate::host;
 use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
 use lydite_report::model::{
-    CheckResult, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding, Latency,
-    LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict,
-    Window,
+    CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
+    Latency, LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult,
+    Verdict, Window,
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
@@ -31,6 +31,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) measurement: &'a Measurement,
     pub(crate) checks: Vec<CheckResult>,
+    /// Whether the run reached its planned end, with all that belongs to it.
+    pub(crate) complete: bool,
 }
 
 const NANOS_PER_S: f64 = 1e9;
@@ -43,7 +45,6 @@ impl Parts<'_> {
     pub(crate) fn into_result(self) -> Result<RunResult, Failure> {
         let measured = self.measurement;
         let warehouses = f64::from(self.meta.warehouses);
-        let complete = measured.status == lydite_bench::Status::Complete && measured.lost.is_none();
         let completed = measured.completed();
         let mix = compliance::judge_mix(&measured.inputs, &self.plan.mix);
         let inputs = compliance::judge_inputs(&measured.inputs, self.meta.warehouses);
@@ -56,7 +57,7 @@ impl Parts<'_> {
         Ok(RunResult {
             lydite: env!("CARGO_PKG_VERSION").into(),
             format: FORMAT,
-            status: if complete { Status::Complete } else { Status::Partial },
+            status: if self.complete { Status::Complete } else { Status::Partial },
             plan: self.plan_json(),
             target: TargetInfo {
                 kind: self.description.kind.clone(),
@@ -239,13 +240,16 @@ impl Parts<'_> {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),
             }),
-            conditions_violated: (!self.checks.is_empty()).then(|| {
-                self.checks
-                    .iter()
-                    .filter(|check| !check.ok)
-                    .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
-                    .collect()
-            }),
+            // What held before the run tells nothing of what the run left.
+            conditions_violated: self.checks.iter().any(|check| check.when == CheckedWhen::After).then(
+                || {
+                    self.checks
+                        .iter()
+                        .filter(|check| !check.ok)
+                        .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
+                        .collect()
+                },
+            ),
         }
     }
 }

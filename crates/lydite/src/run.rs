@@ -64,8 +64,13 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         eprintln!("lydite: {warning}");
     }
     let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+    let mut unchecked = None;
     if plan.check && stored && !interrupted && measurement.lost.is_none() {
-        checks.extend(conditions(&*target, CheckedWhen::After, style)?);
+        match conditions(&*target, CheckedWhen::After, style) {
+            Ok(after) => checks.extend(after),
+            // The database was lost only now: what was measured is told all the same.
+            Err(failure) => unchecked = Some(failure),
+        }
     }
     let parts = Parts {
         plan: &plan,
@@ -75,6 +80,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         load: load.as_ref(),
         measurement: &measurement,
         checks,
+        complete: measurement.status == lydite_bench::Status::Complete
+            && measurement.lost.is_none()
+            && unchecked.is_none(),
     };
     let result = parts.into_result()?;
     tell(&plan, &result)?;
@@ -86,6 +94,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     if let lydite_bench::Status::Failing(error) = &measurement.status {
         return Err(Failure::Target(format!("{}: the run ended early: {error}", description.url)));
+    }
+    if let Some(failure) = unchecked {
+        return Err(failure);
     }
     if result.checks.iter().any(|check| !check.ok) { Err(Failure::CheckFailed) } else { Ok(()) }
 }
