@@ -38,11 +38,13 @@ const NANOS_PER_S: f64 = 1e9;
 const BUSY_CLIENT: f64 = 0.9;
 
 impl Parts<'_> {
-    /// The result document, with what the checks found.
-    pub(crate) fn result(&self, checks: Vec<CheckResult>) -> Result<RunResult, Failure> {
+    /// The result document, with what the checks found. `checked`: whether all checks that belong to the run were made;
+    /// else it is partial.
+    pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.measurement;
         let warehouses = f64::from(self.meta.warehouses);
-        let complete = measured.status == lydite_bench::Status::Complete && measured.lost.is_none();
+        let complete =
+            measured.status == lydite_bench::Status::Complete && measured.lost.is_none() && checked;
         let completed = measured.completed();
         let mix = compliance::judge_mix(&measured.inputs, &self.plan.mix);
         let inputs = compliance::judge_inputs(&measured.inputs, self.meta.warehouses);

@@ -77,7 +77,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if plan.check && stored && !interrupted && measurement.lost.is_none() {
         // Whatever becomes of the check, what was measured is safe.
         if let Some(path) = &plan.json {
-            save(&parts.result(checks.clone())?, path)?;
+            save(&parts.result(checks.clone(), false)?, path)?;
         }
         match conditions(&*target, CheckedWhen::After, style) {
             Ok(found) => checks.extend(found),
@@ -87,7 +87,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             }
         }
     }
-    let result = parts.result(checks)?;
+    let result = parts.result(checks, after.is_ok())?;
     tell(&plan, &result)?;
     after?;
     if interrupted {

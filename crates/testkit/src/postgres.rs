@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -183,6 +183,15 @@ impl Server {
         }
     }
 
+    /// Whether the server has been started, has not ended, and is not frozen.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process
+            .as_ref()
+            .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
+    }
+
     fn end(&self, signal: i32) {
         let Some(mut child) = self.process.lock().expect("the server's lock").take() else { return };
         let family = children(child.id());
@@ -278,12 +287,15 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The state of a process by one letter (Z is a zombie, T is stopped), if there is such a process.
+fn state(id: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Whether a process is there and no zombie.
 fn alive(id: u32) -> bool {
-    fs::read_to_string(format!("/proc/{id}/stat"))
-        .ok()
-        .and_then(|stat| stat.rsplit_once(") ").map(|(_, rest)| !rest.starts_with('Z')))
-        .unwrap_or(false)
+    state(id).is_some_and(|state| state != 'Z')
 }
 
 fn send(id: u32, signal: i32) {
