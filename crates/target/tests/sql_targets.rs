@@ -1,4 +1,5 @@
 //! The SQL targets on real databases: loading, the three ways of sending transactions, conditions and checksums.
+#![expect(clippy::expect_used, reason = "a test may panic")]
 
 use lydite_target::{DatabaseState, LoadProgress, TableChecksum, Target, TargetSpec, TxError, TxMode};
 use lydite_testkit::postgres;
@@ -59,6 +60,8 @@ fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
         .collect()
 }
 
+type Answers = Vec<Result<Outcome, TxError>>;
+
 /// The outcome with the database's clock taken out, for comparison between runs.
 fn timeless(mut outcome: Outcome) -> Outcome {
     match &mut outcome {
@@ -77,7 +80,7 @@ fn timeless(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-fn play(target: &dyn Target, inputs: &[Transaction]) -> Vec<Result<Outcome, TxError>> {
+fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
     let mut session = target.connect().expect("connect");
     inputs.iter().map(|input| session.execute(input).map(timeless)).collect()
 }
@@ -101,7 +104,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_sqlite() {
     let server = postgres::shared();
     let warehouses = 2;
     let inputs = inputs(warehouses, 600);
-    let mut runs: Vec<(String, Vec<TableChecksum>, Vec<Result<Outcome, TxError>>)> = Vec::new();
+    let mut runs: Vec<(String, Vec<TableChecksum>, Answers)> = Vec::new();
 
     let template = server.create_database("modes_template");
     load(&*open(&template, TxMode::Statements), warehouses);
