@@ -86,9 +86,9 @@ pub fn load(
         done: AtomicU32::new(0),
         stage: Mutex::new("rows".to_owned()),
     };
-    let interrupted = !load.rows(control, observer)?;
+    let interrupted = !load.rows(control, observer).map_err(resumable)?;
     if work.stores && !interrupted {
-        load.finish(observer)?;
+        load.finish(observer).map_err(resumable)?;
     }
     let report = LoadReport {
         seconds: begun.elapsed().as_secs_f64(),
@@ -100,6 +100,12 @@ pub fn load(
     };
     observer(&load.snapshot());
     Ok(report)
+}
+
+/// The error of a load that has begun: units are loaded whole or not at all, so nothing complete is lost.
+fn resumable(mut error: TargetError) -> TargetError {
+    error.message += "; what is complete stays, and `lydite load --resume` goes on with it";
+    error
 }
 
 /// Finds out what has to be loaded, and makes the tables if there are none.
@@ -119,7 +125,7 @@ fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result
         }
         DatabaseState::AnyScale => Ok(Work { items: true, warehouses: all(), done_before: 0, stores: false }),
         DatabaseState::Loading { meta, .. } if !resume => Err(TargetError::usage(format!(
-            "the database holds an unfinished load of {}: complete it with --resume, or empty the database",
+            "the database holds an unfinished load of {}: complete it with --resume, or start again with --fresh",
             scale(&meta)
         ))),
         DatabaseState::Loading { meta, .. } if !same_rows(&meta, &wanted) => {
@@ -129,7 +135,7 @@ fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result
                 format!(" by another version of Lydite ({})", meta.lydite)
             };
             Err(TargetError::usage(format!(
-                "the unfinished load is of {}{other_rows}, not of {}: resume it as it was begun, or empty the database",
+                "the unfinished load is of {}{other_rows}, not of {}: resume it as it was begun, or start again with --fresh",
                 scale(&meta),
                 scale(&wanted)
             )))
@@ -141,11 +147,11 @@ fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result
             Ok(Work { items: !items, warehouses, done_before, stores: true })
         }
         DatabaseState::Ready { meta } => Err(TargetError::usage(format!(
-            "the database is loaded already, with {}: use it as it is, or empty it first",
+            "the database is loaded already, with {}: use it as it is, or load again with --fresh",
             scale(&meta)
         ))),
         DatabaseState::Foreign { tables } => Err(TargetError::usage(format!(
-            "the database holds tables that Lydite did not make ({}): give it an empty database",
+            "the database holds tables that Lydite did not make ({}): name another database or schema, or drop them with --fresh",
             tables.join(", ")
         ))),
     }

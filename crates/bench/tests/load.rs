@@ -172,8 +172,8 @@ fn an_unfinished_load_is_completed_only_when_asked() {
     assert_eq!(error.kind, TargetErrorKind::Usage);
     assert_eq!(
         error.message,
-        "the database holds an unfinished load of 5 warehouses from seed 7: complete it with --resume, or empty \
-         the database"
+        "the database holds an unfinished load of 5 warehouses from seed 7: complete it with --resume, or start \
+         again with --fresh"
     );
     let report = fill(&shelf, 5, true).unwrap();
     assert_eq!(report.warehouses, 3);
@@ -236,7 +236,10 @@ fn an_error_in_one_job_stops_the_others_and_is_the_one_that_is_told() {
         _ => wait_for_stop(progress),
     });
     let error = fill(&shelf, 100, false).unwrap_err();
-    assert_eq!(error.message, "no space left on device");
+    assert_eq!(
+        error.message,
+        "no space left on device; what is complete stays, and `lydite load --resume` goes on with it"
+    );
     assert_eq!(*lock(&shelf.finished), 0);
     assert!(
         matches!(shelf.now(), DatabaseState::Loading { warehouses, .. } if warehouses == [WarehouseId(1)])

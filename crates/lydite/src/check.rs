@@ -110,3 +110,14 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
         seconds: finding.seconds,
     }
 }
+
+/// The entry in a result for a check that could not be made.
+pub(crate) fn failed(failure: &Failure) -> CheckResult {
+    CheckResult {
+        id: "3.3.2".into(),
+        ok: false,
+        detail: format!("the conditions could not be checked: {}", failure.line()),
+        when: CheckedWhen::After,
+        seconds: 0.0,
+    }
+}

@@ -1,14 +1,13 @@
 //! A PostgreSQL server of one's own.
 
 use crate::free_port;
-use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -49,17 +48,15 @@ fn programs() -> PathBuf {
 
 /// The user that the server runs as: PostgreSQL refuses to run as root.
 fn unprivileged() -> Option<(u32, u32)> {
-    // SAFETY: geteuid has no preconditions; getpwnam is given a terminated string, and its result is read before
-    // any other call to it (tests start servers one at a time under the lock of `shared`, or from one thread).
-    unsafe {
-        if libc::geteuid() != 0 {
-            return None;
-        }
-        let name = CString::new("postgres").expect("no zero byte");
-        let entry = libc::getpwnam(name.as_ptr());
-        assert!(!entry.is_null(), "the user postgres is missing: install PostgreSQL's Debian packages");
-        Some(((*entry).pw_uid, (*entry).pw_gid))
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return None;
     }
+    let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+    let line = users.lines().find(|line| line.starts_with("postgres:"));
+    let fields: Vec<&str> =
+        line.expect("the user postgres: install PostgreSQL's Debian packages").split(':').collect();
+    Some((fields[2].parse().expect("a user's number"), fields[3].parse().expect("a group's number")))
 }
 
 /// Runs a command to its end as the server's user.
@@ -144,6 +141,13 @@ impl Server {
     fn wait_until_ready(&self) {
         let begin = Instant::now();
         loop {
+            // Else somebody else's server on the same port would pass for ours.
+            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
+            assert!(
+                matches!(ended, Some(Ok(None))),
+                "the server ended: {}",
+                fs::read_to_string(self.data.with_file_name("log")).unwrap_or_default()
+            );
             let ready = Command::new(programs().join("pg_isready"))
                 .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
                 .status()
@@ -177,6 +181,15 @@ impl Server {
         for id in children(parent).into_iter().chain([parent]) {
             send(id, signal);
         }
+    }
+
+    /// Whether the server has been started, has not ended, and is not frozen.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        process
+            .as_ref()
+            .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
     }
 
     fn end(&self, signal: i32) {
@@ -274,12 +287,15 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The state of a process by one letter (Z is a zombie, T is stopped), if there is such a process.
+fn state(id: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Whether a process is there and no zombie.
 fn alive(id: u32) -> bool {
-    fs::read_to_string(format!("/proc/{id}/stat"))
-        .ok()
-        .and_then(|stat| stat.rsplit_once(") ").map(|(_, rest)| !rest.starts_with('Z')))
-        .unwrap_or(false)
+    state(id).is_some_and(|state| state != 'Z')
 }
 
 fn send(id: u32, signal: i32) {

@@ -10,7 +10,7 @@ const RETRYABLE: [(&str, AbortReason); 3] = [
 ];
 
 /// Codes (or their first two characters) with which the server says that it goes away or takes no connections now.
-const UNAVAILABLE: [&str; 6] = ["08", "57P01", "57P02", "57P03", "57P05", "53300"];
+const UNAVAILABLE: [&str; 7] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "53300"];
 
 /// Why a transaction that failed with `code` may be tried again, if it may.
 pub(crate) fn retryable(code: &str) -> Option<AbortReason> {
@@ -30,7 +30,7 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
         "42501" => "connect as the owner, or GRANT CREATE on the schema",
-        "53100" => "make room on the server's disk, then go on with --resume",
+        "53100" => "make room on the server's disk",
         "53300" => "use fewer sessions, or raise max_connections",
         "57P03" => "wait until the server has started",
         "25006" => "connect to the primary: this server only reads",

@@ -65,6 +65,9 @@ fn fill_factor(table: Table) -> Option<u8> {
     }
 }
 
+/// The schema that new tables go to. Not `current_schema()::regnamespace`, which reads a name as SQL does.
+const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
+
 /// Connections that check conditions side by side.
 const CHECK_CONNECTIONS: usize = 2;
 
@@ -115,10 +118,9 @@ impl Postgres {
 
     /// The names of the tables in the schema that new tables would go to.
     fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
-        wire.column(
-            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace \
-             AND relkind IN ('r', 'p', 'v', 'm', 'f')",
-        )
+        wire.column(&format!(
+            "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN ('r', 'p', 'v', 'm', 'f')"
+        ))
         .map_err(self.failed("look for tables"))
     }
 
@@ -156,10 +158,9 @@ impl Postgres {
     /// Names of the constraints that are there already, when a load is finished for the second time.
     fn constraints(&self) -> Result<Vec<String>, TargetError> {
         let mut wire = self.connect_wire()?;
-        wire.column(
-            "SELECT conname FROM pg_constraint WHERE connamespace = current_schema()::regnamespace \
-             AND convalidated",
-        )
+        wire.column(&format!(
+            "SELECT conname FROM pg_constraint WHERE connamespace = {SCHEMA} AND convalidated"
+        ))
         .map_err(self.failed("look for constraints"))
     }
 }
@@ -170,11 +171,11 @@ fn panicked() -> TargetError {
 
 /// Replaces functions of an older version, whose results may have other columns.
 fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
-    let old = wire.column(
-        "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc \
-         WHERE pronamespace = current_schema()::regnamespace AND proname IN ('lydite_new_order', 'lydite_customer', \
-         'lydite_payment', 'lydite_order_status', 'lydite_delivery', 'lydite_stock_level')",
-    )?;
+    let old = wire.column(&format!(
+        "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE pronamespace = {SCHEMA} \
+         AND proname IN ('lydite_new_order', 'lydite_customer', 'lydite_payment', 'lydite_order_status', \
+         'lydite_delivery', 'lydite_stock_level')"
+    ))?;
     wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
 }
 
@@ -200,10 +201,9 @@ impl Target for Postgres {
         })
         .map_err(self.failed("ask for settings"))?;
         let foreign_keys = wire
-            .column(
-                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' \
-                 AND connamespace = current_schema()::regnamespace",
-            )
+            .column(&format!(
+                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+            ))
             .map_err(self.failed("look for foreign keys"))?;
         settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
@@ -217,6 +217,7 @@ impl Target for Postgres {
             url: self.config.url.clone(),
             settings,
             isolation: self.config.isolation.sql().to_lowercase(),
+            embedded: false,
             isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted,
             durable,
         })
@@ -321,8 +322,25 @@ impl Target for Postgres {
 
     fn reset(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
-        let names: Vec<&str> = Table::ALL.iter().map(|table| table.name()).chain(OWN_TABLES).collect();
-        wire.execute(&format!("DROP TABLE IF EXISTS {} CASCADE", names.join(", ")))
+        // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
+        let schema = wire
+            .column("SELECT quote_ident(current_schema())")
+            .map_err(self.failed("look for the schema"))?
+            .into_iter()
+            .next()
+            .ok_or_else(|| {
+                TargetError::usage(format!(
+                    "{}: no schema of the search_path exists: name one with ?schema=",
+                    self.config.place()
+                ))
+            })?;
+        let names: Vec<String> = Table::ALL
+            .iter()
+            .map(|table| table.name())
+            .chain(OWN_TABLES)
+            .map(|name| format!("{schema}.{name}"))
+            .collect();
+        wire.execute(&format!("DROP TABLE IF EXISTS {}", names.join(", ")))
             .map_err(self.failed("drop the tables"))
     }
 

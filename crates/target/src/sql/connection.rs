@@ -40,14 +40,15 @@ impl SqlError {
         let line = self.line();
         match self {
             Self::Database { retry: Some(reason), .. } => TxError::Aborted { reason, detail: line },
-            // An error that the server sends tells that the transaction is undone.
-            Self::Database { unavailable: true, .. } => {
-                TxError::Unavailable { committed: Committed::No, detail: line }
-            }
-            Self::Lost(_) => TxError::Unavailable {
+            // A server (or a proxy before it) that goes away while it commits may have committed.
+            Self::Lost(_) | Self::Database { unavailable: true, .. } => TxError::Unavailable {
                 committed: if committing { Committed::Unknown } else { Committed::No },
                 detail: line,
             },
+            // Committed, and then not understood.
+            Self::Decode(_) if committing => {
+                TxError::Unavailable { committed: Committed::Unknown, detail: line }
+            }
             Self::Database { .. } | Self::Decode(_) => TxError::Fatal(line),
         }
     }

@@ -70,7 +70,7 @@ impl SqliteConnection {
         database.set_prepared_statement_cache_capacity(Statement::COUNT);
         let mut connection = Self { database, texts: texts(), turn, writing: false };
         connection.execute(&format!(
-            "PRAGMA journal_mode = wal; PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
+            "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
              PRAGMA temp_store = memory",
             config.synchronous,
             if config.foreign_keys { "on" } else { "off" },
@@ -203,7 +203,7 @@ pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
         other => ("-".to_string(), other.to_string()),
     };
     let message = match code {
-        Some(ErrorCode::DiskFull) => format!("{message}: make room on the disk, then go on with --resume"),
+        Some(ErrorCode::DiskFull) => format!("{message}: make room on the disk"),
         Some(ErrorCode::NotADatabase) => format!("{message}: the file is something else; name another path"),
         _ => message,
     };

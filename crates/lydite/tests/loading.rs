@@ -1,0 +1,159 @@
+//! Loading: the same seed gives the same rows, however many connections load and whatever breaks in the midst.
+
+mod program;
+
+use lydite_testkit::postgres::{self, Server};
+use program::{Ended, Program, Running, assert_consistent, checksums, lydite, scratch, text};
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The checksums of two warehouses from the usual seed, loaded in one go into SQLite.
+fn uninterrupted() -> &'static [String] {
+    static SUMS: OnceLock<Vec<String>> = OnceLock::new();
+    SUMS.get_or_init(|| {
+        let directory = scratch();
+        let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+        lydite(&["load", &url, "--warehouses", "2", "--jobs", "1", "--quiet"]).code(0);
+        checksums(&url)
+    })
+}
+
+fn load(url: &str, more: &[&str]) -> Program {
+    Program::new(&[["load", url, "--warehouses", "2", "--jobs", "1", "--quiet"].as_slice(), more].concat())
+}
+
+/// Starts a load and waits until ITEM and the first warehouse are in and the second is on its way.
+fn half_way(program: Program, mut units: impl FnMut() -> u32) -> Running {
+    let mut running = program.start();
+    running.wait_until("the first warehouse is loaded", || units() == 2);
+    running
+}
+
+/// How many units a PostgreSQL database has: ITEM and warehouses.
+fn units_of(server: &Server, database: &str) -> u32 {
+    let tables = server.psql(database, "SELECT count(*) FROM pg_tables WHERE tablename = 'lydite_load'");
+    if tables == "0" {
+        return 0;
+    }
+    server.psql(database, "SELECT count(*) FROM lydite_load").parse().expect("a count")
+}
+
+/// The same of an SQLite file.
+fn units_in(path: &Path) -> u32 {
+    if !path.exists() {
+        return 0;
+    }
+    let database = Connection::open(path).expect("the file");
+    // The tables are not there yet, or are being made.
+    database.query_row("SELECT count(*) FROM lydite_load", [], |row| row.get(0)).unwrap_or(0)
+}
+
+/// A load that did not end is refused by all commands with advice, and only the same load resumes it; then it is
+/// as if nothing had happened.
+fn assert_resumable(url: &str) {
+    for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
+        let ended = lydite(&arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("an interrupted load (1 of 2 warehouses)"), "{error}");
+        let advice = format!("lydite load {url} --warehouses 2 --seed 1 --resume");
+        assert!(error.contains(&advice) && error.contains("--fresh"), "{error}");
+    }
+    let ended = load(url, &[]).run().code(2);
+    let error = ended.only_error();
+    assert!(error.contains("an unfinished load of 2 warehouses from seed 1"), "{error}");
+    assert!(error.contains("--resume") && error.contains("--fresh"), "{error}");
+    let ended = load(url, &["--resume", "--seed", "2"]).run().code(2);
+    let error = ended.only_error();
+    assert!(error.contains("from seed 1, not of 2 warehouses from seed 2"), "{error}");
+    load(url, &["--resume"]).run().code(0);
+    assert_eq!(checksums(url), uninterrupted());
+}
+
+fn assert_says_how_to_go_on(ended: &Ended) {
+    assert!(ended.only_error().contains("--resume"), "{ended:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_with_one_job_and_with_two_in_sqlite_and_in_postgres() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    lydite(&["load", &url, "--warehouses", "2", "--jobs", "2", "--quiet"]).code(0);
+    assert_eq!(checksums(&url), uninterrupted(), "SQLite with two jobs");
+    let server = postgres::shared();
+    for jobs in ["1", "2"] {
+        let url = server.create_database(&format!("jobs_{jobs}"));
+        lydite(&["load", &url, "--warehouses", "2", "--jobs", jobs, "--quiet"]).code(0);
+        assert_eq!(checksums(&url), uninterrupted(), "PostgreSQL with {jobs} jobs");
+    }
+}
+
+#[test]
+fn a_server_killed_during_a_load_is_told_and_the_load_is_resumed_after_its_restart() {
+    let server = Server::start(&["max_wal_size=4GB"]);
+    let url = server.create_database("tpcc");
+    let running = half_way(load(&url, &[]), || units_of(&server, "tpcc"));
+    server.kill();
+    let ended = running.wait().code(3);
+    assert!(ended.only_error().contains(&format!("127.0.0.1:{}", server.port())), "{ended:?}");
+    assert_says_how_to_go_on(&ended);
+    server.restart();
+    assert_resumable(&url);
+}
+
+#[test]
+fn a_load_into_postgres_that_is_killed_is_resumed() {
+    let server = postgres::shared();
+    let url = server.create_database("killed_load");
+    let running = half_way(load(&url, &[]), || units_of(server, "killed_load"));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    assert_resumable(&url);
+}
+
+#[test]
+fn a_load_into_sqlite_that_is_killed_is_resumed() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    let running = half_way(load(&url, &[]), || units_in(&path));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    assert_resumable(&url);
+}
+
+#[test]
+fn ctrl_c_ends_a_load_with_130_and_it_is_resumed() {
+    let server = postgres::shared();
+    let url = server.create_database("interrupted_load");
+    let running = half_way(load(&url, &[]), || units_of(server, "interrupted_load"));
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert_says_how_to_go_on(&ended);
+    assert_resumable(&url);
+}
+
+#[test]
+fn ctrl_c_ends_the_load_of_a_run_with_130_and_it_is_resumed() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    let run = Program::new(&["run", &url, "--warehouses", "2", "--jobs", "1", "--quiet"]);
+    let running = half_way(run, || units_in(&path));
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert_says_how_to_go_on(&ended);
+    assert_resumable(&url);
+}
+
+#[test]
+fn an_unfinished_load_is_replaced_when_told_fresh() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    let running = half_way(load(&url, &[]), || units_in(&path));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+}

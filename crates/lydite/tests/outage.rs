@@ -1,0 +1,297 @@
+//! What a run makes of a server that is killed, that freezes, and of a user who wants it to end. The database's
+//! failure is a result; an unknown commit is counted as neither.
+
+mod program;
+
+use lydite_testkit::postgres::Server;
+use program::{
+    Program, Running, assert_checks_hold, assert_consistent, assert_no_panic, copy, json, load_template,
+    scratch, text, total,
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A server for one test at a time: each of them kills or freezes it.
+struct Victim {
+    server: MutexGuard<'static, Option<Server>>,
+    url: String,
+    database: String,
+    directory: TempDir,
+    begun: Instant,
+}
+
+/// Waits for the server and gives it a fresh database of one warehouse with this name.
+fn victim(database: &str) -> Victim {
+    static SERVER: Mutex<Option<Server>> = Mutex::new(None);
+    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    // One that a failed test left behind dead or frozen is replaced.
+    let reuse = server.take().filter(|server| server.is_running());
+    let fresh = reuse.unwrap_or_else(|| {
+        let fresh = Server::start(&["fsync=off", "max_wal_size=4GB", "checkpoint_timeout=1h"]);
+        load_template(&fresh, "template");
+        // What the template took must not have to be recovered after each kill.
+        fresh.psql("postgres", "CHECKPOINT");
+        fresh
+    });
+    let url = copy(&fresh, "template", database);
+    *server = Some(fresh);
+    Victim { server, url, database: database.into(), directory: scratch(), begun: Instant::now() }
+}
+
+impl Victim {
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("a server")
+    }
+
+    fn result(&self) -> PathBuf {
+        self.directory.path().join("result.json")
+    }
+
+    /// Another database of the same server.
+    fn beside(&self, database: &str) -> Beside {
+        Beside { url: copy(self.server(), "template", database), directory: scratch() }
+    }
+
+    /// Starts a run and waits until it has been at work for a second.
+    fn run(&mut self, arguments: &[&str]) -> Running {
+        let mut running = start(&self.url, &self.result(), arguments);
+        let (server, database) = (self.server(), &self.database);
+        running.wait_until("the first order", || orders(server, database) > 0);
+        self.begun = Instant::now();
+        thread::sleep(Duration::from_secs(1));
+        running
+    }
+}
+
+/// A further database of the victim.
+struct Beside {
+    url: String,
+    directory: TempDir,
+}
+
+impl Beside {
+    fn result(&self) -> PathBuf {
+        self.directory.path().join("result.json")
+    }
+
+    fn start(&self, arguments: &[&str]) -> Running {
+        start(&self.url, &self.result(), arguments)
+    }
+}
+
+fn start(url: &str, result: &Path, arguments: &[&str]) -> Running {
+    let usual = ["run", url, "--warmup", "0", "--quiet", "--json", text(result)];
+    Program::new(&[&usual, arguments].concat()).start()
+}
+
+/// Orders in a database beyond those that were loaded.
+fn orders(server: &Server, database: &str) -> u64 {
+    server.psql(database, "SELECT sum(d_next_o_id - 3001) FROM district").parse().expect("a count")
+}
+
+/// The completed transactions of each second.
+fn series(result: &Value) -> Vec<u64> {
+    let series = &result["series"];
+    let of = |kind: &str| {
+        series[kind].as_array().expect("a series").iter().map(|count| count.as_u64().expect("a count"))
+    };
+    let mut sum = vec![0; series["second"].as_array().expect("seconds").len()];
+    for kind in program::TYPES {
+        for (sum, count) in sum.iter_mut().zip(of(kind)) {
+            *sum += count;
+        }
+    }
+    sum
+}
+
+/// What is committed, failed and unknown are different transactions, counted alike in totals and series.
+fn assert_counts_agree(result: &Value) {
+    let sum = |name: &str| -> u64 {
+        let counts = result["series"][name].as_array().expect("a series");
+        counts.iter().map(|count| count.as_u64().expect("a count")).sum()
+    };
+    assert_eq!(series(result).iter().sum::<u64>(), total(result, "committed") + total(result, "rolled_back"));
+    assert_eq!(sum("unknown"), total(result, "unknown"));
+    assert_eq!(sum("errors"), total(result, "failed"));
+}
+
+/// The only outage: from, to, in seconds of the window.
+fn only_outage(result: &Value) -> (f64, f64) {
+    let outages = result["outages"].as_array().expect("outages");
+    assert_eq!(outages.len(), 1, "{outages:?}");
+    (outages[0]["from_s"].as_f64().expect("its begin"), outages[0]["to_s"].as_f64().expect("its end"))
+}
+
+fn assert_partial(path: &Path) -> Value {
+    let result = json(path);
+    assert_eq!(result["status"], "partial");
+    assert!(total(&result, "committed") > 0, "{}", result["transactions"]);
+    result
+}
+
+#[test]
+fn a_run_goes_on_when_the_server_is_killed_and_comes_back_and_the_gap_shows() {
+    // Two runs at the same time: a lost connection means something else where a transaction is one call.
+    let mut victim = victim("killed_statements");
+    let other = victim.beside("killed_procedures");
+    let arguments = ["--terminals", "3", "--duration", "8s"];
+    let second = other.start(&[&arguments[..], &["--tx", "procedures"]].concat());
+    let first = victim.run(&arguments);
+    victim.server().kill();
+    thread::sleep(Duration::from_millis(2_200));
+    victim.server().restart();
+    for (running, path, database) in
+        [(first, victim.result(), "killed_statements"), (second, other.result(), "killed_procedures")]
+    {
+        let ended = running.wait().code(0);
+        assert_no_panic(&ended);
+        let result = json(&path);
+        assert_eq!(result["status"], "complete");
+        assert_checks_hold(&result, &["before", "after"]);
+        assert_counts_agree(&result);
+        let (from, to) = only_outage(&result);
+        assert!(0.0 < from && from + 2.2 <= to && to < 8.0, "{from} to {to}");
+        let series = series(&result);
+        assert_eq!(series[from.ceil() as usize], 0, "a second within {from} to {to} s: {series:?}");
+        assert!(series[0] > 0 && series[series.len() - 1] > 0, "work before and after: {series:?}");
+        // Every order that was committed for certain is there, each once; beyond these only those can be that
+        // nobody knows of, and those that were answered after the end: one for each session.
+        let count = |name: &str| result["transactions"]["new_order"][name].as_u64().expect("a count");
+        let (least, there) = (count("committed"), orders(victim.server(), database));
+        assert!(
+            (least..=least + count("unknown") + 3).contains(&there),
+            "{}: {there}",
+            result["transactions"]
+        );
+        let errors = result["errors"].as_array().expect("errors");
+        assert!(!errors.is_empty(), "what the server and the system said is kept");
+    }
+}
+
+#[test]
+fn a_crash_of_the_server_that_it_mends_itself_loses_no_order_and_makes_none_twice() {
+    let mut victim = victim("crashed");
+    let running = victim.run(&["--terminals", "3", "--duration", "4s"]);
+    // When one process of the server dies the others are ended, whatever they are doing, and it starts again.
+    let sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'lydite' LIMIT 1";
+    let process: i32 = victim.server().psql("postgres", sql).parse().expect("a process");
+    // SAFETY: kill has no memory preconditions; the process is one of the server's, which is ours.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+    let ended = running.wait().code(0);
+    assert_no_panic(&ended);
+    let result = json(&victim.result());
+    assert_eq!(result["status"], "complete");
+    assert_checks_hold(&result, &["before", "after"]);
+    assert_counts_agree(&result);
+    let count = |name: &str| result["transactions"]["new_order"][name].as_u64().expect("a count");
+    let (least, there) = (count("committed"), orders(victim.server(), "crashed"));
+    assert!((least..=least + count("unknown") + 3).contains(&there), "{}: {there}", result["transactions"]);
+}
+
+#[test]
+fn a_server_that_never_comes_back_ends_the_run_at_its_planned_end_with_a_partial_result() {
+    let mut victim = victim("gone");
+    let running = victim.run(&["--terminals", "4", "--duration", "4s"]);
+    victim.server().kill();
+    let ended = running.wait().code(3);
+    let error = ended.only_error();
+    assert!(
+        error.contains(&format!("127.0.0.1:{}", victim.server().port())) && error.contains("lost"),
+        "{error}"
+    );
+    let result = assert_partial(&victim.result());
+    assert_checks_hold(&result, &["before"]);
+    assert_counts_agree(&result);
+    let (from, to) = only_outage(&result);
+    assert!(0.0 < from && from < to && to <= 4.1, "{from} to {to}");
+    victim.server().restart();
+    assert_consistent(&victim.url);
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_130_and_the_result_so_far() {
+    let mut victim = victim("interrupted");
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let running = victim.run(&["--terminals", "2", "--duration", "1h", "--no-check"]);
+        running.signal(signal);
+        let ended = running.wait().code(130);
+        assert!(victim.begun.elapsed() < Duration::from_secs(10), "{ended:?}");
+        assert!(ended.stdout.contains("NOPM"), "the table: {ended:?}");
+        let result = assert_partial(&victim.result());
+        assert_counts_agree(&result);
+        let measured = result["window"]["measured_s"].as_f64().expect("a length");
+        assert!((1.0..10.0).contains(&measured), "{measured}");
+        std::fs::remove_file(victim.result()).expect("the result");
+    }
+    assert_consistent(&victim.url);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_a_run_at_once() {
+    let mut victim = victim("impatient");
+    let mut running = victim.run(&["--terminals", "2", "--duration", "1h", "--no-check"]);
+    victim.server().signal(libc::SIGSTOP);
+    running.signal(libc::SIGINT);
+    thread::sleep(Duration::from_millis(700));
+    assert!(running.is_running(), "the first waits for transactions in flight");
+    let second = Instant::now();
+    running.signal(libc::SIGINT);
+    running.wait().code(130);
+    assert!(second.elapsed() < Duration::from_secs(2));
+    victim.server().signal(libc::SIGCONT);
+}
+
+#[test]
+fn a_server_that_freezes_does_not_keep_a_run_from_ending_with_a_result() {
+    // Two runs at the same time. The closed loop hangs with all its sessions and counts the server as lost; the
+    // pool hangs with those that were needed, and finds out when it wants to check.
+    let mut victim = victim("frozen_direct");
+    let other = victim.beside("frozen_open");
+    let pool = ["--mode", "open", "--rate", "20", "--sessions", "90", "--duration", "3s"];
+    let second = other.start(&pool);
+    let first = victim.run(&["--terminals", "3", "--duration", "3s"]);
+    victim.server().signal(libc::SIGSTOP);
+    let ended = [(first.wait(), victim.result()), (second.wait(), other.result())];
+    victim.server().signal(libc::SIGCONT);
+    assert!(victim.begun.elapsed() < Duration::from_secs(3 + 5 + 12), "{ended:?}");
+    for (ended, path) in ended {
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert_no_panic(&ended);
+        let result = assert_partial(&path);
+        assert_counts_agree(&result);
+        assert!(total(&result, "unknown") > 0, "what was in flight: {}", result["transactions"]);
+    }
+    assert_consistent(&victim.url);
+    assert_consistent(&other.url);
+}
+
+#[test]
+fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
+    let mut victim = victim("lost_late");
+    let mut running = victim.run(&["--terminals", "2", "--duration", "2s"]);
+    // The sessions of the run are gone, those that check are there.
+    let (server, database) = (victim.server(), victim.database.clone());
+    let checking = format!(
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '{database}' AND state = 'active' \
+         AND query LIKE 'SELECT example%'"
+    );
+    running.wait_until("the last check", || server.psql("postgres", &checking) == "t");
+    server.kill();
+    let ended = running.wait().code(3);
+    assert!(ended.errors().last().is_some_and(|error| error.contains("check")), "{ended:?}");
+    let result = assert_partial(&victim.result());
+    assert_checks_hold(&result, &["before"]);
+    let conditions = result["compliance"]
+        .as_array()
+        .expect("rules")
+        .iter()
+        .find(|line| line["clause"].as_str().is_some_and(|clause| clause.starts_with("3.3")))
+        .expect("the conditions");
+    assert_ne!(conditions["met"], true, "nobody knows: {conditions}");
+    victim.server().restart();
+    assert_consistent(&victim.url);
+}

@@ -1,0 +1,119 @@
+//! What a database holds already decides what happens: nothing is dropped that the user did not ask to drop.
+
+mod program;
+
+use lydite_testkit::postgres;
+use program::{assert_consistent, lydite, scratch, text};
+use rusqlite::Connection;
+
+#[test]
+fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+    let ended = lydite(&["run", &url, "--warehouses", "2", "--quiet"]).code(2);
+    let error = ended.only_error();
+    assert!(error.contains(&format!("{url} holds 1 warehouses, but the plan wants 2")), "{error}");
+    assert!(error.contains("leave --warehouses out, or load again with --fresh"), "{error}");
+    let ended = lydite(&["run", &url, "--mode", "rte", "--terminals", "11", "--quiet"]).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("ten for each of 1 warehouses (clause 4.2.1)"), "{error}");
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_load_on_a_loaded_database_is_refused_and_replaces_it_only_when_told_fresh() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+    let mark = Connection::open(&path).expect("the file");
+    mark.execute("UPDATE item SET i_data = 'mine' WHERE i_id = 1", []).expect("a mark");
+    let marked = || -> bool {
+        mark.query_row("SELECT i_data = 'mine' FROM item WHERE i_id = 1", [], |row| row.get(0))
+            .expect("item 1")
+    };
+    for more in [vec![], vec!["--resume"]] {
+        let ended =
+            lydite(&[["load", &url, "--warehouses", "1", "--quiet"].as_slice(), &more].concat()).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("loaded already, with 1 warehouse from seed 1"), "{error}");
+        assert!(error.contains("--fresh"), "{error}");
+    }
+    assert!(marked(), "the refused loads touched nothing");
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert!(!marked(), "--fresh loads anew");
+    assert_consistent(&url);
+    let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--resume"]).code(2);
+    assert!(ended.stderr.contains("cannot be used with"), "{ended:?}");
+}
+
+#[test]
+fn a_foreign_table_of_the_same_name_is_left_alone_unless_told_fresh() {
+    let server = postgres::shared();
+    let url = server.create_database("foreign_tables");
+    server.psql(
+        "foreign_tables",
+        "CREATE TABLE stock (mine text); INSERT INTO stock VALUES ('shares'); \
+         CREATE TABLE diary (mine text); INSERT INTO diary VALUES ('Dear diary')",
+    );
+    for arguments in [
+        vec!["run", &url, "--quiet"],
+        vec!["load", &url, "--warehouses", "1", "--quiet"],
+        vec!["load", &url, "--warehouses", "1", "--resume", "--quiet"],
+        vec!["check", &url],
+    ] {
+        let ended = lydite(&arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("did not make (stock)") && error.contains("--fresh"), "{error}");
+    }
+    assert_eq!(server.psql("foreign_tables", "SELECT mine FROM stock"), "shares");
+    assert_eq!(
+        server.psql("foreign_tables", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "2",
+        "nothing was made"
+    );
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+    assert_eq!(server.psql("foreign_tables", "SELECT mine FROM diary"), "Dear diary");
+}
+
+#[test]
+fn a_foreign_view_that_is_in_the_way_is_told_and_stays_even_when_told_fresh() {
+    let server = postgres::shared();
+    let url = server.create_database("foreign_view");
+    server.psql("foreign_view", "CREATE VIEW item AS SELECT 1 AS mine");
+    let ended = lydite(&["run", &url, "--quiet"]).code(2);
+    assert!(ended.only_error().contains("did not make (item)"), "{ended:?}");
+    let ended = lydite(&["run", &url, "--fresh", "--quiet"]).code(3);
+    assert!(ended.only_error().contains("\"item\" is not a table"), "{ended:?}");
+    assert_eq!(server.psql("foreign_view", "SELECT mine FROM item"), "1");
+}
+
+#[test]
+fn databases_in_two_schemas_do_not_see_each_other() {
+    let server = postgres::shared();
+    let url = server.create_database("two_schemas");
+    server.psql("two_schemas", "CREATE SCHEMA \"Other One\"");
+    let other = format!("{url}?schema=Other%20One");
+    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+    let ended = lydite(&["check", &other]).code(2);
+    assert!(ended.only_error().contains("is empty"), "{ended:?}");
+    lydite(&["load", &other, "--warehouses", "1", "--seed", "2", "--quiet"]).code(0);
+    assert_consistent(&other);
+    lydite(&["load", &other, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn check_on_an_empty_database_says_how_to_load_it() {
+    let server = postgres::shared();
+    let url = server.create_database("empty");
+    let ended = lydite(&["check", &url]).code(2);
+    let error = ended.only_error();
+    assert!(
+        error.contains("is empty") && error.contains(&format!("lydite load {url} --warehouses N")),
+        "{error}"
+    );
+    assert_eq!(server.psql("empty", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
+}
