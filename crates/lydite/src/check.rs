@@ -96,9 +96,10 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
         finding.condition.title.to_string()
     } else {
         format!(
-            "{}: {} keys break it: {}",
+            "{}: broken by {} {}: {}",
             finding.condition.title,
             finding.offenders,
+            if finding.offenders == 1 { "key" } else { "keys" },
             finding.examples.join("; ")
         )
     };

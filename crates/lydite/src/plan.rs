@@ -155,7 +155,8 @@ impl Plan {
         let all = warehouses.saturating_mul(10);
         Ok(match &self.wanted {
             WantedMode::Direct { terminals } => {
-                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(all)) }
+                // More would fight for the rows of the same warehouses.
+                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
             }
             WantedMode::Rte { terminals, sessions, wait_factor, delivery_log } => {
                 if let Some(problem) =
