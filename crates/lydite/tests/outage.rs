@@ -58,9 +58,10 @@ impl Victim {
 
     /// Starts a run and waits until it has been at work for a second.
     fn run(&mut self, arguments: &[&str]) -> Running {
-        let mut running = start(&self.url, &self.result(), arguments);
         let (server, database) = (self.server(), &self.database);
-        running.wait_until("the first order", || orders(server, database) > 0);
+        let before = orders(server, database);
+        let mut running = start(&self.url, &self.result(), arguments);
+        running.wait_until("the first order", || orders(server, database) > before);
         self.begun = Instant::now();
         thread::sleep(Duration::from_secs(1));
         running
