@@ -120,7 +120,11 @@ impl Open {
     pub(crate) fn work(&self, worker: &mut Worker) {
         os::precise_timers();
         while worker.ensure_connected() {
-            let Some((due, transaction)) = self.take(&worker.shared.window) else { return };
+            let Some((due, transaction)) = self.take(&worker.shared.window) else {
+                // Nothing is due any more, but a run in which all sessions have ended would count as broken.
+                worker.shared.sleep_until(Nanos::MAX);
+                return;
+            };
             let waits = worker.now() < due;
             // Most of the wait can be cut short by the end of the run; the last moment needs precision.
             if waits && worker.shared.sleep_until(due.saturating_sub(LAST_MOMENT)) {
