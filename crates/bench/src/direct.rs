@@ -11,6 +11,14 @@ use lydite_tpcc::{InputPlan, Terminal};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
+/// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has
+/// more than one group more than another.
+fn extra(inputs: &InputPlan, session: u32) -> u32 {
+    let (round, place) = (session / inputs.terminals(), session % inputs.terminals());
+    let (part, warehouse) = (place / inputs.warehouses, place % inputs.warehouses);
+    round * inputs.terminals() + warehouse * TERMINALS_PER_WAREHOUSE + part
+}
+
 /// The groups that no session is playing, the longest rested first.
 #[derive(Debug)]
 pub(crate) struct Rotation {
@@ -35,7 +43,9 @@ impl Rotation {
             .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
             .map(|(warehouse, part)| terminals_of(warehouse, part))
             .collect();
-        resting.extend((inputs.terminals()..sessions).map(|extra| vec![inputs.terminal(extra)]));
+        resting.extend(
+            (inputs.terminals()..sessions).map(|session| vec![inputs.terminal(extra(&inputs, session))]),
+        );
         assert!(resting.len() >= sessions as usize, "a group for each session");
         Self { inputs, resting: Mutex::new(resting) }
     }
@@ -118,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn sessions_beyond_the_terminals_begin_again_at_the_first_warehouse() {
-        let rotation = rotation(1, 12);
+    fn sessions_beyond_the_terminals_are_spread_over_the_warehouses() {
+        let rotation = rotation(2, 25);
         let groups = rotation.resting.lock();
-        let districts: Vec<u8> = groups.iter().flat_map(|group| places(group)).map(|(_, d)| d).collect();
-        assert_eq!(districts, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2]);
+        let extras: Vec<(u32, u8)> = groups.iter().skip(20).flat_map(|group| places(group)).collect();
+        assert_eq!(extras, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]);
     }
 }

@@ -71,6 +71,8 @@ impl Arrivals {
 struct Generator {
     arrivals: Arrivals,
     terminals: Vec<Terminal>,
+    /// Runs ahead of `arrivals` to what is due now, and never back.
+    watched: Arrivals,
     /// Requests taken that are due in the window.
     taken: u64,
     /// When requests were due that were taken, but not begun before the end.
@@ -86,8 +88,10 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn new(inputs: InputPlan, rate: f64, arrival: Arrival) -> Self {
+        let arrivals = Arrivals::new(rate, arrival, inputs.seed);
         let generator = Generator {
-            arrivals: Arrivals::new(rate, arrival, inputs.seed),
+            watched: arrivals.clone(),
+            arrivals,
             terminals: (0..inputs.terminals()).map(|index| inputs.terminal(index)).collect(),
             taken: 0,
             unstarted: Vec::new(),
@@ -140,8 +144,11 @@ impl Open {
 
     /// Requests that are due at `now` and wait for a session.
     pub(crate) fn queued(&self, now: Nanos) -> u64 {
-        let arrivals = self.generator.lock().arrivals.clone();
-        arrivals.ahead(0, now).0
+        let generator = &mut *self.generator.lock();
+        while generator.watched.due() < now {
+            generator.watched.advance();
+        }
+        generator.watched.number.saturating_sub(generator.arrivals.number)
     }
 
     /// The backlog at the end, and what was asked for.

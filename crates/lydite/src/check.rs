@@ -96,9 +96,10 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
         finding.condition.title.to_string()
     } else {
         format!(
-            "{}: {} keys break it: {}",
+            "{}: broken by {} {}: {}",
             finding.condition.title,
             finding.offenders,
+            if finding.offenders == 1 { "key" } else { "keys" },
             finding.examples.join("; ")
         )
     };
@@ -108,5 +109,16 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
         detail,
         when,
         seconds: finding.seconds,
+    }
+}
+
+/// The entry in a result for a check that could not be made.
+pub(crate) fn failed(failure: &Failure) -> CheckResult {
+    CheckResult {
+        id: "3.3.2".into(),
+        ok: false,
+        detail: format!("the conditions could not be checked: {}", failure.line()),
+        when: CheckedWhen::After,
+        seconds: 0.0,
     }
 }

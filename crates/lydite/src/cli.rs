@@ -37,7 +37,8 @@ pub(crate) struct RunArgs {
     /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
-    /// Sessions (direct, open) or emulated users (rte) [default: direct and open 8, rte 10 per warehouse]
+    /// Sessions (direct, open) or emulated users (rte) [default: direct 1 per warehouse up to 8,
+    /// open 8, rte 10 per warehouse]
     #[arg(short, long, value_name = "N")]
     pub(crate) terminals: Option<String>,
     /// Sessions of the pool behind the emulated users (rte) [default: 16]

@@ -22,6 +22,16 @@ impl Failure {
         Self::Usage(vec![message.into()])
     }
 
+    /// The errors in one line.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::CheckFailed => "a check failed".into(),
+            Self::Usage(messages) => messages.join("; "),
+            Self::Target(message) => message.clone(),
+            Self::Interrupted => "interrupted".into(),
+        }
+    }
+
     /// Prints the errors and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {

@@ -9,6 +9,7 @@ use lydite_bench::{LoadReport, RunControl};
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetSpec, TxMode};
 use lydite_tpcc::Timestamp;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
@@ -24,7 +25,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
             0
         }
     };
-    let warehouses = keep("warehouses", whole(&args.warehouses, 1, 200_000_000).map(u64::from)) as u32;
+    let warehouses = keep("warehouses", whole(&args.warehouses, 1, MAX_WAREHOUSES).map(u64::from)) as u32;
     let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use lydite_bench::{Arrival, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -36,10 +37,14 @@ const KEYS: &[&str] = &[
     "retry.backoff_max",
 ];
 
-/// More warehouses than any published result, and few enough that terminals can be numbered.
-const MAX_WAREHOUSES: u32 = 200_000_000;
 /// Sessions are threads and connections of this machine.
 const MAX_SESSIONS: u32 = 20_000;
+/// The longest time that a plan may name: far beyond any run, and far within any arithmetic on times.
+const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
+/// The most requests per second: more than this machine can make.
+const MAX_RATE: f64 = 1e7;
+/// The greatest factor on waiting times.
+const MAX_WAIT_FACTOR: f64 = 1_000.0;
 /// Sessions when none are asked for.
 const DEFAULT_SESSIONS: u32 = 8;
 /// Sessions behind emulated users when none are asked for.
@@ -150,7 +155,8 @@ impl Plan {
         let all = warehouses.saturating_mul(10);
         Ok(match &self.wanted {
             WantedMode::Direct { terminals } => {
-                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(all)) }
+                // More would fight for the rows of the same warehouses.
+                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
             }
             WantedMode::Rte { terminals, sessions, wait_factor, delivery_log } => {
                 if let Some(problem) =
@@ -214,7 +220,11 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
     let sessions = raw.read("sessions", |text| whole(text, 1, MAX_SESSIONS));
     let rate = raw.read("rate", |text| {
         let rate: f64 = number(text, "must be a number of transactions per second")?;
-        if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("must be more than zero".into()) }
+        if rate > 0.0 && rate <= MAX_RATE {
+            Ok(rate)
+        } else {
+            Err(format!("must be more than 0 and at most {MAX_RATE}"))
+        }
     });
     let arrival = raw.read("arrival", |text| match text {
         "poisson" => Ok(Arrival::Poisson),
@@ -223,7 +233,11 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
     });
     let wait_factor = raw.read("rte.wait_factor", |text| {
         let factor: f64 = number(text, "must be a number, 1 for the standard's waits")?;
-        if factor.is_finite() && factor >= 0.0 { Ok(factor) } else { Err("must not be below zero".into()) }
+        if (0.0..=MAX_WAIT_FACTOR).contains(&factor) {
+            Ok(factor)
+        } else {
+            Err(format!("must be from 0 to {MAX_WAIT_FACTOR}"))
+        }
     });
     let delivery_log = output(raw, "rte.delivery_log");
     let only = |raw: &mut Raw, keys: &[&str], mode: &str, hint: &str| {
@@ -318,10 +332,10 @@ pub(crate) fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String>
 
 /// A time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
 fn time(text: &str) -> Result<Duration, String> {
-    let problem = || "must be a time such as 30s, 500ms or 2h 30m".to_string();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).map_err(|_| problem());
-    }
-    let time: SignedDuration = text.parse().map_err(|_| problem())?;
-    Duration::try_from(time).map_err(|_| problem())
+    let time = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok()),
+    };
+    time.filter(|time| *time <= MAX_TIME)
+        .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
 }

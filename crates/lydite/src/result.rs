@@ -30,9 +30,6 @@ pub(crate) struct Parts<'a> {
     pub(crate) description: &'a Description,
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) measurement: &'a Measurement,
-    pub(crate) checks: Vec<CheckResult>,
-    /// Whether the run reached its planned end, with all that belongs to it.
-    pub(crate) complete: bool,
 }
 
 const NANOS_PER_S: f64 = 1e9;
@@ -41,14 +38,17 @@ const NANOS_PER_S: f64 = 1e9;
 const BUSY_CLIENT: f64 = 0.9;
 
 impl Parts<'_> {
-    /// The result document.
-    pub(crate) fn into_result(self) -> Result<RunResult, Failure> {
+    /// The result document, with what the checks found. `checked`: whether all checks that belong to the run were made;
+    /// else it is partial.
+    pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.measurement;
         let warehouses = f64::from(self.meta.warehouses);
+        let complete =
+            measured.status == lydite_bench::Status::Complete && measured.lost.is_none() && checked;
         let completed = measured.completed();
         let mix = compliance::judge_mix(&measured.inputs, &self.plan.mix);
         let inputs = compliance::judge_inputs(&measured.inputs, self.meta.warehouses);
-        let compliance = compliance::judge(&self.facts(&mix, &inputs));
+        let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
         let transactions = TransactionKind::ALL
             .into_iter()
             .map(|kind| Ok((kind.name().to_string(), self.transaction(kind, completed)?)))
@@ -57,7 +57,7 @@ impl Parts<'_> {
         Ok(RunResult {
             lydite: env!("CARGO_PKG_VERSION").into(),
             format: FORMAT,
-            status: if self.complete { Status::Complete } else { Status::Partial },
+            status: if complete { Status::Complete } else { Status::Partial },
             plan: self.plan_json(),
             target: TargetInfo {
                 kind: self.description.kind.clone(),
@@ -95,13 +95,14 @@ impl Parts<'_> {
             warmup_series: series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             client: self.client(completed, f64::from(host.cores)),
             host,
-            checks: self.checks,
+            checks,
             inputs: mix
                 .iter()
                 .map(|verdict| finding(verdict, "5.2.3"))
                 .chain(inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)))
                 .collect(),
-            controls: controls(measured),
+            controls: controls(self.mode, measured),
+            warnings: measured.warnings.clone(),
             compliance: compliance
                 .into_iter()
                 .map(|line| ComplianceLine {
@@ -183,8 +184,7 @@ impl Parts<'_> {
         let measured = self.measurement;
         let cpu_s = measured.client.cpu.as_secs_f64();
         let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
-        let embedded = matches!(self.description.kind.as_str(), "sqlite" | "null");
-        let bottleneck = (!embedded && busy > BUSY_CLIENT * cores).then(|| {
+        let bottleneck = (!self.description.embedded && busy > BUSY_CLIENT * cores).then(|| {
             format!(
                 "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
                  the limit; run it on a machine of its own or with fewer sessions"
@@ -199,7 +199,7 @@ impl Parts<'_> {
         }
     }
 
-    fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict]) -> RunFacts {
+    fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict], checks: &[CheckResult]) -> RunFacts {
         let measured = self.measurement;
         let warehouses = f64::from(self.meta.warehouses);
         let (wait_factor, terminals) = match self.mode {
@@ -240,16 +240,14 @@ impl Parts<'_> {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),
             }),
-            // What held before the run tells nothing of what the run left.
-            conditions_violated: self.checks.iter().any(|check| check.when == CheckedWhen::After).then(
-                || {
-                    self.checks
-                        .iter()
-                        .filter(|check| !check.ok)
-                        .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
-                        .collect()
-                },
-            ),
+            // What held before the run says nothing of what the run did.
+            conditions_violated: checks.iter().any(|check| check.when == CheckedWhen::After).then(|| {
+                checks
+                    .iter()
+                    .filter(|check| !check.ok)
+                    .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
+                    .collect()
+            }),
         }
     }
 }
@@ -301,8 +299,11 @@ fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
     }
 }
 
-fn controls(measured: &Measurement) -> Value {
+fn controls(mode: &Mode, measured: &Measurement) -> Value {
     let mut controls = json!({});
+    if !matches!(mode, Mode::Direct { .. }) {
+        controls["queue"] = json!({ "actual": { "backlog": measured.backlog } });
+    }
     if let Some(open) = &measured.open {
         controls["rate"] = json!({
             "asked": { "per_s": open.asked_per_s },
@@ -310,7 +311,6 @@ fn controls(measured: &Measurement) -> Value {
                 "due_per_s": open.due_per_s,
                 "completed_per_s": open.completed_per_s,
                 "due": open.due,
-                "backlog": measured.backlog,
             },
         });
     }

@@ -17,6 +17,7 @@ use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Warehouses of an empty database when none are asked for.
@@ -64,14 +65,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         eprintln!("lydite: {warning}");
     }
     let interrupted = measurement.status == lydite_bench::Status::Interrupted;
-    let mut unchecked = None;
-    if plan.check && stored && !interrupted && measurement.lost.is_none() {
-        match conditions(&*target, CheckedWhen::After, style) {
-            Ok(after) => checks.extend(after),
-            // The database was lost only now: what was measured is told all the same.
-            Err(failure) => unchecked = Some(failure),
-        }
-    }
     let parts = Parts {
         plan: &plan,
         mode: &mode,
@@ -79,13 +72,24 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         description: &description,
         load: load.as_ref(),
         measurement: &measurement,
-        checks,
-        complete: measurement.status == lydite_bench::Status::Complete
-            && measurement.lost.is_none()
-            && unchecked.is_none(),
     };
-    let result = parts.into_result()?;
+    let mut after = Ok(());
+    if plan.check && stored && !interrupted && measurement.lost.is_none() {
+        // Whatever becomes of the check, what was measured is safe.
+        if let Some(path) = &plan.json {
+            save(&parts.result(checks.clone(), false)?, path)?;
+        }
+        match conditions(&*target, CheckedWhen::After, style) {
+            Ok(found) => checks.extend(found),
+            Err(failure) => {
+                checks.push(check::failed(&failure));
+                after = Err(failure);
+            }
+        }
+    }
+    let result = parts.result(checks, after.is_ok())?;
     tell(&plan, &result)?;
+    after?;
     if interrupted {
         return Err(Failure::Interrupted);
     }
@@ -94,9 +98,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     if let lydite_bench::Status::Failing(error) = &measurement.status {
         return Err(Failure::Target(format!("{}: the run ended early: {error}", description.url)));
-    }
-    if let Some(failure) = unchecked {
-        return Err(failure);
     }
     if result.checks.iter().any(|check| !check.ok) { Err(Failure::CheckFailed) } else { Ok(()) }
 }
@@ -111,10 +112,12 @@ fn make_ready(
     let mut state = target.state()?;
     let mut warehouses = plan.warehouses;
     if plan.fresh && state != DatabaseState::AnyScale {
-        if let DatabaseState::Ready { meta } = &state {
+        if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
             // The same size again, unless another is asked for.
             warehouses = warehouses.or(Some(meta.warehouses));
         }
+        // A plan that does not fit must not cost the data.
+        plan.mode(warehouses.unwrap_or(DEFAULT_WAREHOUSES))?;
         target.reset()?;
         state = DatabaseState::Empty;
     }
@@ -217,7 +220,7 @@ fn tell(plan: &Plan, result: &RunResult) -> Outcome {
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     print!("{}", render_table(result, TABLE_WIDTH, colour));
     if let Some(path) = &plan.json {
-        result.save(path).map_err(|error| Failure::usage(error.to_string()))?;
+        save(result, path)?;
         println!("result: {}", path.display());
     }
     if let Some(path) = &plan.report {
@@ -225,4 +228,8 @@ fn tell(plan: &Plan, result: &RunResult) -> Outcome {
         println!("report: {}", path.display());
     }
     Ok(())
+}
+
+fn save(result: &RunResult, path: &Path) -> Outcome {
+    result.save(path).map_err(|error| Failure::usage(error.to_string()))
 }

@@ -89,6 +89,9 @@ pub struct RunResult {
     /// Stretches in which the database answered nothing.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// What else one should know of the run, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The deferred part of Delivery (TPC-C 2.7.2), in the modes that defer it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryReport>,
@@ -122,6 +125,7 @@ impl Default for RunResult {
             controls: empty_object(),
             compliance: Vec::new(),
             outages: Vec::new(),
+            warnings: Vec::new(),
             delivery: None,
             pacing: None,
         }

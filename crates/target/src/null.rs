@@ -33,6 +33,7 @@ impl Target for Null {
             url: "null:".into(),
             settings: BTreeMap::new(),
             isolation: "none".into(),
+            embedded: true,
             isolation_is_level_3: false,
             durable: false,
         })

@@ -54,7 +54,7 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`].
     fn state(&self) -> Result<DatabaseState, TargetError>;
 
-    /// Makes the empty tables, without keys and indexes, and stores `meta` with the state "loading".
+    /// Makes the empty tables, without whatever [`Target::finish_load`] can add faster afterwards, and stores `meta` with the state "loading".
     ///
     /// # Errors
     /// A table is there already, or the database refuses.
@@ -111,7 +111,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
-    /// ready for the next transaction.
+    /// ready for the next transaction, unless that says at once that the connection is lost.
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError>;
 }
 
@@ -217,6 +217,8 @@ pub struct Description {
     pub isolation: String,
     /// Whether that level protects the five transactions as level 3 of clause 3.4.1 wants.
     pub isolation_is_level_3: bool,
+    /// Whether it works inside this process, so that its cost is part of the client's.
+    pub embedded: bool,
     /// Whether a committed transaction survives the loss of power (clause 3.5), by the server's settings.
     pub durable: bool,
 }

@@ -1,4 +1,5 @@
 //! The SQL targets on real databases: loading, the three ways of sending transactions, conditions and checksums.
+#![expect(clippy::expect_used, reason = "a test may panic")]
 
 use lydite_target::{DatabaseState, LoadProgress, TableChecksum, Target, TargetSpec, TxError, TxMode};
 use lydite_testkit::postgres;
@@ -59,6 +60,8 @@ fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
         .collect()
 }
 
+type Answers = Vec<Result<Outcome, TxError>>;
+
 /// The outcome with the database's clock taken out, for comparison between runs.
 fn timeless(mut outcome: Outcome) -> Outcome {
     match &mut outcome {
@@ -77,7 +80,7 @@ fn timeless(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-fn play(target: &dyn Target, inputs: &[Transaction]) -> Vec<Result<Outcome, TxError>> {
+fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
     let mut session = target.connect().expect("connect");
     inputs.iter().map(|input| session.execute(input).map(timeless)).collect()
 }
@@ -101,7 +104,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_sqlite() {
     let server = postgres::shared();
     let warehouses = 2;
     let inputs = inputs(warehouses, 600);
-    let mut runs: Vec<(String, Vec<TableChecksum>, Vec<Result<Outcome, TxError>>)> = Vec::new();
+    let mut runs: Vec<(String, Vec<TableChecksum>, Answers)> = Vec::new();
 
     let template = server.create_database("modes_template");
     load(&*open(&template, TxMode::Statements), warehouses);
@@ -185,4 +188,108 @@ fn the_state_of_a_database_is_told_from_its_tables() {
     assert_eq!(target.state(), Ok(empty));
     target.reset().expect("reset");
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
+}
+
+#[test]
+fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_level() {
+    // Clause 3.4: New-Order, Payment and Delivery of one warehouse collide on its rows all the time.
+    let server = postgres::shared();
+    let template = server.create_database("fight_template");
+    load(&*open(&template, TxMode::Statements), 1);
+    for isolation in ["read-committed", "repeatable-read", "serializable"] {
+        for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+            let name = format!("fight_{mode}_{}", isolation.replace('-', "_"));
+            server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE fight_template"));
+            let target = open(&format!("{}?isolation={isolation}", server.url(&name)), mode);
+            let committed: usize = std::thread::scope(|scope| {
+                let fighters: Vec<_> = (0..6)
+                    .map(|fighter| {
+                        scope.spawn({
+                            let target = &target;
+                            move || fight(&**target, fighter)
+                        })
+                    })
+                    .collect();
+                fighters.into_iter().map(|fighter| fighter.join().expect("no panic")).sum()
+            });
+            assert!(committed > 0, "{name}");
+            assert_conditions(&*target);
+        }
+    }
+}
+
+/// Plays one terminal until it has had enough answers; what is aborted is sent again.
+fn fight(target: &dyn Target, terminal: u32) -> usize {
+    // Twice as many deliveries as usual: they are what goes wrong below repeatable read.
+    let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
+    let plan = InputPlan::new(SEED, 1, CLoad::from_seed(SEED), mix);
+    let mut terminal = plan.terminal(terminal);
+    let mut session = target.connect().expect("connect");
+    let mut committed = 0;
+    for _ in 0..60 {
+        let input = terminal.next(&plan);
+        loop {
+            match session.execute(&input) {
+                Ok(_) => committed += 1,
+                Err(TxError::RolledBack(_)) => {}
+                Err(TxError::Aborted { .. }) => continue,
+                Err(error) => panic!("{input:?}: {error}"),
+            }
+            break;
+        }
+    }
+    committed
+}
+
+#[test]
+fn an_item_that_is_missing_from_the_database_is_an_error_and_no_wanted_rollback() {
+    // Clause 2.4.1.4: only an item that the terminal entered wrongly rolls an order back.
+    let server = postgres::shared();
+    let template = server.create_database("no_items_template");
+    load(&*open(&format!("{template}?foreign_keys=off"), TxMode::Statements), 1);
+    server.psql("no_items_template", "DELETE FROM item");
+    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+        let name = format!("no_items_{mode}");
+        server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_items_template"));
+        for (input, outcome) in
+            inputs(1, 40).iter().zip(play(&*open(&server.url(&name), mode), &inputs(1, 40)))
+        {
+            if let Transaction::NewOrder(order) = input {
+                let wanted = order.lines.iter().any(|line| line.i_id.0 > 100_000);
+                assert_eq!(matches!(outcome, Err(TxError::RolledBack(_))), wanted, "{mode}: {outcome:?}");
+                assert_eq!(matches!(outcome, Err(TxError::Fatal(_))), !wanted, "{mode}: {outcome:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_row_is_never_committed_over() {
+    // Clause 2.3.6: a missing row must be detected, and the transaction rolled back.
+    let server = postgres::shared();
+    let template = server.create_database("no_rows_template");
+    load(&*open(&format!("{template}?foreign_keys=off"), TxMode::Statements), 1);
+    server.psql(
+        "no_rows_template",
+        "DELETE FROM stock WHERE s_i_id % 2 = 0; DELETE FROM customer WHERE c_id % 2 = 0",
+    );
+    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+        let name = format!("no_rows_{mode}");
+        server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_rows_template"));
+        let count = || {
+            server.psql(
+                &name,
+                "SELECT (SELECT count(*) FROM orders) || ' ' || (SELECT count(*) FROM new_order) || ' ' \
+                || (SELECT count(*) FROM order_line)",
+            )
+        };
+        let target = open(&server.url(&name), mode);
+        for input in inputs(1, 60) {
+            let before = count();
+            let outcome = play(&*target, std::slice::from_ref(&input)).remove(0);
+            if outcome.is_err() {
+                assert_eq!(count(), before, "{mode}: {input:?}: {outcome:?}");
+            }
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! A PostgreSQL server of one's own.
 
 use crate::free_port;
-use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -49,17 +48,15 @@ fn programs() -> PathBuf {
 
 /// The user that the server runs as: PostgreSQL refuses to run as root.
 fn unprivileged() -> Option<(u32, u32)> {
-    // SAFETY: geteuid has no preconditions; getpwnam is given a terminated string, and its result is read before
-    // any other call to it (tests start servers one at a time under the lock of `shared`, or from one thread).
-    unsafe {
-        if libc::geteuid() != 0 {
-            return None;
-        }
-        let name = CString::new("postgres").expect("no zero byte");
-        let entry = libc::getpwnam(name.as_ptr());
-        assert!(!entry.is_null(), "the user postgres is missing: install PostgreSQL's Debian packages");
-        Some(((*entry).pw_uid, (*entry).pw_gid))
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return None;
     }
+    let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+    let line = users.lines().find(|line| line.starts_with("postgres:"));
+    let fields: Vec<&str> =
+        line.expect("the user postgres: install PostgreSQL's Debian packages").split(':').collect();
+    Some((fields[2].parse().expect("a user's number"), fields[3].parse().expect("a group's number")))
 }
 
 /// Runs a command to its end as the server's user.
@@ -145,6 +142,13 @@ impl Server {
     fn wait_until_ready(&self) {
         let begin = Instant::now();
         loop {
+            // Else somebody else's server on the same port would pass for ours.
+            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
+            assert!(
+                matches!(ended, Some(Ok(None))),
+                "the server ended: {}",
+                fs::read_to_string(self.data.with_file_name("log")).unwrap_or_default()
+            );
             let ready = Command::new(programs().join("pg_isready"))
                 .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
                 .status()

@@ -178,6 +178,10 @@ pub const INPUT_WINDOWS: [InputWindow; 6] = [
     },
 ];
 
+/// The most warehouses that this kit takes on: ten million emulated users, several times what one machine can play.
+/// Ours, not the standard's.
+pub const MAX_WAREHOUSES: u32 = 1_000_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,7 +39,7 @@ pub struct Population {
     pub c_load: CLoad,
     /// Configured warehouses, 1 to this number.
     pub warehouses: u32,
-    /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began.
+    /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began, or was resumed.
     pub load_time: Timestamp,
 }
 

@@ -145,12 +145,6 @@ impl TransactionKind {
             Self::StockLevel => "stock_level",
         }
     }
-
-    /// Whether the transaction changes nothing (clauses 2.6 and 2.8).
-    #[must_use]
-    pub fn is_read_only(self) -> bool {
-        matches!(self, Self::OrderStatus | Self::StockLevel)
-    }
 }
 
 impl Transaction {
@@ -187,7 +181,8 @@ impl NewOrder {
     }
 
     /// Indexes of the lines in the order in which all ways of talking touch stock: by supplying warehouse and
-    /// item, so that two orders never wait for each other in a ring. The last line stays last when its item
+    /// item, so that two orders seldom wait for each other in a ring (within one statement
+    /// the database may choose another order). The last line stays last when its item
     /// is the only one unused, because the profile wants all valid lines done before the rollback
     /// (clause 2.4.2.3); an unused id is above all valid ones, but its warehouse may be low.
     #[must_use]

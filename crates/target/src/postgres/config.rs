@@ -124,7 +124,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     if url.path().contains('@') || url.fragment().is_some() {
         return Err(bad(&"an @ or # stands where none can be"));
     }
-    let decode = |text: &str| percent_decode(text);
+    let decode = percent_decode;
     let sslmode =
         match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], &mut errors) {
             "disable" => SslMode::Disable,
@@ -192,11 +192,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
 }
 
 fn percent_decode(text: &str) -> String {
-    // A plus sign is no blank in the parts before the question mark.
-    let text = text.replace('+', "%2B");
-    url::form_urlencoded::parse(format!("v={text}").as_bytes())
-        .next()
-        .map_or(String::new(), |(_, value)| value.into_owned())
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 impl Config {

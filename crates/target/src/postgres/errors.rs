@@ -10,7 +10,7 @@ const RETRYABLE: [(&str, AbortReason); 3] = [
 ];
 
 /// Codes (or their first two characters) with which the server says that it goes away or takes no connections now.
-const UNAVAILABLE: [&str; 6] = ["08", "57P01", "57P02", "57P03", "57P05", "53300"];
+const UNAVAILABLE: [&str; 7] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "53300"];
 
 /// Why a transaction that failed with `code` may be tried again, if it may.
 pub(crate) fn retryable(code: &str) -> Option<AbortReason> {

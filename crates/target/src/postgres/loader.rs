@@ -49,11 +49,11 @@ impl PgLoader {
         self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
         for &table in tables {
             let copied = self.table(population, table, WarehouseId(unit), progress);
-            copied.map_err(failed(format!("load {} of warehouse {unit}", table.name())))?;
+            copied.map_err(failed(format!("load {}: {}", meta::unit_name(unit), table.name())))?;
         }
         self.wire
             .execute(&format!("{}; COMMIT", meta::loaded(unit)))
-            .map_err(failed(format!("commit warehouse {unit}")))
+            .map_err(failed(format!("commit {}", meta::unit_name(unit))))
     }
 
     fn table(

@@ -217,6 +217,7 @@ impl Target for Postgres {
             url: self.config.url.clone(),
             settings,
             isolation: self.config.isolation.sql().to_lowercase(),
+            embedded: false,
             isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted,
             durable,
         })
@@ -321,8 +322,25 @@ impl Target for Postgres {
 
     fn reset(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
-        let names: Vec<&str> = Table::ALL.iter().map(|table| table.name()).chain(OWN_TABLES).collect();
-        wire.execute(&format!("DROP TABLE IF EXISTS {} CASCADE", names.join(", ")))
+        // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
+        let schema = wire
+            .column("SELECT quote_ident(current_schema())")
+            .map_err(self.failed("look for the schema"))?
+            .into_iter()
+            .next()
+            .ok_or_else(|| {
+                TargetError::usage(format!(
+                    "{}: no schema of the search_path exists: name one with ?schema=",
+                    self.config.place()
+                ))
+            })?;
+        let names: Vec<String> = Table::ALL
+            .iter()
+            .map(|table| table.name())
+            .chain(OWN_TABLES)
+            .map(|name| format!("{schema}.{name}"))
+            .collect();
+        wire.execute(&format!("DROP TABLE IF EXISTS {}", names.join(", ")))
             .map_err(self.failed("drop the tables"))
     }
 

@@ -186,6 +186,9 @@ BEGIN
         SELECT sum(ol_amount) INTO STRICT owed FROM dated;
         UPDATE customer SET c_balance = c_balance + owed, c_delivery_cnt = c_delivery_cnt + 1
             WHERE c_w_id = in_w AND c_d_id = d AND c_id = c;
+        IF owed IS NULL OR NOT FOUND THEN
+            RAISE EXCEPTION 'a row of delivered order %/%/% is missing: run lydite check', in_w, d, o;
+        END IF;
     END LOOP;
 END $$;
 

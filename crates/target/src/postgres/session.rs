@@ -59,7 +59,8 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
                 column_type,
                 placeholder: '$',
                 now: "CURRENT_TIMESTAMP",
-                for_update: " FOR UPDATE",
+                // Not FOR UPDATE: that would also keep out the foreign key checks of other transactions' inserts.
+                for_update: " FOR NO KEY UPDATE",
                 begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
                 begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
             };
@@ -266,11 +267,6 @@ fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {
         INT2 => out.put_i16(i16::try_from(number)?),
         INT4 => out.put_i32(i32::try_from(number)?),
         INT8 => out.put_i64(number),
-        NUMERIC => {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_cents(lydite_tpcc::Cents(number * 100), &mut bytes);
-            out.put_slice(&bytes);
-        }
         other => return Err(format!("a whole number can't be sent as type {other}").into()),
     }
     Ok(IsNull::No)

@@ -23,6 +23,8 @@ use std::time::Duration;
 /// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
 /// ready. What comes after may take as long as it takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
+const GONE: Duration = Duration::from_secs(30);
 /// How much is read at once.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -70,8 +72,6 @@ pub(crate) struct Wire {
     scratch: Box<[u8; READ_BYTES]>,
     /// Whether the server is in a transaction: `I`dle, `T` in one, `E` in a failed one.
     pub(crate) status: u8,
-    /// Parameters that the server reported (`server_version`, …).
-    pub(crate) parameters: Vec<(String, String)>,
 }
 
 impl Wire {
@@ -84,7 +84,6 @@ impl Wire {
             input: BytesMut::with_capacity(READ_BYTES),
             scratch: Box::new([0; READ_BYTES]),
             status: b'I',
-            parameters: Vec::new(),
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
         wire.start(config)?;
@@ -151,11 +150,7 @@ impl Wire {
                         .finish(body.data())
                         .map_err(encoding)?;
                 }
-                Message::ParameterStatus(body) => {
-                    let name = body.name().map_err(encoding)?.to_string();
-                    self.parameters.push((name, body.value().map_err(encoding)?.to_string()));
-                }
-                Message::BackendKeyData(_) | Message::NoticeResponse(_) => {}
+                Message::ParameterStatus(_) | Message::BackendKeyData(_) | Message::NoticeResponse(_) => {}
                 Message::ErrorResponse(body) => return Err(database_error(body.fields())),
                 Message::ReadyForQuery(body) => {
                     self.status = body.status();
@@ -288,6 +283,7 @@ fn dial(config: &Config) -> Result<Transport, SqlError> {
                 match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                     Ok(stream) => {
                         stream.set_nodelay(true).map_err(lost)?;
+                        watch(&stream).map_err(lost)?;
                         // A frozen server's system takes connections, but nobody answers on them.
                         limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
                         return secure(config, stream);
@@ -303,6 +299,15 @@ fn dial(config: &Config) -> Result<Transport, SqlError> {
             Err(last)
         }
     }
+}
+
+/// Lets the kernel notice a host that is gone without a word, so that the session can be connected again.
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    let socket = socket2::SockRef::from(stream);
+    socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6))?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(GONE))?;
+    Ok(())
 }
 
 /// Asks for TLS as `sslmode` wants.

@@ -7,7 +7,7 @@ use crate::sql::session::{
     status_line,
 };
 use crate::sql::statement::Statement;
-use crate::sql::value::Value;
+use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, NewOrderOutcome, StockLevelOutcome};
@@ -58,7 +58,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
         (Statement::BatchTakeOrderId, &[w, d]),
     ];
     session.connection.pipeline(&steps, &mut session.rows[..5])?;
-    let [_, warehouse, customer, item_rows, district, _] = &session.rows;
+    let [_, warehouse, customer, item_rows, district] = &session.rows;
     present(warehouse, || format!("warehouse {}", input.w_id))?;
     let (w_tax, entry_d) = (warehouse.rate(0, 0)?, warehouse.time(0, 1)?);
     present(customer, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
@@ -66,11 +66,12 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
     present(district, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (d_tax, o_id) = (district.rate(0, 0)?, OrderId(district.int(0, 1)?));
 
-    let mut found: ArrayVec<Option<(Cents, Text<24>, Text<50>)>, MAX_ORDER_LINES> =
-        input.lines.iter().map(|_| None).collect();
+    let mut found: ArrayVec<FoundItem, MAX_ORDER_LINES> = input.lines.iter().map(|_| None).collect();
     for row in 0..item_rows.len() {
         let number: usize = item_rows.int(row, 0)?;
-        let slot = found.get_mut(number - 1).ok_or_else(|| SqlError::Decode(format!("no line {number}")))?;
+        let slot = found
+            .get_mut(number.wrapping_sub(1))
+            .ok_or_else(|| SqlError::Decode(format!("no line {number}")))?;
         *slot = Some((item_rows.money(row, 1)?, item_rows.fixed(row, 2)?, item_rows.fixed(row, 3)?));
     }
     let unused_item = found.iter().any(Option::is_none);
@@ -125,30 +126,9 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
         } else {
             session.connection.pipeline(&steps, &mut session.rows[..steps.len()])?;
         }
-        let taken = &session.rows[lines_step];
-        if taken.len() != numbers.len() {
-            return Err(Stop::Missing(format!(
-                "stock of order {}/{}/{o_id}: {} of {} rows found: run lydite check",
-                input.w_id,
-                input.d_id,
-                taken.len(),
-                numbers.len()
-            )));
-        }
-        for row in 0..taken.len() {
-            let index = taken.int::<usize>(row, 0)? - 1;
-            let Some((i_price, i_name, i_data)) = found.get(index).and_then(Option::as_ref) else {
-                return Err(SqlError::Decode(format!("no line {}", index + 1)).into());
-            };
-            let quantity = u32::from(input.lines[index].quantity);
-            lines[index] = Some(NewOrderLine {
-                i_name: *i_name,
-                s_quantity: taken.int(row, 1)?,
-                brand: is_brand(i_data, taken.text(row, 2)?),
-                i_price: *i_price,
-                amount: i_price.times(quantity),
-            });
-        }
+        let committed = round == last_round && !unused_item;
+        taken(&session.rows[lines_step], input, &found, &mut lines)
+            .map_err(|error| if committed { Stop::CommitFailed(error) } else { Stop::Failed(error) })?;
     }
     if unused_item {
         return Err(Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit }));
@@ -167,6 +147,42 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
         total,
         lines,
     }))
+}
+
+/// What was found of an item: I_PRICE, I_NAME, I_DATA.
+type FoundItem = Option<(Cents, Text<24>, Text<50>)>;
+
+/// Reads the answer of [`Statement::BatchLines`] into the lines that it was about.
+fn taken(
+    rows: &Rows,
+    input: &NewOrder,
+    found: &[FoundItem],
+    lines: &mut [Option<NewOrderLine>],
+) -> Result<(), SqlError> {
+    if rows.is_null(0, 0) {
+        // No line had an item that exists.
+        return Ok(());
+    }
+    let (numbers, stocks, data) = (rows.array(0, 0)?, rows.array(0, 1)?, rows.array(0, 2)?);
+    for row in 0..numbers.len() {
+        let index = numbers.int::<usize>(row)?.wrapping_sub(1);
+        let (Some(line), Some(Some((i_price, i_name, i_data))), Some(slot)) =
+            (input.lines.get(index), found.get(index), lines.get_mut(index))
+        else {
+            return Err(SqlError::Decode(format!(
+                "an order line number {} came back",
+                index.wrapping_add(1)
+            )));
+        };
+        *slot = Some(NewOrderLine {
+            i_name: *i_name,
+            s_quantity: stocks.int(row)?,
+            brand: is_brand(i_data, &data.fixed::<50>(row)?),
+            i_price: *i_price,
+            amount: i_price.times(u32::from(line.quantity)),
+        });
+    }
+    Ok(())
 }
 
 fn payment<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {

@@ -21,12 +21,19 @@ const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered
                          JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                          GROUP BY o_w_id, o_d_id, o_c_id";
 
-/// The query of a condition's offenders: a key as text, and what disagrees.
+/// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
+/// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
 fn offenders(condition: Condition) -> String {
     match condition.number {
         1 => "SELECT 'w_id=' || w_id || ': w_ytd ' || w_ytd || ', sum of d_ytd ' || coalesce(total, 0) AS example \
               FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY d_w_id) AS d \
-              ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0)"
+              ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0) \
+              UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
+              FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
+              WHERE name = 'warehouses' AND value <> CAST(found AS varchar(20)) \
+              UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of 10' FROM (SELECT w_id, \
+              count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
+              WHERE districts <> 10"
             .into(),
         2 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
               coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
@@ -103,7 +110,11 @@ fn offenders(condition: Condition) -> String {
             "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || c_balance || \
              ', c_ytd_payment ' || c_ytd_payment || ', delivered ' || coalesce(delivered, 0) AS example FROM customer \
              LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
-             WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0)"
+             WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0) \
+             UNION ALL SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': ' || customers || \
+             ' customers instead of 3000' FROM (SELECT d_w_id, d_id, count(c_id) AS customers FROM district \
+             LEFT JOIN customer ON c_w_id = d_w_id AND c_d_id = d_id GROUP BY d_w_id, d_id) AS n \
+             WHERE customers <> 3000"
         ),
         number => unreachable!("clause 3.3.2 has twelve conditions, not {number}"),
     }

@@ -9,7 +9,7 @@ pub(crate) struct Dialect {
     pub(crate) column_type: fn(ColumnType) -> String,
     /// What stands before a parameter's number.
     pub(crate) placeholder: char,
-    /// The database's clock, constant within a transaction.
+    /// The database's clock, constant at least within a statement.
     pub(crate) now: &'static str,
     /// What makes a SELECT lock its rows.
     pub(crate) for_update: &'static str,

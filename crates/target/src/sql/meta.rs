@@ -3,6 +3,7 @@
 use crate::sql::connection::SqlError;
 use crate::target::DatabaseState;
 use lydite_tpcc::WarehouseId;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
@@ -57,6 +58,11 @@ pub(crate) fn loaded(unit: u32) -> String {
     format!("INSERT INTO lydite_load VALUES ({unit})")
 }
 
+/// A unit of loading, for messages.
+pub(crate) fn unit_name(unit: u32) -> String {
+    if unit == 0 { "ITEM".into() } else { format!("warehouse {unit}") }
+}
+
 /// Notes that the load has ended.
 pub(crate) const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
 
@@ -88,11 +94,14 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
             .parse::<u64>()
             .map_err(|_| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh")))
     };
+    let bad = |name: &str| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh"));
+    let warehouses =
+        u32::try_from(number("warehouses")?).ok().filter(|count| (1..=MAX_WAREHOUSES).contains(count));
     let meta = DatabaseMeta {
-        warehouses: number("warehouses")? as u32,
+        warehouses: warehouses.ok_or_else(|| bad("warehouses"))?,
         seed: number("seed")?,
-        c_load: CLoad(number("c_load")? as u8),
-        population: number("population")? as u32,
+        c_load: CLoad(u8::try_from(number("c_load")?).map_err(|_| bad("c_load"))?),
+        population: u32::try_from(number("population")?).map_err(|_| bad("population"))?,
         lydite: value("lydite")?.clone(),
     };
     if value("state")? == "ready" {

@@ -21,6 +21,15 @@ pub(crate) const UNUSED_ITEM: &str = "LY001";
 
 /// Runs one transaction.
 pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Transaction) -> Played {
+    let rows = send(session, transaction)?;
+    // The commit came with the call: an answer that can't be read does not undo it.
+    read(rows, transaction).map_err(Stop::CommitFailed)
+}
+
+fn send<'s, C: Connection>(
+    session: &'s mut SqlSession<C>,
+    transaction: &Transaction,
+) -> Result<&'s Rows, Stop> {
     match transaction {
         Transaction::NewOrder(input) => {
             let order = input.access_order();
@@ -43,8 +52,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
                 Value::Ints(&quantities),
                 Value::Ints(&rounds),
             ];
-            let rows = call(session, Statement::BeginWrite, Statement::CallNewOrder, &params)?;
-            Ok(Outcome::NewOrder(new_order(rows, input)?))
+            call(session, Statement::BeginWrite, Statement::CallNewOrder, &params)
         }
         Transaction::Payment(input) => {
             let (c_id, c_last) = selector(&input.customer);
@@ -57,23 +65,41 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
                 c_last,
                 Value::Money(input.amount),
             ];
-            let rows = call(session, Statement::BeginWrite, Statement::CallPayment, &params)?;
+            call(session, Statement::BeginWrite, Statement::CallPayment, &params)
+        }
+        Transaction::OrderStatus(input) => {
+            let (c_id, c_last) = selector(&input.customer);
+            let params = [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), c_id, c_last];
+            call(session, Statement::BeginRead, Statement::CallOrderStatus, &params)
+        }
+        Transaction::Delivery(input) => {
+            let params = [Value::Int(input.w_id.get()), Value::Int(input.carrier_id.get())];
+            call(session, Statement::BeginWrite, Statement::CallDelivery, &params)
+        }
+        Transaction::StockLevel(input) => {
+            let params = [
+                Value::Int(input.w_id.get()),
+                Value::Int(input.d_id.get()),
+                Value::Int(i64::from(input.threshold)),
+            ];
+            call(session, Statement::BeginRead, Statement::CallStockLevel, &params)
+        }
+    }
+}
+
+fn read(rows: &Rows, transaction: &Transaction) -> Result<Outcome, SqlError> {
+    Ok(match transaction {
+        Transaction::NewOrder(input) => Outcome::NewOrder(new_order(rows, input)?),
+        Transaction::Payment(_) => {
             let mut outcome = paid_customer(rows, CustomerId(rows.int(0, 14)?))?;
             outcome.c_data = if rows.is_null(0, 15) { None } else { Some(rows.fixed(0, 15)?) };
             outcome.h_date = rows.time(0, 16)?;
             outcome.warehouse = address(rows, 17)?;
             outcome.district = address(rows, 22)?;
-            Ok(Outcome::Payment(Box::new(outcome)))
+            Outcome::Payment(Box::new(outcome))
         }
-        Transaction::OrderStatus(input) => {
-            let (c_id, c_last) = selector(&input.customer);
-            let params = [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), c_id, c_last];
-            let rows = call(session, Statement::BeginRead, Statement::CallOrderStatus, &params)?;
-            Ok(Outcome::OrderStatus(order_status(rows)?))
-        }
-        Transaction::Delivery(input) => {
-            let params = [Value::Int(input.w_id.get()), Value::Int(input.carrier_id.get())];
-            let rows = call(session, Statement::BeginWrite, Statement::CallDelivery, &params)?;
+        Transaction::OrderStatus(_) => Outcome::OrderStatus(order_status(rows)?),
+        Transaction::Delivery(_) => {
             let orders = rows.array(0, 0)?;
             let mut outcome = DeliveryOutcome::default();
             for (index, district) in DistrictId::all().enumerate() {
@@ -83,18 +109,10 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
                     outcome.delivered.push((district, OrderId(order)));
                 }
             }
-            Ok(Outcome::Delivery(outcome))
+            Outcome::Delivery(outcome)
         }
-        Transaction::StockLevel(input) => {
-            let params = [
-                Value::Int(input.w_id.get()),
-                Value::Int(input.d_id.get()),
-                Value::Int(i64::from(input.threshold)),
-            ];
-            let rows = call(session, Statement::BeginRead, Statement::CallStockLevel, &params)?;
-            Ok(Outcome::StockLevel(StockLevelOutcome { low_stock: rows.int(0, 0)? }))
-        }
-    }
+        Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: rows.int(0, 0)? }),
+    })
 }
 
 fn selector(customer: &CustomerSelector) -> (Value<'_>, Value<'_>) {

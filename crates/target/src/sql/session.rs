@@ -17,7 +17,7 @@ use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction,
+    CarrierId, Cents, CustomerId, DistrictId, ITEMS, ItemId, OrderId, Outcome, RolledBackOrder, Transaction,
     WarehouseId,
 };
 
@@ -49,7 +49,7 @@ pub(crate) struct SqlSession<C> {
     pub(crate) connection: C,
     pub(crate) mode: TxMode,
     /// One buffer for each answer of the longest pipeline.
-    pub(crate) rows: [Rows; 6],
+    pub(crate) rows: [Rows; 5],
 }
 
 impl<C: Connection> SqlSession<C> {
@@ -84,7 +84,13 @@ impl<C: Connection> Session for SqlSession<C> {
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(true), alive)
             }
-            Stop::UnusedItem(order) => (TxError::RolledBack(Box::new(order)), true),
+            Stop::UnusedItem(order) if asks_for_an_unused_item(transaction) => {
+                (TxError::RolledBack(Box::new(order)), true)
+            }
+            Stop::UnusedItem(order) => (
+                TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id)),
+                true,
+            ),
             Stop::Overtaken(what) => {
                 (TxError::Aborted { reason: AbortReason::Other, detail: what.to_string() }, true)
             }
@@ -99,6 +105,14 @@ impl<C: Connection> Session for SqlSession<C> {
             return Err(failed.in_transaction(false));
         }
         Err(error)
+    }
+}
+
+/// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
+fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
+    match transaction {
+        Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
+        _ => false,
     }
 }
 

@@ -301,7 +301,8 @@ impl Statement {
                            FROM unnest($1::int[]) WITH ORDINALITY AS line (item, number) \
                            JOIN item ON i_id = item"
                 .into(),
-            // $1 order, $2 district, $3 warehouse, then one array per column of the lines.
+            // $1 order, $2 district, $3 warehouse, then one array per column of the lines. The commit travels with it,
+            // so a missing row must be an error of the statement: the text that is no number is its message.
             BatchLines => "WITH line AS (SELECT * FROM unnest($4::int[], $5::int[], $6::int[], $7::int[], \
                            $8::numeric[]) AS line (number, item, supply, quantity, amount)), \
                            taken AS (UPDATE stock SET \
@@ -315,7 +316,9 @@ impl Statement {
                            ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
                            SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist \
                            FROM taken) \
-                           SELECT number, s_quantity, s_data FROM taken"
+                           SELECT array_agg(number), array_agg(s_quantity), array_agg(s_data), \
+                           CAST(CASE WHEN count(*) = cardinality($4::int[]) THEN '1' \
+                           ELSE 'stock of the order is missing: run lydite check' END AS int) FROM taken"
                 .into(),
             BatchPayCustomer => format!("{} c_id = $3 {}", pay_customer(), PAID_CUSTOMER),
             BatchPayCustomerByName => format!(
@@ -358,8 +361,9 @@ impl Statement {
                  owed AS (SELECT ol_d_id, sum(ol_amount) AS amount FROM dated GROUP BY ol_d_id), \
                  credited AS (UPDATE customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
                  FROM delivered JOIN owed ON ol_d_id = o_d_id \
-                 WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id) \
-                 SELECT district, o_id FROM oldest LEFT JOIN delivered ON o_d_id = district \
+                 WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id RETURNING c_id) \
+                 SELECT district, o_id, CAST(CASE WHEN (SELECT count(*) FROM credited) = (SELECT count(*) FROM taken) \
+                 THEN '1' ELSE 'a row of a delivered order is missing: run lydite check' END AS int) FROM oldest LEFT JOIN delivered ON o_d_id = district \
                  WHERE id IS NOT NULL ORDER BY district"
             ),
             BatchStockLevel => "SELECT count(DISTINCT s_i_id) FROM district JOIN order_line \

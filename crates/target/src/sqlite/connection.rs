@@ -70,7 +70,7 @@ impl SqliteConnection {
         database.set_prepared_statement_cache_capacity(Statement::COUNT);
         let mut connection = Self { database, texts: texts(), turn, writing: false };
         connection.execute(&format!(
-            "PRAGMA journal_mode = wal; PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
+            "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
              PRAGMA temp_store = memory",
             config.synchronous,
             if config.foreign_keys { "on" } else { "off" },

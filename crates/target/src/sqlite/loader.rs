@@ -39,7 +39,7 @@ impl SqliteLoader {
             let _undone = self.connection.database().execute_batch("ROLLBACK");
         }
         self.connection.end_writing();
-        loaded.map_err(|error| error.on_target(&format!("load warehouse {unit}"), &self.place))
+        loaded.map_err(|error| error.on_target(&format!("load {}", meta::unit_name(unit)), &self.place))
     }
 
     fn fill(

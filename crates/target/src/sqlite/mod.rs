@@ -87,12 +87,13 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
             64
         }
     };
-    if !errors.is_empty() {
-        return Err(errors);
-    }
     let path = parsed.rest.strip_prefix("//").unwrap_or(&parsed.rest);
+    if path.starts_with(":memory:") {
+        errors
+            .push("sqlite::memory: has a database for each session: use sqlite: for a temporary file".into());
+    }
     let path = (!path.is_empty()).then(|| PathBuf::from(path));
-    Ok(Config { path, synchronous, foreign_keys, cache_mb })
+    if errors.is_empty() { Ok(Config { path, synchronous, foreign_keys, cache_mb }) } else { Err(errors) }
 }
 
 /// A database file.
@@ -140,9 +141,14 @@ impl Sqlite {
 
 impl Target for Sqlite {
     fn describe(&self) -> Result<Description, TargetError> {
+        let journal = if self.path.exists() {
+            self.open()?.column("PRAGMA journal_mode").map_err(self.failed("ask for the journal mode"))?
+        } else {
+            vec!["wal".to_string()]
+        };
         let on_off = |on: bool| if on { "on" } else { "off" }.to_string();
         let settings = BTreeMap::from([
-            ("journal_mode".to_string(), "wal".to_string()),
+            ("journal_mode".to_string(), journal.concat()),
             ("synchronous".to_string(), self.config.synchronous.to_string()),
             ("foreign_keys".to_string(), on_off(self.config.foreign_keys)),
             ("cache_mb".to_string(), self.config.cache_mb.to_string()),
@@ -157,6 +163,7 @@ impl Target for Sqlite {
             },
             settings,
             isolation: "serializable".into(),
+            embedded: true,
             isolation_is_level_3: true,
             durable: self.config.synchronous == "full",
         })
@@ -175,7 +182,8 @@ impl Target for Sqlite {
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut connection = self.open()?;
-        let mut sql = String::from("BEGIN IMMEDIATE; ");
+        // Stays with the file. Only here: merely looking at somebody's file must not change it.
+        let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
         for table in Table::ALL {
             // SQLite can't add keys to a table that is there.
             let mut suffix =
