@@ -241,13 +241,15 @@ impl Parts<'_> {
                 level_3: Some(self.description.isolation_is_level_3),
             }),
             // What held before the run says nothing of what the run did.
-            conditions_violated: checks.iter().any(|check| check.when == CheckedWhen::After).then(|| {
-                checks
-                    .iter()
-                    .filter(|check| !check.ok)
-                    .filter_map(|check| check.id.rsplit('.').next()?.parse().ok())
-                    .collect()
-            }),
+            conditions_violated: {
+                let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
+                let after = checks.iter().filter(|check| check.when == CheckedWhen::After);
+                let mut found = after.filter_map(|check| Some((condition(check)?, check.ok))).peekable();
+                found
+                    .peek()
+                    .is_some()
+                    .then(|| found.filter(|(_, ok)| !ok).map(|(number, _)| number).collect())
+            },
         }
     }
 }
