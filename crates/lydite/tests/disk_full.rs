@@ -1,19 +1,22 @@
 //! A disk that is full in the midst of a load or a run: one line that says so, exit code 3, and once there is room
 //! the load is resumed.
 //!
-//! The small disks are file systems in memory, mounted where no other process sees them: each test's thread has a
-//! view of the file systems of its own, so that the mount goes with the test however it ends. That takes root;
+//! The small disks are file systems in memory, mounted where no other process sees them: the tests' threads have a
+//! view of the file systems of their own, so that the mounts go with the tests however these end. That takes root;
 //! without it the tests that need it say so and do nothing.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 
 mod program;
 
 use lydite_testkit::postgres::Server;
 use program::{Program, assert_consistent, assert_no_panic, lydite, scratch, text};
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// A file system of a given size.
@@ -24,13 +27,8 @@ struct SmallDisk {
 impl SmallDisk {
     /// Mounts it, for this thread and what it starts.
     fn new(megabytes: u32) -> io::Result<Self> {
-        let directory = scratch();
-        // SAFETY: unshare changes this thread's own view of the file systems and has no memory preconditions.
-        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        mount("none", Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, "")?;
-        let disk = Self { directory };
+        enter_own_view()?;
+        let disk = Self { directory: scratch() };
         disk.mount(megabytes, 0)?;
         Ok(disk)
     }
@@ -57,16 +55,34 @@ impl Drop for SmallDisk {
     }
 }
 
+/// Gives this thread the view of the file systems that all threads with small disks share, and nobody else. One for
+/// all, since a server is started by a thread that all tests share.
+fn enter_own_view() -> io::Result<()> {
+    static VIEW: OnceLock<Result<File, String>> = OnceLock::new();
+    let made = VIEW.get_or_init(|| {
+        // SAFETY: unshare changes this thread's own view and has no memory preconditions.
+        let made = succeeded(unsafe { libc::unshare(libc::CLONE_NEWNS) })
+            .and_then(|()| mount("none", Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, ""))
+            .and_then(|()| File::open("/proc/thread-self/ns/mnt"));
+        made.map_err(|error| error.to_string())
+    });
+    let view = made.as_ref().map_err(|error| io::Error::other(error.clone()))?;
+    // SAFETY: both calls change this thread's own view; the descriptor is open.
+    succeeded(unsafe { libc::unshare(libc::CLONE_FS) })
+        .and_then(|()| succeeded(unsafe { libc::setns(view.as_raw_fd(), libc::CLONE_NEWNS) }))
+}
+
+fn succeeded(result: i32) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn mount(source: &str, at: &Path, kind: Option<&str>, flags: libc::c_ulong, options: &str) -> io::Result<()> {
     let terminated = |text: &str| CString::new(text).expect("no zero byte");
     let (source, at, options) = (terminated(source), terminated(text(at)), terminated(options));
     let kind = kind.map(terminated);
     let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
     // SAFETY: all pointers are to terminated strings that outlive the call, or null where the kernel allows it.
-    match unsafe { libc::mount(source.as_ptr(), at.as_ptr(), kind, flags, options.as_ptr().cast()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    succeeded(unsafe { libc::mount(source.as_ptr(), at.as_ptr(), kind, flags, options.as_ptr().cast()) })
 }
 
 /// A small disk, or none and the reason on standard error.
@@ -117,6 +133,24 @@ fn a_full_disk_of_a_postgres_server_is_told_and_the_load_is_resumed_when_there_i
     disk.grow(1_000);
     lydite(&[load(&url), vec!["--resume"]].concat()).code(0);
     assert_consistent(&url);
+}
+
+#[test]
+fn a_server_that_dies_of_a_full_disk_log_and_all_is_told_and_the_load_is_resumed_when_there_is_room() {
+    let Some(disk) = small_disk(120) else { return };
+    let server = Server::start_in(disk.path(), &["fsync=off", "shared_buffers=16MB"]);
+    let url = server.create_database("tpcc");
+    let ended = lydite(&load(&url)).code(3);
+    // Without room for its log the server ends itself, and may or may not say why.
+    let error = ended.only_error();
+    assert!(error.contains(&format!("127.0.0.1:{}", server.port())) && error.contains("--resume"), "{error}");
+    server.kill();
+    disk.grow(1_000);
+    server.restart();
+    assert_refused(&url);
+    lydite(&[load(&url), vec!["--resume"]].concat()).code(0);
+    assert_consistent(&url);
+    server.kill();
 }
 
 #[test]
