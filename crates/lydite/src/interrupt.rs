@@ -1,7 +1,7 @@
 //! Ctrl-C: once ends cleanly, twice ends at once.
 
 use lydite_bench::RunControl;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,12 @@ use std::time::Duration;
 
 /// How often the flag is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Makes a write beyond the largest file that is allowed (`ulimit -f`) fail as one on a full disk does, instead of
+/// ending the process without a word.
+pub(crate) fn survive_file_limits() -> std::io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(|_| ())
+}
 
 /// Watches for SIGINT and SIGTERM.
 pub(crate) struct Interrupt {

@@ -19,6 +19,8 @@ use exit::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Without it everything works but the message about such a limit.
+    let _as_before = interrupt::survive_file_limits();
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => loading::command(args),

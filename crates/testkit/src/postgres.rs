@@ -2,7 +2,7 @@
 
 use crate::free_port;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -76,6 +76,7 @@ impl Server {
         let directory =
             tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
         let path = directory.path().to_path_buf();
+        clean_up_at_exit(&path);
         let mut server = Self::start_in(&path, settings);
         server.directory = Some(directory);
         server
@@ -220,6 +221,13 @@ impl Server {
         self.port
     }
 
+    /// User and group that the server runs as.
+    #[must_use]
+    pub fn owner(&self) -> (u32, u32) {
+        let data = fs::metadata(&self.data).expect("the server's data");
+        (data.uid(), data.gid())
+    }
+
     /// The URL of a database of this server.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
@@ -243,6 +251,40 @@ impl Server {
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_string()
     }
+}
+
+/// Ends the server in `directory` with this process and deletes its data, if that has not been done by then: what is
+/// kept in a static is never dropped.
+fn clean_up_at_exit(directory: &Path) {
+    static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    extern "C" fn clean_up() {
+        let directories = std::mem::take(&mut *DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner));
+        for directory in directories.iter().filter(|directory| directory.exists()) {
+            let id = fs::read_to_string(directory.join("data/postmaster.pid"))
+                .ok()
+                .and_then(|file| file.lines().next()?.parse().ok());
+            // A file that a killed server left behind names a process that is not ours.
+            if let Some(server) = id.filter(|&id| parent(id) == Some(std::process::id())) {
+                let family = children(server);
+                for &id in family.iter().chain([&server]) {
+                    send(id, libc::SIGKILL);
+                }
+                let begin = Instant::now();
+                while family.iter().chain([&server]).any(|&id| alive(id)) && begin.elapsed() < PATIENCE {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            }
+            // Whatever stands in the way, the next reboot clears the directory for temporary files.
+            let _cleared = fs::remove_dir_all(directory);
+        }
+    }
+    let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    if directories.is_empty() {
+        // SAFETY: the function is `extern "C"`, takes nothing and does not unwind: it uses no other static than its
+        // own, and files.
+        unsafe { libc::atexit(clean_up) };
+    }
+    directories.push(directory.to_path_buf());
 }
 
 impl Drop for Server {
@@ -287,10 +329,20 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The state of a process by one letter (Z is a zombie, T is stopped), if there is such a process.
-fn state(id: u32) -> Option<char> {
+/// What the kernel says of a process behind its name, if there is such a process.
+fn status(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
+    Some(stat.rsplit_once(") ")?.1.to_string())
+}
+
+/// The state of a process by one letter (Z is a zombie, T is stopped).
+fn state(id: u32) -> Option<char> {
+    status(id)?.chars().next()
+}
+
+/// The parent of a process.
+fn parent(id: u32) -> Option<u32> {
+    status(id)?.split(' ').nth(1)?.parse().ok()
 }
 
 /// Whether a process is there and no zombie.

@@ -1,0 +1,196 @@
+//! A disk that is full in the midst of a load or a run: one line that says so, exit code 3, and once there is room
+//! the load is resumed.
+//!
+//! The small disks are file systems in memory, mounted where no other process sees them: each test's thread has a
+//! view of the file systems of its own, so that the mount goes with the test however it ends. That takes root;
+//! without it the tests that need it say so and do nothing.
+
+mod program;
+
+use lydite_testkit::postgres::Server;
+use program::{Program, assert_consistent, assert_no_panic, lydite, scratch, text};
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A file system of a given size.
+struct SmallDisk {
+    directory: TempDir,
+}
+
+impl SmallDisk {
+    /// Mounts it, for this thread and what it starts.
+    fn new(megabytes: u32) -> io::Result<Self> {
+        let directory = scratch();
+        // SAFETY: unshare changes this thread's own view of the file systems and has no memory preconditions.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        mount("none", Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, "")?;
+        let disk = Self { directory };
+        disk.mount(megabytes, 0)?;
+        Ok(disk)
+    }
+
+    /// Makes room on it.
+    fn grow(&self, megabytes: u32) {
+        self.mount(megabytes, libc::MS_REMOUNT).expect("a larger disk");
+    }
+
+    fn mount(&self, megabytes: u32, flags: libc::c_ulong) -> io::Result<()> {
+        mount("tmpfs", self.path(), Some("tmpfs"), flags, &format!("size={megabytes}m,mode=755"))
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let path = CString::new(text(self.path())).expect("no zero byte");
+        // SAFETY: the path is a terminated string that outlives the call.
+        unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
+fn mount(source: &str, at: &Path, kind: Option<&str>, flags: libc::c_ulong, options: &str) -> io::Result<()> {
+    let terminated = |text: &str| CString::new(text).expect("no zero byte");
+    let (source, at, options) = (terminated(source), terminated(text(at)), terminated(options));
+    let kind = kind.map(terminated);
+    let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
+    // SAFETY: all pointers are to terminated strings that outlive the call, or null where the kernel allows it.
+    match unsafe { libc::mount(source.as_ptr(), at.as_ptr(), kind, flags, options.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A small disk, or none and the reason on standard error.
+fn small_disk(megabytes: u32) -> Option<SmallDisk> {
+    SmallDisk::new(megabytes)
+        .inspect_err(|error| {
+            eprintln!("skipped: a small disk can't be mounted here: {error} (it takes root)")
+        })
+        .ok()
+}
+
+/// What is said of an unfinished load.
+fn assert_refused(url: &str) {
+    for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
+        let ended = lydite(&arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("an interrupted load (0 of 1 warehouses)"), "{error}");
+        assert!(error.contains("--resume") && error.contains("--fresh"), "{error}");
+    }
+}
+
+fn load(url: &str) -> Vec<&str> {
+    vec!["load", url, "--warehouses", "1", "--jobs", "1", "--quiet"]
+}
+
+#[test]
+fn a_full_disk_of_a_postgres_server_is_told_and_the_load_is_resumed_when_there_is_room() {
+    let Some(disk) = small_disk(60) else { return };
+    let server = Server::start(&["fsync=off"]);
+    let space = disk.path().join("space");
+    fs::create_dir(&space).expect("a directory");
+    // The server's user is the owner of its data.
+    let owner = server.owner();
+    chown(&space, Some(owner.0), Some(owner.1)).expect("a change of owner");
+    fs::set_permissions(&space, fs::Permissions::from_mode(0o700)).expect("permissions");
+    server.psql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", text(&space)));
+    server.psql("postgres", "CREATE DATABASE tpcc TABLESPACE small");
+    let url = server.url("tpcc");
+    let ended = lydite(&load(&url)).code(3);
+    let error = ended.only_error();
+    assert!(error.contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+    assert!(
+        error.contains("No space left on device") && error.contains("make room on the server's disk"),
+        "{error}"
+    );
+    assert!(error.contains("--resume"), "{error}");
+    assert_refused(&url);
+    disk.grow(1_000);
+    lydite(&[load(&url), vec!["--resume"]].concat()).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_full_disk_under_sqlite_is_told_and_the_load_is_resumed_when_there_is_room() {
+    let Some(disk) = small_disk(60) else { return };
+    let url = format!("sqlite:{}", text(&disk.path().join("tpcc.sqlite")));
+    let ended = lydite(&load(&url)).code(3);
+    let error = ended.only_error();
+    assert!(error.contains("tpcc.sqlite") && error.contains("disk is full"), "{error}");
+    assert!(error.contains("make room on the disk") && error.contains("--resume"), "{error}");
+    assert_refused(&url);
+    disk.grow(1_000);
+    lydite(&[load(&url), vec!["--resume"]].concat()).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_disk_that_fills_up_during_a_run_fails_transactions_and_leaves_the_database_consistent() {
+    let Some(disk) = small_disk(1_000) else { return };
+    let database = disk.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&database));
+    lydite(&load(&url)).code(0);
+    // What the database takes now, and no more.
+    let used: u64 = fs::read_dir(disk.path())
+        .expect("the disk")
+        .map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").len())
+        .sum();
+    disk.grow((used >> 20) as u32 + 2);
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let plan = ["--terminals", "2", "--duration", "3s", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(0);
+    assert_no_panic(&ended);
+    let result = program::json(&result);
+    // Reading goes on, and so does the run; what could not be written counts as failed, with the reason.
+    assert_eq!(result["status"], "complete");
+    assert!(program::total(&result, "failed") > 0, "{}", result["transactions"]);
+    let errors = result["errors"].as_array().expect("errors");
+    assert!(
+        errors
+            .iter()
+            .any(|error| error["message"].as_str().is_some_and(|words| words.contains("disk is full"))),
+        "{errors:?}"
+    );
+    program::assert_checks_hold(&result, &["before", "after"]);
+    disk.grow(1_000);
+    assert_consistent(&url);
+}
+
+/// A file of SQLite's that may not grow, as by `ulimit -f`; takes no rights.
+#[test]
+fn a_limit_on_the_size_of_files_is_told_and_the_load_is_resumed_without_it() {
+    let directory = scratch();
+    let path: PathBuf = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    let ended = Program::new(&load(&url)).file_size_at_most(40 << 20).run().code(3);
+    let error = ended.only_error();
+    assert!(error.contains("tpcc.sqlite") && error.contains("--resume"), "{error}");
+    assert_refused(&url);
+    lydite(&[load(&url), vec!["--resume"]].concat()).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_result_that_can_not_be_written_after_all_is_told_and_its_numbers_are_shown() {
+    let Some(disk) = small_disk(1) else { return };
+    let result = disk.path().join("result.json");
+    fs::write(disk.path().join("ballast"), vec![0; 1 << 20]).expect("a full disk");
+    let plan = ["--duration", "200ms", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let ended = lydite(&[["run", "null:"].as_slice(), &plan].concat()).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("result.json") && error.contains("No space left on device"), "{error}");
+    assert!(ended.stdout.contains("NOPM"), "{ended:?}");
+    let names: Vec<_> =
+        fs::read_dir(disk.path()).expect("the disk").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names, ["ballast"], "nothing half-written is left");
+}
