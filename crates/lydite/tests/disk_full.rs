@@ -4,6 +4,7 @@
 //! The small disks are file systems in memory, mounted where no other process sees them: each test's thread has a
 //! view of the file systems of its own, so that the mount goes with the test however it ends. That takes root;
 //! without it the tests that need it say so and do nothing.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 
