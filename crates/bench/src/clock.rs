@@ -41,18 +41,29 @@ impl Clock {
     }
 }
 
+/// Which transactions belong to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Those that were due and answered in it (clause 5.4.1).
+    DueAndAnswered,
+    /// Those that were answered in it. For an open loop: if it asks for more than the database can do, all that is
+    /// answered was due long before, and it must count, with all the time that it waited.
+    Answered,
+}
+
 /// The measured window, and how time is cut into seconds around it.
 #[derive(Debug)]
 pub(crate) struct Window {
+    counting: Counting,
     start: Nanos,
     /// Moves once at most: to the present, when the run is stopped early.
     end: AtomicU64,
 }
 
 impl Window {
-    pub(crate) fn new(warmup: Duration, duration: Duration) -> Self {
+    pub(crate) fn new(warmup: Duration, duration: Duration, counting: Counting) -> Self {
         let start = nanos(warmup);
-        Self { start, end: AtomicU64::new(start.saturating_add(nanos(duration))) }
+        Self { counting, start, end: AtomicU64::new(start.saturating_add(nanos(duration))) }
     }
 
     pub(crate) fn start(&self) -> Nanos {
@@ -73,9 +84,13 @@ impl Window {
         now >= self.end()
     }
 
-    /// Whether a transaction counts (clause 5.4.1): both when it was due and when it was answered.
+    /// Whether a transaction counts.
     pub(crate) fn counts(&self, due: Nanos, answered: Nanos) -> bool {
-        due >= self.start && answered < self.end()
+        let since = match self.counting {
+            Counting::DueAndAnswered => due,
+            Counting::Answered => answered,
+        };
+        since >= self.start && answered < self.end()
     }
 
     /// Seconds of the warm-up; the first of them may be a short one.
@@ -104,7 +119,8 @@ mod tests {
 
     #[test]
     fn the_window_begins_with_a_second_even_after_a_crooked_warm_up() {
-        let window = Window::new(Duration::from_millis(1_300), Duration::from_secs(2));
+        let window =
+            Window::new(Duration::from_millis(1_300), Duration::from_secs(2), Counting::DueAndAnswered);
         assert_eq!(window.warmup_seconds(), 2);
         assert_eq!(window.second(0), 0);
         assert_eq!(window.second(299_999_999), 0);
@@ -117,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_transaction_counts_only_if_it_was_due_and_answered_inside() {
-        let window = Window::new(Duration::from_nanos(10), Duration::from_nanos(10));
+        let window =
+            Window::new(Duration::from_nanos(10), Duration::from_nanos(10), Counting::DueAndAnswered);
         assert!(window.counts(10, 19));
         assert!(!window.counts(9, 15));
         assert!(!window.counts(15, 20));

@@ -6,7 +6,8 @@ use lydite_tpcc::{InputStatistics, TransactionKind};
 use std::time::{Duration, SystemTime};
 
 /// Everything that came out of a run. Unless a field says otherwise it is about the measured window, and a
-/// transaction belongs to the window if it was due and answered in it (clause 5.4.1).
+/// transaction belongs to the window if it was due and answered in it (clause 5.4.1), in an open loop if it was
+/// answered in it.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// How the run ended.

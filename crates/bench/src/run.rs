@@ -1,6 +1,6 @@
 //! A run from the first connection to the last count.
 
-use crate::clock::{Nanos, SECOND, Window};
+use crate::clock::{Counting, Nanos, SECOND, Window};
 use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
@@ -178,7 +178,11 @@ pub fn run(
     let sessions = connect_all(target, plan.sessions(), control)?;
     let gate = Arc::new(Gate::default());
     let scheduler = spawn_all(target, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
-    let window = Window::new(plan.warmup, plan.duration);
+    let counting = match plan.mode {
+        Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
+        Mode::Open { .. } => Counting::Answered,
+    };
+    let window = Window::new(plan.warmup, plan.duration, counting);
     let usage = os::usage();
     let shared = Arc::new(Shared::new(window, plan.sessions(), plan.retry, plan.seed));
     gate.open(Some(Arc::clone(&shared)));
@@ -404,6 +408,14 @@ impl Run<'_> {
             Drive::Direct(_) => {}
             Drive::Open(drive) => {
                 let (left, facts) = drive.finish(window, end, completed);
+                // More than a second's requests behind: no hiccup at the end.
+                if left as f64 > facts.asked_per_s {
+                    warnings.push(format!(
+                        "{:.0} requests a second were asked for and {:.0} were answered: {left} that were due had not \
+                         been begun at the end, and latencies grew with the run's length",
+                        facts.asked_per_s, facts.completed_per_s
+                    ));
+                }
                 (backlog, open) = (left, Some(facts));
             }
             Drive::Rte(rte) => {

@@ -15,6 +15,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure a database; an empty one is loaded first
+    #[command(args_override_self = true)]
     Run(Box<RunArgs>),
     /// Load a database
     Load(LoadArgs),
@@ -34,7 +35,8 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// URL of the database (see `lydite targets`) [default: sqlite: in a temporary directory]
     pub(crate) target: Option<String>,
-    /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty]
+    /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty,
+    /// 10 for null:]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
     /// Sessions (direct, open) or emulated users (rte) [default: direct 1 per warehouse up to 8,
@@ -81,7 +83,7 @@ pub(crate) struct RunArgs {
     /// Write the result as an HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
-    /// Show nothing but the final table
+    /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Drop the nine tables first, whoever made them, and load

@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     /// The target was unreachable, refused, or was lost. Exit code 3.
     Target(String),
     /// The user interrupted. Exit code 130.
-    Interrupted,
+    Interrupted(String),
 }
 
 impl Failure {
@@ -28,7 +28,7 @@ impl Failure {
             Self::CheckFailed => "a check failed".into(),
             Self::Usage(messages) => messages.join("; "),
             Self::Target(message) => message.clone(),
-            Self::Interrupted => "interrupted".into(),
+            Self::Interrupted(message) => message.clone(),
         }
     }
 
@@ -46,7 +46,10 @@ impl Failure {
                 eprintln!("lydite: {message}");
                 ExitCode::from(3)
             }
-            Self::Interrupted => ExitCode::from(130),
+            Self::Interrupted(message) => {
+                eprintln!("lydite: {message}");
+                ExitCode::from(130)
+            }
         }
     }
 }

@@ -38,8 +38,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let meta = describe(warehouses, seed);
     let report = load(&*target, &meta, jobs, args.resume, Style::detect(args.quiet), &interrupt)?;
     if report.interrupted {
-        eprintln!("lydite: interrupted: go on with the same command and --resume");
-        return Err(Failure::Interrupted);
+        return Err(Failure::Interrupted("interrupted: go on with the same command and --resume".into()));
     }
     Ok(())
 }

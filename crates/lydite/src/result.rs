@@ -96,11 +96,7 @@ impl Parts<'_> {
             client: self.client(completed, f64::from(host.cores)),
             host,
             checks,
-            inputs: mix
-                .iter()
-                .map(|verdict| finding(verdict, "5.2.3"))
-                .chain(inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)))
-                .collect(),
+            inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: controls(self.mode, measured),
             warnings: measured.warnings.clone(),
             compliance: compliance

@@ -91,7 +91,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     tell(&plan, &result)?;
     after?;
     if interrupted {
-        return Err(Failure::Interrupted);
+        return Err(Failure::Interrupted("interrupted: the result is partial".into()));
     }
     if let Some(lost) = &measurement.lost {
         return Err(Failure::Target(format!("{}: lost: {lost}", description.url)));
@@ -139,10 +139,9 @@ fn make_ready(
             plan.mode(meta.warehouses)?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
             if report.interrupted {
-                eprintln!(
-                    "lydite: interrupted while loading: start again with --fresh, or go on with `lydite load --resume`"
-                );
-                return Err(Failure::Interrupted);
+                return Err(Failure::Interrupted(
+                    "interrupted while loading: start again with --fresh, or go on with `lydite load --resume`".into(),
+                ));
             }
             Ok((meta, Some(report)))
         }
@@ -175,7 +174,7 @@ fn measure(
     view.finish();
     measured.map_err(|error| match error {
         RunError::Target(error) => error.into(),
-        RunError::Interrupted => Failure::Interrupted,
+        RunError::Interrupted => Failure::Interrupted("interrupted before the first transaction".into()),
         other => Failure::usage(other.to_string()),
     })
 }

@@ -1,6 +1,6 @@
 //! A database that is broken is found out: each of the twelve consistency conditions (clause 3.3.2) fails when the
 //! rows say so, names the key, and no other condition is blamed for it.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -4,7 +4,7 @@
 //! The small disks are file systems in memory, mounted where no other process sees them: the tests' threads have a
 //! view of the file systems of their own, so that the mounts go with the tests however these end. That takes root;
 //! without it the tests that need it say so and do nothing.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -1,5 +1,5 @@
 //! Loading: the same seed gives the same rows, however many connections load and whatever breaks in the midst.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

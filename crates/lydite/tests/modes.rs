@@ -1,5 +1,5 @@
 //! Runs that go well, in all modes: what the result says, and that the same plan does the same.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

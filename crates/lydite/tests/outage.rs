@@ -1,6 +1,6 @@
 //! What a run makes of a server that is killed, that freezes, and of a user who wants it to end. The database's
 //! failure is a result; an unknown commit is counted as neither.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -1,6 +1,6 @@
 //! A server that is not there or does not let us in: one line with the place and what to do, exit code 3. And the
 //! password: found where it may be, shown nowhere.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -1,4 +1,5 @@
 //! What a database holds already decides what happens: nothing is dropped that the user did not ask to drop.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -1,5 +1,5 @@
 //! Bad usage: exit code 2, every error at once and on a line of its own, and nothing touched.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod program;
 

@@ -47,9 +47,24 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         let verb = if failed.len() == 1 { "check fails" } else { "checks fail" };
         add(Weight::Failure, format!("{} {verb}: {}.", failed.len(), failed.join(", ")));
     }
+    for warning in &result.warnings {
+        add(Weight::Warning, format!("{warning}."));
+    }
     let totals = |of: fn(&crate::model::TransactionResult) -> u64| {
         result.transactions.values().map(of).fold(0_u64, u64::saturating_add)
     };
+    let aborted: u64 = result.aborts.values().sum();
+    let attempts = aborted.saturating_add(totals(crate::model::TransactionResult::completed));
+    if aborted.saturating_mul(10) > attempts {
+        add(
+            Weight::Warning,
+            format!(
+                "The database gave up {} % of all attempts: the sessions fight for the same rows. More warehouses, fewer \
+                 sessions or a lower isolation level show what it does without that.",
+                number(100.0 * aborted as f64 / attempts as f64)
+            ),
+        );
+    }
     let unknown = totals(|t| t.unknown);
     let failed_transactions = totals(|t| t.failed);
     if failed_transactions > 0 {
@@ -132,7 +147,8 @@ pub fn queue_warning(result: &RunResult) -> Option<String> {
     (queue > service).then(|| {
         format!(
             "Transactions waited longer for a session (mean {} ms) than the database took to answer (mean {} ms): \
-             the pool of sessions was the limit, not the database. Use more sessions or a lower rate.",
+             more was asked than is answered with these sessions. If more sessions do not raise the throughput, the \
+             database is the limit.",
             number(queue),
             number(service)
         )

@@ -1,6 +1,6 @@
 //! Runs the built program as a user does, and looks at what comes out: exit code, lines, result documents.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part of it")]
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 use lydite_testkit::postgres::Server;
 use serde_json::Value;

@@ -206,11 +206,13 @@ impl Config {
         }
     }
 
-    /// The password: from the URL, LYDITE_PASSWORD, or the password file.
+    /// The password: from the URL, LYDITE_PASSWORD, libpq's PGPASSWORD, or the password file.
     pub(crate) fn password(&self) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|password| !password.is_empty());
         self.url_password
             .clone()
-            .or_else(|| std::env::var("LYDITE_PASSWORD").ok().filter(|password| !password.is_empty()))
+            .or_else(|| variable("LYDITE_PASSWORD"))
+            .or_else(|| variable("PGPASSWORD"))
             .or_else(|| self.password_file())
     }
 
