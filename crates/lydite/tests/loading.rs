@@ -91,7 +91,7 @@ fn the_same_seed_gives_the_same_rows_with_one_job_and_with_two_in_sqlite_and_in_
 
 #[test]
 fn a_server_killed_during_a_load_is_told_and_the_load_is_resumed_after_its_restart() {
-    let server = Server::start(&["max_wal_size=4GB"]);
+    let server = Server::start(&["fsync=off", "max_wal_size=4GB"]);
     let url = server.create_database("tpcc");
     let running = half_way(load(&url, &[]), || units_of(&server, "tpcc"));
     server.kill();

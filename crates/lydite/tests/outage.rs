@@ -11,7 +11,7 @@ use program::{
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -25,10 +25,20 @@ struct Victim {
     begun: Instant,
 }
 
-/// Waits for the server and gives it a fresh database of one warehouse with this name.
+/// Waits for one of two servers and gives it a fresh database of one warehouse with this name.
 fn victim(database: &str) -> Victim {
-    static SERVER: Mutex<Option<Server>> = Mutex::new(None);
-    let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    static SERVERS: [Mutex<Option<Server>>; 2] = [Mutex::new(None), Mutex::new(None)];
+    let mut server = loop {
+        let free = SERVERS.iter().find_map(|server| match server.try_lock() {
+            Ok(server) => Some(server),
+            Err(TryLockError::Poisoned(server)) => Some(server.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        });
+        match free {
+            Some(server) => break server,
+            None => thread::sleep(Duration::from_millis(50)),
+        }
+    };
     // One that a failed test left behind dead or frozen is replaced.
     let reuse = server.take().filter(|server| server.is_running());
     let fresh = reuse.unwrap_or_else(|| {
