@@ -3,7 +3,7 @@
 # calls of the same procedures. pgbench is C and makes next to no input: the floor. Only New-Order, since pgbench can't
 # play the other transactions' choices. Then the whole mix in all three modes.
 # SECONDS_EACH (15), SESSIONS (8), WAREHOUSES (10) and OPTIONS (of the target URL, e.g. foreign_keys=off) may be set.
-source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/server.bash"
 seconds=${SECONDS_EACH:-15}
 sessions=${SESSIONS:-8}
 warehouses=${WAREHOUSES:-10}

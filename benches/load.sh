@@ -2,7 +2,7 @@
 # How fast lydite loads PostgreSQL, against `psql \copy` of the same rows from ready-made CSV files, with the same number
 # of connections and the same keys, indexes, foreign keys, VACUUM and checkpoint afterwards.
 # WAREHOUSES (20) and JOBS (2) may be set.
-source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/server.bash"
 warehouses=${WAREHOUSES:-20}
 jobs=${JOBS:-2}
 start_postgres

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What lydite itself can do, on the target that answers at once: transactions per second with full input generation and
 # recording, and how late and how large 100 000 emulated users are.
-source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/server.bash"
 value() { grep -o "\"$1\": *[0-9.e+-]*" "$work/result.json" | head -1 | sed 's/.*: *//'; }
 
 "$lydite" run null: --warehouses 10 --terminals 2 --duration 10s --warmup 1s --quiet --json "$work/result.json" >"$work/out"
