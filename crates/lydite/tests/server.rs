@@ -14,7 +14,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// What each command that connects says of a URL; all say the same.
 fn every_command(url: &str) -> Vec<Ended> {
@@ -36,8 +35,9 @@ const PASSWORD_IN_URL: &str = "pa55%3Aw%2Ford";
 /// A server that lets `postgres` in, and `guarded`, `hashed` and `plain` with the password by SCRAM, MD5 and as it
 /// is. Few connections.
 fn guarded() -> &'static Server {
-    static SERVER: OnceLock<(TempDir, Server)> = OnceLock::new();
-    let (_, server) = SERVER.get_or_init(|| {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        // The server reads its rules when it starts, and no more.
         let directory = scratch();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         let rules = directory.path().join("pg_hba.conf");
@@ -60,9 +60,8 @@ fn guarded() -> &'static Server {
                  CREATE ROLE outcast LOGIN"
             ),
         );
-        (directory, server)
-    });
-    server
+        server
+    })
 }
 
 fn url_of(server: &Server, user: &str, database: &str) -> String {
