@@ -1,0 +1,90 @@
+//! An engine's order of commits.
+
+use crossbeam_utils::CachePadded;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A point in one engine's order of commits. Zero is before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// Before every commit.
+    pub const ZERO: Self = Self(0);
+    /// After every commit.
+    pub const MAX: Self = Self(u64::MAX);
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Hands out commit timestamps and tells up to where every one of them is done.
+///
+/// A snapshot is taken at the horizon, never at the last timestamp drawn: whatever is at or below the horizon is
+/// installed (or was given up), so a snapshot never changes under its reader.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    drawn: CachePadded<AtomicU64>,
+    horizon: CachePadded<AtomicU64>,
+}
+
+impl Clock {
+    /// A clock that goes on after `last`.
+    pub(crate) fn new(last: Timestamp) -> Self {
+        Self { drawn: CachePadded::new(AtomicU64::new(last.0)), horizon: CachePadded::new(AtomicU64::new(last.0)) }
+    }
+
+    /// The next commit timestamp. Whoever draws one must [`Clock::publish`] it, also when the commit is given up.
+    pub(crate) fn draw(&self) -> Timestamp {
+        Timestamp(self.drawn.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    /// The last timestamp drawn.
+    pub(crate) fn drawn(&self) -> Timestamp {
+        Timestamp(self.drawn.load(Ordering::SeqCst))
+    }
+
+    /// The newest snapshot: every commit at or below it is installed.
+    pub(crate) fn horizon(&self) -> Timestamp {
+        Timestamp(self.horizon.load(Ordering::SeqCst))
+    }
+
+    /// Waits until all commits at or below `at` are installed. Short: such commits are between drawing their
+    /// timestamp and publishing it, where nothing waits for a disk or a lock.
+    pub(crate) fn wait_for(&self, at: Timestamp) {
+        let backoff = crossbeam_utils::Backoff::new();
+        while self.horizon.load(Ordering::SeqCst) < at.0 {
+            // Yields to the operating system once spinning has gone on for a while.
+            backoff.snooze();
+        }
+    }
+
+    /// Says that the commit at `at` is installed or given up. Timestamps are published in their order, so this
+    /// waits for those drawn before.
+    pub(crate) fn publish(&self, at: Timestamp) {
+        self.wait_for(Timestamp(at.0 - 1));
+        self.horizon.store(at.0, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_horizon_waits_for_the_oldest_commit_in_progress() {
+        let clock = Clock::new(Timestamp(7));
+        let (first, second) = (clock.draw(), clock.draw());
+        assert_eq!((first, second), (Timestamp(8), Timestamp(9)));
+        std::thread::scope(|scope| {
+            let late = scope.spawn(|| clock.publish(second));
+            assert_eq!(clock.horizon(), Timestamp(7));
+            clock.publish(first);
+            late.join().unwrap();
+        });
+        assert_eq!(clock.horizon(), Timestamp(9));
+    }
+}

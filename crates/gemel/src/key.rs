@@ -1,0 +1,128 @@
+//! Keys: byte strings in their lexicographic order, short ones without an allocation.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Bound;
+
+/// The longest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 2048;
+/// The longest value, in bytes.
+pub const MAX_VALUE_BYTES: usize = 16 << 20;
+
+const HEAD: usize = 16;
+
+/// A key. The first 16 bytes stand in one integer, big end first, so most comparisons are one of integers.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The first 16 bytes, zeros behind a shorter key.
+    head: u128,
+    /// Length of the whole key, which tells the zeros behind a short key from its own.
+    len: u32,
+    /// What follows the first 16 bytes.
+    tail: Option<Box<[u8]>>,
+}
+
+impl Key {
+    /// From its bytes, of which there must be at most [`MAX_KEY_BYTES`]; callers check that.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut head = [0; HEAD];
+        let cut = bytes.len().min(HEAD);
+        head[..cut].copy_from_slice(&bytes[..cut]);
+        let tail = (bytes.len() > HEAD).then(|| bytes[HEAD..].into());
+        Self { head: u128::from_be_bytes(head), len: bytes.len() as u32, tail }
+    }
+
+    /// Length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Bytes that it takes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.tail.as_ref().map_or(0, |tail| tail.len())
+    }
+
+    /// Hands its bytes to `f`.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        let head = self.head.to_be_bytes();
+        match &self.tail {
+            None => f(&head[..self.len()]),
+            Some(tail) => {
+                let mut whole = [0; MAX_KEY_BYTES];
+                whole[..HEAD].copy_from_slice(&head);
+                whole[HEAD..self.len()].copy_from_slice(tail);
+                f(&whole[..self.len()])
+            }
+        }
+    }
+
+    /// Its bytes.
+    pub(crate) fn to_vec(&self) -> Vec<u8> {
+        self.with(<[u8]>::to_vec)
+    }
+}
+
+impl Ord for Key {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        match self.head.cmp(&other.head) {
+            Ordering::Equal => match (&self.tail, &other.tail) {
+                (Some(tail), Some(others)) => tail.cmp(others),
+                // One ends within the head: the shorter one is a prefix of the other, but for zeros.
+                _ => self.len.cmp(&other.len),
+            },
+            order => order,
+        }
+    }
+}
+
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(|bytes| write!(f, "{}", bytes.escape_ascii()))
+    }
+}
+
+/// A range of keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    pub(crate) lower: Bound<Key>,
+    pub(crate) upper: Bound<Key>,
+}
+
+impl KeyRange {
+    /// Whether `key` lies in it.
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        (match &self.lower {
+            Bound::Included(lower) => key >= lower,
+            Bound::Excluded(lower) => key > lower,
+            Bound::Unbounded => true,
+        }) && match &self.upper {
+            Bound::Included(upper) => key <= upper,
+            Bound::Excluded(upper) => key < upper,
+            Bound::Unbounded => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_are_ordered_as_their_bytes(
+            a in proptest::collection::vec(0_u8..3, 0..20), b in proptest::collection::vec(0_u8..3, 0..20),
+        ) {
+            prop_assert_eq!(Key::new(&a).cmp(&Key::new(&b)), a.cmp(&b));
+            prop_assert_eq!(Key::new(&a).to_vec(), a);
+        }
+    }
+}

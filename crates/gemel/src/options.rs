@@ -1,0 +1,77 @@
+//! How a database is opened.
+
+use std::time::Duration;
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// When its log record is on stable storage.
+    #[default]
+    Full,
+    /// At once; the log is made durable every so often. The last transactions may be lost, never one in part.
+    Relaxed(Duration),
+    /// At once; the log is written, and durable when the operating system likes.
+    None,
+}
+
+/// Where log records go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LogMode {
+    /// One log; a transaction over both engines is one record.
+    #[default]
+    Shared,
+    /// A log for each engine, as Skeena has it; recovery cuts both at the first transaction of which a part is missing.
+    PerEngine,
+}
+
+/// How a transaction over both engines gets its two commit timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CommitStamps {
+    /// Both under the registry's latch: commits over both engines come in the same order in each, so none is refused.
+    #[default]
+    Latched,
+    /// Each when its engine is ready, then checked in the registry, which refuses those that cross (as the thesis has it).
+    Independent,
+}
+
+/// Options of a database. All have defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// When a commit is acknowledged.
+    pub durability: Durability,
+    /// Where log records go. A database keeps the mode that it was made with.
+    pub log: LogMode,
+    /// Whether snapshots over both engines go through the registry. Off only to show what it prevents.
+    pub csr: bool,
+    /// How commits over both engines are stamped.
+    pub commit_stamps: CommitStamps,
+    /// Entries in a partition of the registry.
+    pub csr_capacity: usize,
+    /// Accesses to the registry between two looks for partitions that can be dropped.
+    pub csr_recycle: u64,
+    /// Bytes of the disk engine's cache of blocks.
+    pub cache_bytes: u64,
+    /// Bytes of writes that the disk engine collects in memory before it writes a file.
+    pub write_buffer_bytes: u64,
+    /// Most bytes that rows and versions of the memory engine may take.
+    pub memory_limit_bytes: u64,
+    /// Bytes of log after which a checkpoint begins.
+    pub checkpoint_log_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            log: LogMode::default(),
+            csr: true,
+            commit_stamps: CommitStamps::default(),
+            csr_capacity: 1000,
+            csr_recycle: 1000,
+            cache_bytes: 256 << 20,
+            write_buffer_bytes: 64 << 20,
+            memory_limit_bytes: 8 << 30,
+            checkpoint_log_bytes: 1 << 30,
+        }
+    }
+}
