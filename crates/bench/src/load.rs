@@ -268,7 +268,7 @@ impl Load<'_> {
 
     /// Keys, indexes and what else the database needs.
     fn finish(&self, observer: &mut dyn FnMut(&LoadSnapshot)) -> Result<(), TargetError> {
-        *self.stage.lock() = "keys".to_owned();
+        *self.stage.lock() = "building keys and indexes".to_owned();
         self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
             let finish = scope

@@ -48,7 +48,10 @@ impl LoadFrame<'_> {
         let elapsed = human::duration(self.now.elapsed);
         if let Some((building, time)) = self.building() {
             let rows = human::whole(self.now.rows);
-            return format!("{elapsed} {building} {time}: {}  {rows} rows", self.now.stage);
+            // Some databases call their first stage by the same name.
+            let stage = Some(self.now.stage).filter(|stage| *stage != building);
+            let stage = stage.map_or(String::new(), |stage| format!(": {stage}"));
+            return format!("{elapsed} {building} {time}{stage}  {rows} rows");
         }
         let mut line = format!("{elapsed} {}", self.now.stage);
         if self.total > 0 {

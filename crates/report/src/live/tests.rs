@@ -264,9 +264,9 @@ fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
     for s in 0..=10 {
         progress(s * 1000, s * 100_000, None, &format!("loading warehouses {}/4", s / 5));
     }
-    progress(10_100, 1_990_000, Some(0), "building indexes");
+    progress(10_100, 1_990_000, Some(0), "building keys and indexes");
     progress(10_200, 1_990_000, Some(100), "building indexes");
-    progress(15_100, 1_990_000, Some(5_000), "building indexes");
+    progress(15_200, 1_990_000, Some(5_100), "building indexes");
     progress(15_300, 1_990_000, Some(5_200), "analyze");
     view.finish(&LoadProgress {
         rows: 2_000_000,
@@ -284,6 +284,7 @@ fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
             "0s loading warehouses 0/4  0 %  0 rows  – rows/s  ETA –",
             "5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s",
             "10s loading warehouses 2/4  50 %  1 000 000 rows  100 000 rows/s  10.0 MB/s  ETA 10s",
+            "10s building keys and indexes for 0s  1 990 000 rows",
             "10s building keys and indexes for 0s: building indexes  1 990 000 rows",
             "15s building keys and indexes for 5s: building indexes  1 990 000 rows",
             "15s building keys and indexes for 5s: analyze  1 990 000 rows",
