@@ -163,6 +163,8 @@ fn an_empty_database_gets_every_warehouse_once() {
     let last = snapshots.last().unwrap();
     assert_eq!((last.warehouses_done, last.total_warehouses, last.rows), (8, 8, 180));
     assert_eq!(last.stage, "indexes");
+    assert!(last.building.is_some_and(|building| building <= last.elapsed), "{last:?}");
+    assert!(snapshots.iter().all(|snapshot| (snapshot.stage == "rows") == snapshot.building.is_none()));
 }
 
 #[test]

@@ -80,6 +80,7 @@ pub(crate) fn load(
                 elapsed: now.elapsed,
                 units_done: u64::from(now.warehouses_done),
                 total_units: u64::from(now.total_warehouses),
+                building: now.building,
                 stage: &now.stage,
             });
         })
@@ -91,6 +92,7 @@ pub(crate) fn load(
         elapsed: std::time::Duration::from_secs_f64(report.seconds),
         units_done: u64::from(report.warehouses),
         total_units: u64::from(meta.warehouses),
+        building: None,
         stage: if report.interrupted { "interrupted" } else { "done" },
     });
     Ok(report)

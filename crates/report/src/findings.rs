@@ -98,7 +98,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         add(
             Weight::Warning,
             format!(
-                "The run did not reach its planned end; what follows is what was measured in {}.",
+                "The result is partial: the numbers are what was measured in {}.",
                 duration(result.window.measured_s)
             ),
         );
@@ -134,8 +134,9 @@ pub fn mean_queue_and_service_ms(result: &RunResult) -> Option<(f64, f64)> {
         return None;
     }
     // Means weighted by their counts are the mean of all; percentiles could not be put together so.
-    let mean = |of: fn(&crate::model::TransactionResult) -> f64| {
-        result.transactions.values().map(|t| of(t) * t.completed() as f64).sum::<f64>() / completed as f64
+    let mean = |of: fn(&crate::model::TransactionResult) -> Option<f64>| {
+        let weighted = |t: &crate::model::TransactionResult| of(t).unwrap_or(0.0) * t.completed() as f64;
+        result.transactions.values().map(weighted).sum::<f64>() / completed as f64
     };
     Some((mean(|t| t.queue_ms.mean), mean(|t| t.service_ms.mean)))
 }

@@ -17,12 +17,12 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     let page = Page { width: width.max(60), colour };
     let mut out = String::new();
     page.headline(&mut out, result);
+    page.findings(&mut out, result);
     page.transactions(&mut out, result);
     page.aborts_and_errors(&mut out, result);
     page.client(&mut out, result);
     page.checks(&mut out, result);
     page.compliance(&mut out, result);
-    page.findings(&mut out, result);
     out.push('\n');
     page.wrapped(&mut out, "", DISCLAIMER, Style::Dim);
     out
@@ -129,6 +129,13 @@ impl Page {
             ("p99 ms", &|t| number(t.latency_ms.p99)),
             ("max ms", &|t| number(t.latency_ms.max)),
         ];
+        // In a closed loop nothing waits for a session, and service is all of the latency.
+        let parts: &[Cell<'_>] = match r.plan_text("mode").as_deref() {
+            Some("rte" | "open") => {
+                &[("queue p95", &|t| number(t.queue_ms.p95)), ("service p95", &|t| number(t.service_ms.p95))]
+            }
+            _ => &[],
+        };
         let troubles: [Cell<'_>; 4] = [
             ("retries", &|t| count(t.retries)),
             ("rolled back", &|t| count(t.rolled_back)),
@@ -145,12 +152,19 @@ impl Page {
         };
         let counts: Vec<_> = counts.iter().collect();
         let latencies: Vec<_> = latencies.iter().collect();
+        let parts: Vec<_> = parts.iter().collect();
+        let whole = [&latencies[..], &parts].concat();
         let troubles: Vec<_> = troubles.iter().collect();
         // A narrow terminal gets the same columns in several tables: nothing is left out, nothing breaks.
         let layouts = [
-            vec![table(&[&counts[..], &latencies, &troubles].concat())],
-            vec![table(&[&counts[..], &troubles].concat()), table(&latencies)],
-            vec![table(&counts), table(&latencies), table(&troubles)],
+            vec![table(&[&counts[..], &whole, &troubles].concat())],
+            vec![table(&[&counts[..], &troubles].concat()), table(&whole)],
+            // Two narrow tables of latencies, unless the second would hold nothing but the names.
+            [&counts, &latencies, &parts, &troubles]
+                .into_iter()
+                .filter(|c| !c.is_empty())
+                .map(|c| table(c))
+                .collect(),
         ];
         let fits = |tables: &&Vec<Vec<Vec<String>>>| tables.iter().all(|t| table_width(t) <= self.width);
         for rows in layouts.iter().find(fits).unwrap_or(&layouts[2]) {
