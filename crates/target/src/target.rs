@@ -117,22 +117,53 @@ pub trait Session: Send {
 
 /// One connection that loads rows.
 pub trait Loader: Send {
-    /// Loads ITEM, whole or not at all.
+    /// Loads all rows of a unit, whole or not at all.
     ///
     /// # Errors
-    /// The database refuses or is lost; nothing of ITEM is stored then.
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError>;
-
-    /// Loads all rows of one warehouse, whole or not at all.
-    ///
-    /// # Errors
-    /// The database refuses or is lost; nothing of this warehouse is stored then.
-    fn load_warehouse(
+    /// The database refuses or is lost; nothing of this unit is stored then.
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
+}
+
+/// What is loaded whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadUnit {
+    /// ITEM, which belongs to no warehouse.
+    Items,
+    /// All rows of one warehouse.
+    Warehouse(WarehouseId),
+}
+
+impl LoadUnit {
+    /// The tables whose rows it holds, referred ones before those that refer to them.
+    #[must_use]
+    pub fn tables(self) -> &'static [Table] {
+        match self {
+            Self::Items => &[Table::Item],
+            Self::Warehouse(_) => &Table::OF_WAREHOUSE,
+        }
+    }
+
+    /// The warehouse; 0, which is none, for ITEM.
+    pub(crate) fn warehouse(self) -> WarehouseId {
+        match self {
+            Self::Items => WarehouseId(0),
+            Self::Warehouse(id) => id,
+        }
+    }
+}
+
+impl fmt::Display for LoadUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Items => f.write_str("ITEM"),
+            Self::Warehouse(id) => write!(f, "warehouse {id}"),
+        }
+    }
 }
 
 /// Counts what loaders have handed to the database.

@@ -1,7 +1,9 @@
 //! The SQL targets on real databases: loading, the three ways of sending transactions, conditions and checksums.
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
-use lydite_target::{DatabaseState, LoadProgress, TableChecksum, Target, TargetSpec, TxError, TxMode};
+use lydite_target::{
+    DatabaseState, LoadProgress, LoadUnit, TableChecksum, Target, TargetSpec, TxError, TxMode,
+};
 use lydite_testkit::postgres;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
@@ -34,9 +36,9 @@ fn load(target: &dyn Target, warehouses: u32) {
     let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
     let progress = LoadProgress::default();
     let mut loader = target.loader().expect("loader");
-    loader.load_items(&population, &progress).expect("load_items");
+    loader.load(LoadUnit::Items, &population, &progress).expect("load ITEM");
     for warehouse in population.warehouse_ids() {
-        loader.load_warehouse(&population, warehouse, &progress).expect("load_warehouse");
+        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load a warehouse");
     }
     drop(loader);
     target.finish_load(2, &|_| ()).expect("finish_load");

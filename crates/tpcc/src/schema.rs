@@ -105,6 +105,17 @@ impl Table {
         Self::OrderLine,
         Self::Stock,
     ];
+    /// The tables that have rows for each warehouse: all but ITEM.
+    pub const OF_WAREHOUSE: [Self; 8] = [
+        Self::Warehouse,
+        Self::District,
+        Self::Customer,
+        Self::History,
+        Self::Orders,
+        Self::NewOrder,
+        Self::OrderLine,
+        Self::Stock,
+    ];
 
     /// Name in the database.
     #[must_use]
@@ -374,6 +385,12 @@ static STOCK: TableSchema = TableSchema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tables_of_a_warehouse_are_all_but_item() {
+        assert_eq!(Table::ALL[0], Table::Item);
+        assert_eq!(Table::ALL[1..], Table::OF_WAREHOUSE);
+    }
 
     #[test]
     fn every_key_names_columns_of_its_table() {

@@ -8,7 +8,7 @@ use crate::postgres::{connected, numeric};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
-use crate::target::{LoadProgress, Loader};
+use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::schema::{ColumnType, Table};
@@ -31,29 +31,6 @@ pub(crate) struct PgLoader {
 impl PgLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
         Ok(Self { wire: connected(config)?, place: config.place() })
-    }
-
-    /// Loads tables in one transaction and notes the unit as loaded.
-    fn unit(
-        &mut self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
-        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
-        for &table in tables {
-            let copied = self.table(population, table, WarehouseId(unit), progress);
-            copied.map_err(failed(format!("load {}: {}", meta::unit_name(unit), table.name())))?;
-        }
-        self.wire
-            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
-            .map_err(failed(format!("commit {}", meta::unit_name(unit))))
     }
 
     fn table(
@@ -91,18 +68,26 @@ impl PgLoader {
 }
 
 impl Loader for PgLoader {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        self.unit(population, 0, &[Table::Item], progress)
-    }
-
-    fn load_warehouse(
+    /// Loads the unit's tables in one transaction, which notes it as loaded.
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
-        self.unit(population, warehouse.0, &tables, progress)
+        let place = self.place.clone();
+        let failed = |doing: String| {
+            let place = place.clone();
+            move |error: SqlError| super::advised(error, &doing, &place)
+        };
+        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
+        for &table in unit.tables() {
+            let copied = self.table(population, table, unit.warehouse(), progress);
+            copied.map_err(failed(format!("load {unit}: {}", table.name())))?;
+        }
+        self.wire
+            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
+            .map_err(failed(format!("commit {unit}")))
     }
 }
 

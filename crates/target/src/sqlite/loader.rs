@@ -6,11 +6,10 @@ use crate::sql::ddl;
 use crate::sql::meta;
 use crate::sql::value::time_text;
 use crate::sqlite::connection::{SqliteConnection, failed};
-use crate::target::{LoadProgress, Loader};
+use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
-use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Cents, Rate, Timestamp, WarehouseId};
+use lydite_tpcc::{Cents, Rate, Timestamp};
 
 /// Rows between two notes of progress.
 const NOTE_ROWS: u64 = 1_000;
@@ -25,33 +24,10 @@ impl SqliteLoader {
         Self { connection, place }
     }
 
-    fn unit(
-        &mut self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.connection.begin_writing();
-        let loaded = self.fill(population, unit, tables, progress);
-        if loaded.is_err() && !self.connection.database().is_autocommit() {
-            // The error that matters is the first one.
-            let _undone = self.connection.database().execute_batch("ROLLBACK");
-        }
-        self.connection.end_writing();
-        loaded.map_err(|error| error.on_target(&format!("load {}", meta::unit_name(unit)), &self.place))
-    }
-
-    fn fill(
-        &self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), SqlError> {
+    fn fill(&self, unit: LoadUnit, population: &Population, progress: &LoadProgress) -> Result<(), SqlError> {
         let database = self.connection.database();
         database.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
-        for &table in tables {
+        for &table in unit.tables() {
             let width = table.schema().columns.len();
             let holes = vec!["?"; width].join(", ");
             let sql = format!("INSERT INTO {} ({}) VALUES ({holes})", table.name(), ddl::column_list(table));
@@ -65,7 +41,7 @@ impl SqliteLoader {
                 epoch: (Timestamp(0), String::new()),
                 progress,
             };
-            population.write_table(table, WarehouseId(unit), &mut insert)?;
+            population.write_table(table, unit.warehouse(), &mut insert)?;
             insert.note();
         }
         database.execute_batch(&format!("{}; COMMIT", meta::loaded(unit))).map_err(failed)
@@ -73,18 +49,20 @@ impl SqliteLoader {
 }
 
 impl Loader for SqliteLoader {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        self.unit(population, 0, &[Table::Item], progress)
-    }
-
-    fn load_warehouse(
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
-        self.unit(population, warehouse.0, &tables, progress)
+        self.connection.begin_writing();
+        let loaded = self.fill(unit, population, progress);
+        if loaded.is_err() && !self.connection.database().is_autocommit() {
+            // The error that matters is the first one.
+            let _undone = self.connection.database().execute_batch("ROLLBACK");
+        }
+        self.connection.end_writing();
+        loaded.map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
     }
 }
 
