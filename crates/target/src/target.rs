@@ -5,32 +5,22 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{Outcome, Transaction, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the five transactions are sent to an SQL database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TxMode {
-    /// One prepared statement and one round trip per step.
-    #[default]
-    Statements,
-    /// Array binding and pipelining: all lines of an order in one statement.
-    Batched,
-    /// One call of a stored procedure per transaction.
-    Procedures,
-}
-
-impl TxMode {
-    /// The name on the command line and in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Statements => "statements",
-            Self::Batched => "batched",
-            Self::Procedures => "procedures",
-        }
+named_enum! {
+    /// How the five transactions are sent to an SQL database; the names are those of the command line and of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum TxMode {
+        /// One prepared statement and one round trip per step.
+        #[default]
+        Statements = "statements",
+        /// Array binding and pipelining: all lines of an order in one statement.
+        Batched = "batched",
+        /// One call of a stored procedure per transaction.
+        Procedures = "procedures",
     }
 }
 

@@ -110,7 +110,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_sqlite() {
 
     let template = server.create_database("modes_template");
     load(&*open(&template, TxMode::Statements), warehouses);
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("modes_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE modes_template"));
         let target = open(&server.url(&name), mode);
@@ -160,7 +160,7 @@ fn an_order_with_the_same_stock_in_several_lines_is_booked_line_by_line() {
         }
     }
     let mut runs = Vec::new();
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("repeat_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE repeat_template"));
         let target = open(&server.url(&name), mode);
@@ -199,7 +199,7 @@ fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_
     let template = server.create_database("fight_template");
     load(&*open(&template, TxMode::Statements), 1);
     for isolation in ["read-committed", "repeatable-read", "serializable"] {
-        for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+        for mode in TxMode::ALL {
             let name = format!("fight_{mode}_{}", isolation.replace('-', "_"));
             server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE fight_template"));
             let target = open(&format!("{}?isolation={isolation}", server.url(&name)), mode);
@@ -250,7 +250,7 @@ fn an_item_that_is_missing_from_the_database_is_an_error_and_no_wanted_rollback(
     let template = server.create_database("no_items_template");
     load(&*open(&format!("{template}?foreign_keys=off"), TxMode::Statements), 1);
     server.psql("no_items_template", "DELETE FROM item");
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("no_items_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_items_template"));
         for (input, outcome) in
@@ -275,7 +275,7 @@ fn a_missing_row_is_never_committed_over() {
         "no_rows_template",
         "DELETE FROM stock WHERE s_i_id % 2 = 0; DELETE FROM customer WHERE c_id % 2 = 0",
     );
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("no_rows_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_rows_template"));
         let count = || {
