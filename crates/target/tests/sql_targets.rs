@@ -10,9 +10,11 @@ use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use lydite_tpcc::transaction::StockLevel;
+use lydite_tpcc::{DistrictId, Outcome, Timestamp, Transaction, WarehouseId};
 
 const SEED: u64 = 7;
 
@@ -293,5 +295,18 @@ fn a_missing_row_is_never_committed_over() {
                 assert_eq!(count(), before, "{mode}: {input:?}: {outcome:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_district_without_order_lines_has_no_low_stock() {
+    let server = postgres::shared();
+    let url = server.create_database("no_lines");
+    open(&url, TxMode::Statements).create_schema(&meta(1)).expect("create_schema");
+    server.psql("no_lines", "INSERT INTO district VALUES (1, 1, '', '', '', '', '', '', 0, 0, 1)");
+    let input = StockLevel { w_id: WarehouseId(1), d_id: DistrictId(1), threshold: 20 };
+    for mode in TxMode::ALL {
+        let answers = play(&*open(&url, mode), &[Transaction::StockLevel(input)]);
+        assert_eq!(answers, [Ok(Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }))], "{mode}");
     }
 }
