@@ -299,6 +299,35 @@ fn a_missing_row_is_never_committed_over() {
 }
 
 #[test]
+fn a_reset_drops_whatever_has_the_name_of_a_table_of_ours() {
+    let server = postgres::shared();
+    let url = server.create_database("views");
+    server.psql(
+        "views",
+        "CREATE TABLE item (mine int); CREATE VIEW stock AS SELECT * FROM item; \
+         CREATE MATERIALIZED VIEW orders AS SELECT * FROM item; CREATE VIEW untouched AS SELECT 1",
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("views.sqlite");
+    let database = rusqlite::Connection::open(&path).expect("a file");
+    database
+        .execute_batch("CREATE TABLE item (mine int); CREATE VIEW stock AS SELECT * FROM item")
+        .expect("tables");
+    drop(database);
+    for url in [url, format!("sqlite:{}", path.display())] {
+        let target = open(&url, TxMode::Statements);
+        assert!(matches!(target.state(), Ok(DatabaseState::Foreign { .. })), "{url}");
+        target.reset().expect("reset");
+        assert_eq!(target.state(), Ok(DatabaseState::Empty), "{url}");
+        target.reset().expect("a reset of nothing");
+    }
+    assert_eq!(
+        server.psql("views", "SELECT count(*) FROM pg_views WHERE viewname = 'untouched'").trim(),
+        "1"
+    );
+}
+
+#[test]
 fn a_district_without_order_lines_has_no_low_stock() {
     let server = postgres::shared();
     let url = server.create_database("no_lines");
