@@ -299,6 +299,37 @@ fn a_missing_row_is_never_committed_over() {
 }
 
 #[test]
+fn a_broken_condition_is_told_in_the_same_words_by_every_database() {
+    // Amounts are decimals in PostgreSQL and whole cents in SQLite; those who read of them need not know.
+    let server = postgres::shared();
+    let on_server = open(&server.create_database("words"), TxMode::Statements);
+    load(&*on_server, 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpcc.sqlite");
+    let in_file = open(&format!("sqlite:{}", path.display()), TxMode::Statements);
+    load(&*in_file, 1);
+    let changes = |cent: &str| {
+        format!(
+            "UPDATE warehouse SET w_ytd = w_ytd + 1234 * {cent}; \
+             UPDATE district SET d_ytd = 7 * {cent} WHERE d_id = 2; \
+             UPDATE customer SET c_balance = -5 * {cent} WHERE c_d_id = 3 AND c_id = 1; \
+             DELETE FROM history WHERE h_d_id = 4"
+        )
+    };
+    server.psql("words", &changes("0.01"));
+    rusqlite::Connection::open(&path).expect("the file").execute_batch(&changes("1")).expect("a change");
+    let examples = |target: &dyn Target| -> Vec<Vec<String>> {
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
+        findings.into_iter().map(|finding| finding.examples).collect()
+    };
+    let told = examples(&*on_server);
+    assert_eq!(told[0], ["w_id=1: w_ytd 300012.34, sum of d_ytd 270000.07"]);
+    assert_eq!(told[8][1], "w_id=1 d_id=4: d_ytd 30000.00, sum of h_amount 0.00");
+    assert_eq!(told[9][0], "w_id=1 d_id=3 c_id=1: c_balance -0.05, delivered 0.00, paid 10.00");
+    assert_eq!(examples(&*in_file), told);
+}
+
+#[test]
 fn a_reset_drops_whatever_has_the_name_of_a_table_of_ours() {
     let server = postgres::shared();
     let url = server.create_database("views");

@@ -367,6 +367,7 @@ impl Target for Postgres {
             .into_iter()
             .next()
             .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+        let dialect = session::dialect(self.config.isolation);
         let next = AtomicUsize::new(0);
         let findings = Mutex::new(Vec::new());
         // Dear ones first, so that both connections end at about the same time.
@@ -380,7 +381,7 @@ impl Target for Postgres {
             ))
             .map_err(&failed)?;
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let finding = conditions::evaluate(&mut wire, condition)
+                let finding = conditions::evaluate(&mut wire, dialect, condition)
                     .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
                 findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);

@@ -53,6 +53,7 @@ static DIALECT: Dialect = Dialect {
         ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
+    money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
     placeholder: '?',
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     // A writer has the whole database to itself.
@@ -257,7 +258,7 @@ impl Target for Sqlite {
         conditions
             .iter()
             .map(|&condition| {
-                let finding = conditions::evaluate(&mut connection, condition)
+                let finding = conditions::evaluate(&mut connection, &DIALECT, condition)
                     .map_err(self.failed(&format!("check condition {}", condition.number)))?;
                 done(&finding);
                 Ok(finding)
