@@ -69,7 +69,7 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
-    /// Drops the nine tables and Lydite's own, whoever made them.
+    /// Drops whatever has the name of one of the nine tables or of Lydite's own, whoever made it.
     ///
     /// # Errors
     /// The database refuses.

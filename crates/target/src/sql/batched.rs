@@ -3,7 +3,7 @@
 
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    OrderHead, Played, SqlSession, Stop, address, history_data, is_brand, paid_customer, present,
+    OrderHead, Played, SqlSession, Stop, address, history_data, is_brand, last_order, paid_customer, present,
     status_customer, status_line,
 };
 use crate::sql::statement::Statement;
@@ -14,7 +14,7 @@ use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
+use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
 
 /// Runs one transaction.
 pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Transaction) -> Played {
@@ -241,9 +241,7 @@ fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus)
     };
     let rows = &session.rows[order];
     present(rows, || format!("an order of customer {}/{}/{}", input.w_id, input.d_id, outcome.c_id))?;
-    outcome.o_id = OrderId(rows.int(0, 0)?);
-    outcome.entry_d = rows.time(0, 1)?;
-    outcome.carrier_id = rows.optional_int(0, 2)?.map(CarrierId);
+    last_order(&mut outcome, rows, 0)?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 3)).collect::<Result<_, _>>()?;
     Ok(Outcome::OrderStatus(outcome))
 }

@@ -359,9 +359,7 @@ impl<C: Connection> SqlSession<C> {
         let mut outcome = status_customer(rows)?;
         let rows = self.step(Statement::LastOrder, &[w, d, c])?;
         present(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
-        outcome.o_id = OrderId(rows.int(0, 0)?);
-        outcome.entry_d = rows.time(0, 1)?;
-        outcome.carrier_id = rows.optional_int(0, 2)?.map(CarrierId);
+        last_order(&mut outcome, rows, 0)?;
         let rows = self.step(Statement::OrderLines, &[w, d, Value::Int(outcome.o_id.get())])?;
         outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
         self.commit()?;
@@ -468,4 +466,16 @@ pub(crate) fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlErro
         carrier_id: None,
         lines: Vec::new(),
     })
+}
+
+/// Fills in the order itself, from three columns as in [`Statement::LastOrder`].
+pub(crate) fn last_order(
+    outcome: &mut OrderStatusOutcome,
+    rows: &Rows,
+    column: usize,
+) -> Result<(), SqlError> {
+    outcome.o_id = OrderId(rows.int(0, column)?);
+    outcome.entry_d = rows.time(0, column + 1)?;
+    outcome.carrier_id = rows.optional_int(0, column + 2)?.map(CarrierId);
+    Ok(())
 }

@@ -4,15 +4,13 @@ use crate::error::TargetError;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta;
+use crate::sql::tally::Tally;
 use crate::sql::value::time_text;
 use crate::sqlite::connection::{SqliteConnection, failed};
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::{Cents, Rate, Timestamp};
-
-/// Rows between two notes of progress.
-const NOTE_ROWS: u64 = 1_000;
 
 pub(crate) struct SqliteLoader {
     connection: SqliteConnection,
@@ -36,13 +34,11 @@ impl SqliteLoader {
                 statement,
                 column: 0,
                 failure: None,
-                rows: 0,
-                bytes: 0,
+                tally: Tally::new(progress),
                 epoch: (Timestamp(0), String::new()),
-                progress,
             };
             population.write_table(table, unit.warehouse(), &mut insert)?;
-            insert.note();
+            insert.tally.note();
         }
         database.execute_batch(&format!("{}; COMMIT", meta::loaded(unit))).map_err(failed)
     }
@@ -70,23 +66,15 @@ struct Insert<'a> {
     statement: rusqlite::Statement<'a>,
     column: usize,
     failure: Option<rusqlite::Error>,
-    rows: u64,
-    bytes: u64,
+    tally: Tally<'a>,
     /// The last point in time and its text: all rows of a load have the same.
     epoch: (Timestamp, String),
-    progress: &'a LoadProgress,
 }
 
 impl Insert<'_> {
-    fn note(&mut self) {
-        self.progress.add(self.rows, self.bytes);
-        self.rows = 0;
-        self.bytes = 0;
-    }
-
     fn bind(&mut self, value: impl rusqlite::ToSql, bytes: usize) {
         self.column += 1;
-        self.bytes += bytes as u64;
+        self.tally.bytes(bytes);
         if let Err(error) = self.statement.raw_bind_parameter(self.column, value) {
             self.failure.get_or_insert(error);
         }
@@ -103,14 +91,7 @@ impl RowWriter for Insert<'_> {
             return Err(failed(error));
         }
         self.statement.raw_execute().map_err(failed)?;
-        self.rows += 1;
-        if self.rows >= NOTE_ROWS {
-            self.note();
-            if self.progress.stopped() {
-                return Err(SqlError::Decode("the load was interrupted".into()));
-            }
-        }
-        Ok(())
+        self.tally.row()
     }
 }
 
