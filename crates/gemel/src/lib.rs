@@ -12,6 +12,7 @@ mod clock;
 mod engine;
 mod error;
 mod key;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the coordinator"))]
 mod memory;
 mod options;
 
@@ -19,4 +20,5 @@ pub use clock::Timestamp;
 pub use engine::Direction;
 pub use error::{Conflict, Error, Result};
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub use memory::MemoryState;
 pub use options::{CommitStamps, Durability, LogMode, Options};
