@@ -14,6 +14,7 @@ mod error;
 mod key;
 mod memory;
 mod options;
+pub mod row;
 
 pub use clock::Timestamp;
 pub use engine::Direction;
