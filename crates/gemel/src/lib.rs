@@ -14,6 +14,7 @@ mod error;
 mod key;
 mod memory;
 mod options;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
 pub mod row;
 
 pub use clock::Timestamp;

@@ -30,7 +30,6 @@ mod keys;
 mod layout;
 mod scan;
 mod schema;
-#[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
 mod table;
 #[cfg(test)]
 mod tests;
@@ -55,7 +54,6 @@ use std::path::PathBuf;
 ///
 /// A put or a delete of a key that the same transaction has read must be checked, at commit, against the view in which it
 /// was read: constraints and index entries follow from what was read.
-#[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
 pub(crate) trait Bytes {
     /// The value of `key`.
     fn get(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Result<Option<Vec<u8>>>;

@@ -16,7 +16,6 @@ const READ_AHEAD_GROWTH: usize = 4;
 /// An entry of an index: its key and the primary key to which it leads.
 type Found = (Vec<u8>, Vec<u8>);
 
-#[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
 impl Table {
     /// Hands the rows whose primary key lies in `range` to `each`, in the order of the key, until it breaks.
     ///
@@ -160,7 +159,6 @@ fn read_ahead<B: Bytes + ?Sized>(
     failure.map(|()| found)
 }
 
-#[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
 impl Span {
     fn lower(&self) -> Bound<&[u8]> {
         if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&self.lower) }

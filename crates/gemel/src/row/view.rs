@@ -330,13 +330,11 @@ impl ColumnSet {
         self.0[column / 64] |= 1 << (column % 64);
     }
 
-    #[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
     /// Whether the two sets have a column in common.
-    #[cfg_attr(not(test), allow(dead_code, reason = "used by the database"))]
     pub(super) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
