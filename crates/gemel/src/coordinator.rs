@@ -5,6 +5,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::csr::{Latch, Registry};
 use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
+use crate::files::fail_point;
 use crate::keyspace::Keyspace;
 use crate::logs::Logs;
 use crate::options::{CommitStamps, Isolation, Options};
@@ -160,11 +161,13 @@ impl Coordinator {
             return Err(failure);
         }
         // From here on nothing fails.
+        fail_point("commit.after_append");
         for part in &mut parts {
             if let Some(at) = part.stamp {
                 self.engines[part.engine].install(&mut part.writes, at);
             }
         }
+        fail_point("commit.after_install");
         self.publish(&parts);
         self.trace(transaction, &parts);
         let count = match parts.as_slice() {
@@ -286,6 +289,7 @@ impl Coordinator {
         for part in parts {
             if let Some(at) = part.stamp {
                 self.engines[part.engine].clock().publish(at);
+                fail_point("commit.between_publications");
             }
         }
     }
