@@ -109,7 +109,7 @@ impl<C: Connection> Session for SqlSession<C> {
 }
 
 /// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
-fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
+pub(crate) fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
     match transaction {
         Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
         _ => false,
@@ -118,12 +118,12 @@ fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
 
 /// Position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, counted from 0 here
 /// (clauses 2.5.2.2 and 2.6.2.2).
-fn middle(found: usize) -> usize {
+pub(crate) fn middle(found: usize) -> usize {
     found.div_ceil(2) - 1
 }
 
 /// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
-fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
+pub(crate) fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
     truncated(&format!(
         "{c_id} {} {} {} {} {}|{old}",
         input.c_d_id, input.c_w_id, input.d_id, input.w_id, input.amount
