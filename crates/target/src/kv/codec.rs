@@ -22,7 +22,7 @@ pub(crate) struct Malformed(pub(crate) &'static str);
 
 impl From<Malformed> for StoreError {
     fn from(Malformed(what): Malformed) -> Self {
-        Self::Failed(format!("{what} holds or gets a value that does not fit: run lydite check"))
+        Self::Failed(format!("{what}: a value is damaged or does not fit: load with --fresh"))
     }
 }
 

@@ -208,8 +208,8 @@ pub(crate) trait Store: Send + Sync + Sized + 'static {
 
 /// A transaction. Sees its own writes. Dropping it rolls it back.
 ///
-/// It must be serializable (level 3 of clause 3.4.1) for the description to say so; the five transactions need no
-/// more than snapshot isolation with the first committer winning, since their anomalies under it are benign.
+/// Snapshot isolation with the first committer winning is enough for level 3 of clause 3.4.1: the five transactions
+/// can't tell it from serializable execution.
 pub(crate) trait StoreTx: Sized {
     /// See [`Store::Pending`].
     type Pending: Pending;

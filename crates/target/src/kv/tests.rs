@@ -7,13 +7,22 @@ use crate::kv::conformance::{
     play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
     the_answers_and_the_rows_are_those_of_sqlite,
 };
-use crate::kv::layout::{customer, customer_by_name, history, order_by_customer, order_line, stock};
+use crate::kv::layout::{
+    customer, customer_by_name, district, history, new_order, order_by_customer, order_line, stock,
+};
 use crate::kv::memory::{Memory, MemoryConfig};
 use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
 use crate::kv::target::KvTarget;
 use crate::target::{DatabaseState, Target};
+use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::text::truncated;
-use lydite_tpcc::{Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId, rows};
+use lydite_tpcc::transaction::{
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, Rate, Timestamp, Transaction,
+    WarehouseId, rows,
+};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
@@ -59,6 +68,87 @@ fn an_aborted_transaction_leaves_nothing_and_its_session_goes_on() {
 }
 
 #[test]
+fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
+    // Clause 2.3.6. One row of each table that the profiles name is taken away, then put back.
+    let config = MemoryConfig::default();
+    let target = KvTarget::<Memory>::new(config.clone());
+    load(&target, 1);
+    let store = target.store().expect("open");
+    let before = target.checksums().expect("checksums");
+    let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(3), CustomerId(5));
+    let line = |i_id| OrderLineInput { i_id, supply_w_id: w_id, quantity: 1 };
+    let lines = (10..15).map(|id| line(ItemId(id))).collect();
+    let order = Transaction::NewOrder(NewOrder { w_id, d_id, c_id, lines });
+    let payment = Transaction::Payment(Payment {
+        w_id,
+        d_id,
+        c_w_id: w_id,
+        c_d_id: d_id,
+        customer: CustomerSelector::Id(c_id),
+        amount: Cents(100),
+    });
+    let nobody = CustomerSelector::LastName(truncated("NOBODY"));
+    let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
+    let delivery = Transaction::Delivery(Delivery { w_id, carrier_id: CarrierId(1) });
+    let level = Transaction::StockLevel(StockLevel { w_id, d_id, threshold: 10 });
+    let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
+    let stock_14 = stock::key(w_id, ItemId(14));
+    let oldest = order_line::key(w_id, d_id, OrderId(2_101), 1);
+    let first = order_by_customer::key(w_id, d_id, c_id, OrderId(0));
+    let cases: [(KvTable, &[u8], &Transaction, &str); 11] = [
+        (KvTable::Warehouse, &[0, 0, 0, 1], &order, "warehouse 1 is missing"),
+        (KvTable::District, &d, &order, "district 1/3 is missing"),
+        (KvTable::Customer, &c, &order, "customer 1/3/5 is missing"),
+        (KvTable::Item, &[0, 0, 0, 14], &order, "an item of order 3001 is missing"),
+        (KvTable::Stock, &stock_14, &order, "stock 1/14 is missing"),
+        (KvTable::Warehouse, &[0, 0, 0, 1], &payment, "warehouse 1 is missing"),
+        (KvTable::Customer, &c, &payment, "customer 1/3/5 is missing"),
+        (KvTable::Customer, &c, &status(CustomerSelector::Id(c_id)), "customer 1/3/5 is missing"),
+        (KvTable::Order, &oldest[..9], &delivery, "order 1/3/2101 is missing"),
+        (KvTable::District, &d, &level, "district 1/3 is missing"),
+        // Nothing is taken away here; there is no such customer.
+        (
+            KvTable::OrderByCustomer,
+            &first,
+            &status(nobody),
+            "a customer named NOBODY of district 1/3 is missing",
+        ),
+    ];
+    let mut session = target.connect().expect("connect");
+    for (table, key, input, message) in cases {
+        let mut tx = store.begin(Access::Write).expect("begin");
+        let row = tx.read(table, key, <[u8]>::to_vec).expect("read");
+        tx.delete(table, key).expect("delete");
+        tx.commit().expect("commit");
+        assert_eq!(session.execute(input), Err(TxError::Fatal(format!("{message}: run lydite check"))));
+        let mut tx = store.begin(Access::Write).expect("begin");
+        if let Some(row) = row {
+            tx.put(table, key, &row).expect("put");
+        }
+        tx.commit().expect("commit");
+    }
+    assert_eq!(target.checksums(), Ok(before));
+}
+
+#[test]
+fn delivery_skips_a_district_without_a_new_order() {
+    // Clause 2.7.4.2.
+    let target = KvTarget::<Memory>::new(MemoryConfig::default());
+    load(&target, 1);
+    let store = target.store().expect("open");
+    let mut tx = store.begin(Access::Write).expect("begin");
+    for o_id in 2_101..=3_000 {
+        let key = new_order::key(WarehouseId(1), DistrictId(3), OrderId(o_id));
+        tx.delete(KvTable::NewOrder, &key).expect("delete");
+    }
+    tx.commit().expect("commit");
+    let delivery = Transaction::Delivery(Delivery { w_id: WarehouseId(1), carrier_id: CarrierId(1) });
+    let outcome = target.connect().expect("connect").execute(&delivery);
+    let delivered = DistrictId::all().filter(|d| d.0 != 3).map(|d| (d, OrderId(2_101))).collect();
+    assert_eq!(outcome, Ok(Outcome::Delivery(DeliveryOutcome { delivered })));
+}
+
+#[test]
 fn rows_without_notes_are_foreign_and_bad_notes_are_named() {
     let config = MemoryConfig::default();
     let target = KvTarget::<Memory>::new(config.clone());
@@ -73,7 +163,7 @@ fn rows_without_notes_are_foreign_and_bad_notes_are_named() {
     let error = target.checksums().expect_err("not a row of ours");
     assert_eq!(
         error.message,
-        "memory: read the tables: the key of stock holds or gets a value that does not fit: run lydite check"
+        "memory: read the tables: a row of stock: a value is damaged or does not fit: load with --fresh"
     );
     put(KvTable::Meta, b"state", b"ready");
     let error = target.state().expect_err("notes without warehouses");
