@@ -16,9 +16,25 @@ export interface Chart {
 
 type Values = (number | null)[];
 
-/** A point that stands for several seconds is drawn in their middle. */
-export function points(series: SeriesData, values: Values): [number, number | null][] {
-  return series.second.map((s, i) => [s + (series.step_s - 1) / 2, values[i] ?? null]);
+/**
+ * A point in the middle of the seconds that it stands for, from the second `from` on. The first and the last reach to
+ * the edges of theirs, so that the line is as long as the time that was measured.
+ */
+export function points(series: SeriesData, values: Values, from = -Infinity): [number, number | null][] {
+  const half = series.step_s / 2;
+  const middles = series.second
+    .map((s, i): [number, number | null] => [s + half, values[i] ?? null])
+    .filter(([middle]) => middle >= from);
+  const first = middles[0];
+  const last = middles[middles.length - 1];
+  return first && last ? [[first[0] - half, first[1]], ...middles, [last[0] + half, last[1]]] : [];
+}
+
+/** The first of the seconds that the point at `x` stands for. */
+export function secondAt(series: SeriesData, x: number): number {
+  const first = series.second[0] ?? 0;
+  const last = series.second[series.second.length - 1] ?? 0;
+  return Math.min(last, first + Math.floor((x - first) / series.step_s) * series.step_s);
 }
 
 /** Bounds of the time axis: all of the series, and nothing beyond. */
@@ -50,9 +66,10 @@ function background(run: RunData, { theme, width }: Frame): Part {
   return { silent: true, data: areas, label: { color: theme.faint, fontSize: 11, position: "insideTop", distance: 4 } };
 }
 
-function timeTooltip(frame: Frame, { step_s }: SeriesData, unit: string): Part {
+function timeTooltip(frame: Frame, series: SeriesData, unit: string): Part {
+  const { step_s } = series;
   const heading = (items: Item[]) => {
-    const first = xOf(items) - (step_s - 1) / 2;
+    const first = secondAt(series, xOf(items));
     return step_s === 1 ? `second ${first}` : `seconds ${first} to ${first + step_s - 1}`;
   };
   return tooltip(frame, heading, yOf, unit);

@@ -21,15 +21,15 @@ function newOrderCurve(run: RunData): [number, number][] {
 }
 
 /** Only the window: warm-ups differ in length and count nowhere. */
-function measured(run: RunData, values: (number | null)[]): [number, number | null][] {
-  return points(run.series, values).filter(([second]) => second >= 0);
+function measured(run: RunData, values: (number | null)[]): (number | null)[] {
+  return values.filter((_, i) => (run.series.second[i] ?? 0) >= 0);
 }
 
 function timeLines(page: PageData, frame: Frame, of: (run: RunData) => (number | null)[], unit: string, y: Part): Part {
   return {
     ...base(frame),
     ...layout(frame, page.runs.map((r) => r.name)),
-    tooltip: tooltip(frame, (items) => `second ${Math.round(xOf(items))}`, yOf, unit),
+    tooltip: tooltip(frame, (items) => `second ${Math.max(0, Math.ceil(xOf(items)) - 1)}`, yOf, unit),
     xAxis: { ...timeAxis(frame, page.runs.map((r) => r.series)), min: 0 },
     yAxis: yAxis(frame, unit === "/s" ? "per second" : unit, y),
     series: page.runs.map((run, i) => {
@@ -37,7 +37,7 @@ function timeLines(page: PageData, frame: Frame, of: (run: RunData) => (number |
       return {
         name: run.name,
         type: "line",
-        data: measured(run, of(run)),
+        data: points(run.series, of(run), 0),
         symbol: "none",
         lineStyle: { width: 1.5, type: dashed ? "dashed" : "solid" },
         color,
@@ -99,7 +99,7 @@ const nopm: Chart = {
 
 const throughput: Chart = {
   option: (page, _run, _of, frame) => timeLines(page, frame, total, "/s", { min: 0 }),
-  rows: (page) => summaryRows(page, "mean per second", (r) => mean(measured(r, total(r)).map(([, v]) => v))),
+  rows: (page) => summaryRows(page, "mean per second", (r) => mean(measured(r, total(r)))),
 };
 
 const p99: Chart = {
@@ -109,7 +109,7 @@ const p99: Chart = {
     return timeLines(page, frame, positive, "ms", { type: "log", ...tightLog(all) });
   },
   rows: (page) =>
-    summaryRows(page, "worst second's p99, ms", (r) => greatest(measured(r, r.series.new_order_p99_ms).map(([, v]) => v))),
+    summaryRows(page, "worst second's p99, ms", (r) => greatest(measured(r, r.series.new_order_p99_ms))),
 };
 
 const percentiles: Chart = {

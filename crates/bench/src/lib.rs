@@ -36,6 +36,7 @@ mod connections;
 mod control;
 mod direct;
 mod error_log;
+mod failures;
 pub mod load;
 mod measurement;
 mod open;

@@ -1,11 +1,12 @@
 //! Filling a database: warehouse by warehouse, several at a time, resumable.
 
 use crate::control::RunControl;
-use lydite_target::{DatabaseState, LoadProgress, Loader, Target, TargetError};
+use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Loader, Target, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;
 use parking_lot::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ pub struct LoadSnapshot {
     pub warehouses_done: u32,
     /// Warehouses in all.
     pub total_warehouses: u32,
+    /// Since all rows are in and the database builds keys and indexes; none before.
+    pub building: Option<Duration>,
     /// What is being done: `rows`, or what the database says of the work after them (keys, indexes, …).
     pub stage: String,
 }
@@ -85,6 +88,7 @@ pub fn load(
         items_done: AtomicBool::new(false),
         done: AtomicU32::new(0),
         stage: Mutex::new("rows".to_owned()),
+        rows_in: OnceLock::new(),
     };
     let interrupted = !load.rows(control, observer).map_err(resumable)?;
     if work.stores && !interrupted {
@@ -178,6 +182,8 @@ struct Load<'a> {
     /// Warehouses done now.
     done: AtomicU32,
     stage: Mutex<String>,
+    /// When all rows were in and the database began to build.
+    rows_in: OnceLock<Instant>,
 }
 
 impl Load<'_> {
@@ -240,11 +246,12 @@ impl Load<'_> {
             };
             match unit.checked_sub(usize::from(self.work.items)) {
                 None => {
-                    loader.load_items(self.population, &self.progress)?;
+                    loader.load(LoadUnit::Items, self.population, &self.progress)?;
                     self.items_done.store(true, Ordering::Relaxed);
                 }
                 Some(index) => {
-                    loader.load_warehouse(self.population, self.work.warehouses[index], &self.progress)?;
+                    let warehouse = LoadUnit::Warehouse(self.work.warehouses[index]);
+                    loader.load(warehouse, self.population, &self.progress)?;
                     self.done.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -262,7 +269,8 @@ impl Load<'_> {
 
     /// Keys, indexes and what else the database needs.
     fn finish(&self, observer: &mut dyn FnMut(&LoadSnapshot)) -> Result<(), TargetError> {
-        *self.stage.lock() = "keys".to_owned();
+        *self.stage.lock() = "building keys and indexes".to_owned();
+        self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
             let finish = scope
                 .spawn(|| self.target.finish_load(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
@@ -281,6 +289,7 @@ impl Load<'_> {
             elapsed: self.begun.elapsed(),
             warehouses_done: self.work.done_before + self.done.load(Ordering::Relaxed),
             total_warehouses: self.population.warehouses,
+            building: self.rows_in.get().map(Instant::elapsed),
             stage: self.stage.lock().clone(),
         }
     }

@@ -60,7 +60,8 @@ pub enum Status {
     Complete,
     /// [`crate::RunControl::stop`] ended it early.
     Interrupted,
-    /// A session had nothing but errors, which ended it early. One line.
+    /// It is no result: a type of transaction failed more often than it succeeded, which may have ended it early, or
+    /// all sessions ended before it. One line.
     Failing(String),
 }
 

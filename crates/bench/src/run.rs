@@ -313,7 +313,7 @@ impl Run<'_> {
             }
             if self.shared.active.load(Ordering::Acquire) == 0 {
                 // Sessions end before the run only if their threads panicked, all of them.
-                self.status = Status::Failing("all sessions ended before the run".to_owned());
+                self.status = Status::Failing("the run ended early, all sessions ended before it".to_owned());
                 window.cut(now);
                 break;
             }
@@ -433,8 +433,14 @@ impl Run<'_> {
         let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
         let outages = shared.connections.outages(end).into_iter();
+        let status = match self.status {
+            Status::Complete => {
+                shared.failures.verdict(&total.kinds).map_or(Status::Complete, Status::Failing)
+            }
+            status => status,
+        };
         let measurement = Measurement {
-            status: self.status,
+            status,
             lost: lost.or_else(|| {
                 (hung > 0 && hung == self.plan.sessions()).then(|| "no session had an answer".to_owned())
             }),

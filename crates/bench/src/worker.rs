@@ -3,6 +3,7 @@
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::error_log::ErrorLog;
+use crate::failures::Failures;
 use crate::plan::RetryPolicy;
 use crate::recorder::{Ended, Recorder, Verdict};
 use lydite_target::{AbortReason, Committed, Session, Target, TxError};
@@ -15,8 +16,6 @@ use std::time::Duration;
 
 /// Waits are cut into pieces of this length, so that the end of the run is noticed in them.
 const NAP: Nanos = 20_000_000;
-/// A session that has so many errors in a row ends the run.
-const FAILURES_MAX: u32 = 100;
 /// The first and the greatest longest wait between two attempts to reconnect.
 const RECONNECT: RetryPolicy = RetryPolicy {
     attempts: u32::MAX,
@@ -37,7 +36,8 @@ pub(crate) struct Shared {
     pub(crate) errors: Mutex<ErrorLog>,
     /// Sessions that have not finished.
     pub(crate) active: AtomicUsize,
-    /// Why a session gave up hope.
+    pub(crate) failures: Failures,
+    /// Why there is no hope.
     pub(crate) failing: Mutex<Option<String>>,
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
@@ -53,6 +53,7 @@ impl Shared {
             connections: Connections::new(sessions),
             errors: Mutex::default(),
             active: AtomicUsize::new(count),
+            failures: Failures::new(sessions),
             failing: Mutex::default(),
             retry,
             seed,
@@ -128,7 +129,6 @@ pub(crate) struct Worker {
     jitter: Stream,
     /// Whether there was no answer since the connection was last lost.
     down: bool,
-    failures_in_a_row: u32,
 }
 
 impl Worker {
@@ -139,7 +139,7 @@ impl Worker {
         session: Box<dyn Session>,
     ) -> Self {
         let jitter = Stream::new(shared.seed, Purpose::Retries, index as u64);
-        Self { shared, index, target, session: Some(session), jitter, down: false, failures_in_a_row: 0 }
+        Self { shared, index, target, session: Some(session), jitter, down: false }
     }
 
     pub(crate) fn now(&self) -> Nanos {
@@ -159,7 +159,6 @@ impl Worker {
             // belongs to the result, so it is counted as if it were known at the last moment.
             answered = answered.min(self.shared.window.end().saturating_sub(1)).max(picked);
         }
-        self.judge(verdict);
         let outcome_seen = outcome.as_ref();
         let ended =
             Ended { transaction, verdict, outcome: outcome_seen, due, picked, answered, retries, aborts };
@@ -190,16 +189,25 @@ impl Worker {
             }
             let last = *retries + 1 >= self.shared.retry.attempts;
             match result {
-                Ok(outcome) => return (Verdict::Committed, Some(outcome), false),
-                Err(TxError::RolledBack(_)) => return (Verdict::RolledBack, None, false),
+                Ok(outcome) => {
+                    self.shared.failures.succeeded(transaction.kind());
+                    return (Verdict::Committed, Some(outcome), false);
+                }
+                Err(TxError::RolledBack(_)) => {
+                    self.shared.failures.succeeded(transaction.kind());
+                    return (Verdict::RolledBack, None, false);
+                }
                 Err(TxError::Fatal(message)) => {
                     self.shared.note(&message);
+                    self.fail(transaction.kind(), &message);
                     return (Verdict::Failed, None, false);
                 }
                 Err(TxError::Aborted { reason, detail }) => {
                     aborts[reason.index()] += 1;
                     if last {
-                        self.shared.note(&format!("given up after {} attempts: {detail}", *retries + 1));
+                        let message = format!("given up after {} attempts: {detail}", *retries + 1);
+                        self.shared.note(&message);
+                        self.fail(transaction.kind(), &message);
                         return (Verdict::Failed, None, false);
                     }
                     let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
@@ -213,6 +221,7 @@ impl Worker {
                         return (Verdict::Unknown, None, true);
                     }
                     if last {
+                        self.fail(transaction.kind(), &detail);
                         return (Verdict::Failed, None, false);
                     }
                     self.shared.in_flight[self.index].begin(due, transaction.kind(), true);
@@ -226,21 +235,10 @@ impl Worker {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict) {
-        match verdict {
-            Verdict::Committed | Verdict::RolledBack => self.failures_in_a_row = 0,
-            Verdict::Unknown => {}
-            Verdict::Failed => {
-                self.failures_in_a_row += 1;
-                if self.failures_in_a_row == FAILURES_MAX {
-                    let cause = self.shared.errors.lock().counts().into_iter().next();
-                    let cause = cause.map_or_else(String::new, |entry| format!(": {}", entry.message));
-                    let message = format!(
-                        "{FAILURES_MAX} transactions of one session failed in a row, run ended{cause}"
-                    );
-                    self.shared.failing.lock().get_or_insert(message);
-                }
-            }
+    /// A transaction failed for good: ends the run if its type does so all the time.
+    fn fail(&self, kind: TransactionKind, message: &str) {
+        if let Some(hopeless) = self.shared.failures.failed(kind, message) {
+            self.shared.failing.lock().get_or_insert(hopeless);
         }
     }
 

@@ -2,8 +2,9 @@
 
 mod scripted;
 
-use lydite_bench::{Mode, RunError};
+use lydite_bench::{Mode, RunError, Status};
 use lydite_target::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+use lydite_tpcc::TransactionKind;
 use scripted::{Scripted, measure, pause, plan};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -161,4 +162,54 @@ fn no_transaction_is_sent_unless_all_sessions_are_connected() {
     assert!(matches!(&error, RunError::Target(cause) if cause.kind == TargetErrorKind::Unreachable));
     assert_eq!(error.to_string(), "too many connections");
     assert_eq!(target.calls(), 0);
+}
+
+fn failing(found: &lydite_bench::Measurement) -> &str {
+    match &found.status {
+        Status::Failing(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_type_that_fails_again_and_again_ends_the_run_though_others_succeed() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        // Now and then one comes through.
+        (call.transaction.kind() == TransactionKind::Payment && !call.total.is_multiple_of(7))
+            .then(|| TxError::Fatal("the disk is full".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 60_000)).unwrap();
+    assert_eq!(failing(&found), "the run ended early, payment keeps failing: the disk is full");
+    assert!(found.window.measured < Duration::from_secs(30));
+    let payment = found.kind(TransactionKind::Payment);
+    assert!((100..1_000).contains(&payment.failed), "{payment:?}");
+    assert!(found.kind(TransactionKind::NewOrder).completed() > 0);
+}
+
+#[test]
+fn a_type_that_failed_more_often_than_not_is_told_at_the_planned_end() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (call.transaction.kind() == TransactionKind::Delivery).then(|| TxError::Fatal("no".into()))
+    }));
+    let mut plan = plan(ONE, 60_000);
+    plan.duration = Duration::from_millis(300);
+    let found = measure(&target, &plan).unwrap();
+    let delivery = found.kind(TransactionKind::Delivery);
+    assert!(delivery.failed > 0 && delivery.failed < 100, "{delivery:?}");
+    assert_eq!(failing(&found), format!("{0} of {0} of type delivery failed: no", delivery.failed));
+}
+
+#[test]
+fn failures_that_are_fewer_than_successes_do_not_end_a_run() {
+    let target =
+        Arc::new(Scripted::new(|call| (call.total % 5 == 0).then(|| TxError::Fatal("a hiccup".into()))));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 1_000)).unwrap();
+    assert!(
+        found.kinds.iter().all(|kind| kind.failed > 100 || kind.completed() < 1_000),
+        "{:?}",
+        found.kinds
+    );
+    assert_eq!(found.status, Status::Complete);
 }

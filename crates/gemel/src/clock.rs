@@ -42,6 +42,12 @@ impl Clock {
         Timestamp(self.drawn.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
+    /// Goes on after `last`; before anything was drawn, while a database is opened.
+    pub(crate) fn restart(&self, last: Timestamp) {
+        self.drawn.store(last.0, Ordering::SeqCst);
+        self.horizon.store(last.0, Ordering::SeqCst);
+    }
+
     /// The last timestamp drawn.
     pub(crate) fn drawn(&self) -> Timestamp {
         Timestamp(self.drawn.load(Ordering::SeqCst))

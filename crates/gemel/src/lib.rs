@@ -8,15 +8,19 @@
 //! The way of a transaction: the transaction buffers its writes and reads at its snapshots; the coordinator locks,
 //! draws the timestamps, validates, logs, installs and publishes; the log makes durable and releases the ticket.
 
+mod active;
 mod clock;
+mod csr;
 mod engine;
 mod error;
 mod key;
 mod memory;
 mod options;
 
+pub use active::RunningTransaction;
 pub use clock::Timestamp;
+pub use csr::CsrState;
 pub use engine::Direction;
 pub use error::{Conflict, Error, Result};
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
-pub use options::{CommitStamps, Durability, LogMode, Options};
+pub use options::{CommitStamps, Durability, Isolation, LogMode, Options};

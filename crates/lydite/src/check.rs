@@ -3,14 +3,17 @@
 use crate::Outcome;
 use crate::cli::CheckArgs;
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use crate::loading::unusable;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_target::Target;
 use lydite_target::{ConditionFinding, DatabaseState, TargetSpec, TxMode};
 use lydite_tpcc::consistency::CONDITION_COUNT;
-use lydite_verify::conditions;
+use lydite_verify::conditions::{self, Checked};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// `lydite check`.
 pub(crate) fn command(args: CheckArgs) -> Outcome {
@@ -35,7 +38,10 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             }
         }
     }
+    let begun = Instant::now();
     let findings = evaluate(&*target, Style::detect(args.quiet))?;
+    // Not the sum of the conditions' times: some are evaluated side by side.
+    let seconds = begun.elapsed().as_secs_f64();
     for finding in findings.iter().filter(|finding| !args.quiet || !finding.holds()) {
         println!("{}", line(finding));
         for example in &finding.examples {
@@ -47,7 +53,6 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
     if !args.quiet {
-        let seconds: f64 = findings.iter().map(|finding| finding.seconds).sum();
         println!(
             "{} of {} consistency conditions hold ({seconds:.1} s)",
             findings.len() - broken,
@@ -62,24 +67,58 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     if broken == 0 { Ok(()) } else { Err(Failure::CheckFailed) }
 }
 
-/// Evaluates all conditions, by number, telling in a terminal how far it is.
-pub(crate) fn evaluate(target: &dyn Target, style: Style) -> Result<Vec<ConditionFinding>, Failure> {
-    let evaluated = AtomicUsize::new(0);
-    let live = style == Style::Live;
-    if live {
-        eprint!("\rchecking the consistency conditions …");
-    }
-    let findings = conditions::check(target, &|_| {
-        let count = evaluated.fetch_add(1, Ordering::Relaxed) + 1;
+/// Tells in a terminal how many conditions are evaluated. The line goes with it.
+struct Counter {
+    evaluated: AtomicUsize,
+    live: bool,
+}
+
+impl Counter {
+    fn new(style: Style) -> Self {
+        let live = style == Style::Live;
         if live {
+            eprint!("\rchecking the consistency conditions …");
+        }
+        Self { evaluated: AtomicUsize::new(0), live }
+    }
+
+    fn count(&self) {
+        let count = self.evaluated.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.live {
             eprint!("\rchecking the consistency conditions: {count} of {CONDITION_COUNT} ");
         }
-    });
-    if live {
-        // Back to the beginning of the line, and clear it.
-        eprint!("\r\x1b[K");
     }
-    Ok(findings?)
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        if self.live {
+            // Back to the beginning of the line, and clear it.
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// Evaluates all conditions, by number, telling in a terminal how far it is.
+fn evaluate(target: &dyn Target, style: Style) -> Result<Vec<ConditionFinding>, Failure> {
+    let counter = Counter::new(style);
+    Ok(conditions::check(target, &|_| counter.count())?)
+}
+
+/// The same until the user interrupts: at once, or if the database is within this process after the condition at hand.
+pub(crate) fn evaluate_until(
+    interrupt: &Interrupt,
+    target: &Arc<dyn Target>,
+    embedded: bool,
+    style: Style,
+) -> Result<Checked, Failure> {
+    let counter = Counter::new(style);
+    let (stop, done) = (|| interrupt.asked(), &mut |_: &ConditionFinding| counter.count());
+    Ok(if embedded {
+        conditions::check_in_turn(&**target, &stop, done)?
+    } else {
+        conditions::check_aside(target, &stop, done)?
+    })
 }
 
 fn line(finding: &ConditionFinding) -> String {
@@ -90,8 +129,7 @@ fn line(finding: &ConditionFinding) -> String {
     )
 }
 
-/// A finding as it stands in a result.
-pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResult {
+fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResult {
     let detail = if finding.holds() {
         finding.condition.title.to_string()
     } else {
@@ -110,6 +148,11 @@ pub(crate) fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResu
         when,
         seconds: finding.seconds,
     }
+}
+
+/// Findings as they stand in a result.
+pub(crate) fn results(findings: &[ConditionFinding], when: CheckedWhen) -> Vec<CheckResult> {
+    findings.iter().map(|finding| result(finding, when)).collect()
 }
 
 /// The entry in a result for a check that could not be made.

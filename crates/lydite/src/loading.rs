@@ -80,6 +80,7 @@ pub(crate) fn load(
                 elapsed: now.elapsed,
                 units_done: u64::from(now.warehouses_done),
                 total_units: u64::from(now.total_warehouses),
+                building: now.building,
                 stage: &now.stage,
             });
         })
@@ -91,6 +92,7 @@ pub(crate) fn load(
         elapsed: std::time::Duration::from_secs_f64(report.seconds),
         units_done: u64::from(report.warehouses),
         total_units: u64::from(meta.warehouses),
+        building: None,
         stage: if report.interrupted { "interrupted" } else { "done" },
     });
     Ok(report)
@@ -98,11 +100,8 @@ pub(crate) fn load(
 
 /// Rows of a database, order lines by their mean.
 fn expected_rows(warehouses: u32) -> u64 {
-    let each: u64 = Table::ALL
-        .into_iter()
-        .filter(|&table| table != Table::Item)
-        .map(|table| Population::rows(table).unwrap_or(300_000))
-        .sum();
+    let each: u64 =
+        Table::OF_WAREHOUSE.map(|table| Population::rows(table).unwrap_or(300_000)).into_iter().sum();
     u64::from(warehouses) * each + u64::from(lydite_tpcc::ITEMS)
 }
 

@@ -8,15 +8,15 @@ use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult,
-    Verdict, Window,
+    Latency, LoadInfo, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
 use lydite_target::{AbortReason, Description};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
-use lydite_tpcc::limits::INPUT_WINDOWS_CLAUSE;
+use lydite_tpcc::consistency::CONDITION_COUNT;
+use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -64,6 +64,7 @@ impl Parts<'_> {
                 version: self.description.version.clone(),
                 url: self.description.url.clone(),
                 settings: self.description.settings.clone(),
+                embedded: self.description.embedded,
             },
             load: self.load.map(|load| LoadInfo {
                 seconds: load.seconds,
@@ -80,7 +81,7 @@ impl Parts<'_> {
             },
             nopm: measured.nopm(),
             tps: measured.tps(),
-            efficiency_percent: 100.0 * ratio(measured.nopm(), NOPM_PER_WAREHOUSE_MAX * warehouses),
+            efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
             transactions,
             aborts: AbortReason::ALL
                 .into_iter()
@@ -98,7 +99,13 @@ impl Parts<'_> {
             checks,
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: controls(self.mode, measured),
-            warnings: measured.warnings.clone(),
+            warnings: match &measured.status {
+                lydite_bench::Status::Failing(why) => vec![sentence(why)],
+                _ => Vec::new(),
+            }
+            .into_iter()
+            .chain(measured.warnings.iter().cloned())
+            .collect(),
             compliance: compliance
                 .into_iter()
                 .map(|line| ComplianceLine {
@@ -240,11 +247,12 @@ impl Parts<'_> {
             conditions_violated: {
                 let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
                 let after = checks.iter().filter(|check| check.when == CheckedWhen::After);
-                let mut found = after.filter_map(|check| Some((condition(check)?, check.ok))).peekable();
-                found
-                    .peek()
-                    .is_some()
-                    .then(|| found.filter(|(_, ok)| !ok).map(|(number, _)| number).collect())
+                let found: Vec<(u8, bool)> =
+                    after.filter_map(|check| Some((condition(check)?, check.ok))).collect();
+                let violated: Vec<u8> =
+                    found.iter().filter(|(_, ok)| !ok).map(|(number, _)| *number).collect();
+                // A check that was interrupted can show that one is violated, not that all hold.
+                (found.len() == CONDITION_COUNT || !violated.is_empty()).then_some(violated)
             },
         }
     }
@@ -253,6 +261,12 @@ impl Parts<'_> {
 /// A ratio that is 0 where nothing was measured: JSON has no NaN.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// A message with a capital letter.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn series(seconds: &[Second], first: i64) -> Series {

@@ -9,13 +9,14 @@ use crate::loading;
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
 use lydite_bench::{LoadReport, Measurement, RunControl, RunError, RunPlan, Snapshot};
-use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow};
+use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_table};
 use lydite_target::{DatabaseState, Target};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
+use lydite_verify::conditions::Checked;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +25,10 @@ use std::sync::Arc;
 const DEFAULT_WAREHOUSES: u32 = 2;
 /// Warehouses that `null:` pretends when none are asked for.
 const DEFAULT_NULL_WAREHOUSES: u32 = 10;
-/// Columns of the final table where the width of the terminal is not known.
+/// Columns of the final table where it does not go to a terminal.
 const TABLE_WIDTH: usize = 110;
+/// The least columns of the final table, however narrow the terminal.
+const TABLE_WIDTH_MIN: usize = 80;
 
 /// `lydite run`.
 pub(crate) fn run(args: RunArgs) -> Outcome {
@@ -36,9 +39,22 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
     let mode = plan.mode(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
+    let description = target.describe()?;
+    let conditions = |when| -> Result<Conditions, Failure> {
+        Ok(match check::evaluate_until(&interrupt, &target, description.embedded, style)? {
+            Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
+            Checked::Stopped(found) => Conditions { results: check::results(&found, when), stopped: true },
+        })
+    };
     let mut checks = Vec::new();
     if plan.check && stored {
-        checks.extend(conditions(&*target, CheckedWhen::Before, style)?);
+        let before = conditions(CheckedWhen::Before)?;
+        if before.stopped {
+            return Err(Failure::Interrupted(
+                "interrupted during the check before the run: nothing was measured".into(),
+            ));
+        }
+        checks.extend(before.results);
         if let Some(broken) = checks.iter().find(|check| !check.ok) {
             eprintln!(
                 "lydite: condition {} does not hold before the run: {}: reload with --fresh, or measure it all the \
@@ -48,7 +64,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             return Err(Failure::CheckFailed);
         }
     }
-    let description = target.describe()?;
     let run_plan = RunPlan {
         warehouses: meta.warehouses,
         mode: mode.clone(),
@@ -74,31 +89,40 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         measurement: &measurement,
     };
     let mut after = Ok(());
+    let mut stopped = false;
     if plan.check && stored && !interrupted && measurement.lost.is_none() {
         // Whatever becomes of the check, what was measured is safe.
         if let Some(path) = &plan.json {
             save(&parts.result(checks.clone(), false)?, path)?;
         }
-        match conditions(&*target, CheckedWhen::After, style) {
-            Ok(found) => checks.extend(found),
+        match conditions(CheckedWhen::After) {
+            Ok(found) => {
+                checks.extend(found.results);
+                stopped = found.stopped;
+            }
             Err(failure) => {
                 checks.push(check::failed(&failure));
                 after = Err(failure);
             }
         }
     }
-    let result = parts.result(checks, after.is_ok())?;
+    let result = parts.result(checks, after.is_ok() && !stopped)?;
     tell(&plan, &result)?;
-    after?;
     if interrupted {
         return Err(Failure::Interrupted("interrupted: the result is partial".into()));
+    }
+    if stopped {
+        return Err(Failure::Interrupted(
+            "interrupted during the check after the run: the result is partial".into(),
+        ));
     }
     if let Some(lost) = &measurement.lost {
         return Err(Failure::Target(format!("{}: lost: {lost}", description.url)));
     }
     if let lydite_bench::Status::Failing(error) = &measurement.status {
-        return Err(Failure::Target(format!("{}: the run ended early: {error}", description.url)));
+        return Err(Failure::Target(format!("{}: {error}", description.url)));
     }
+    after?;
     if result.checks.iter().any(|check| !check.ok) { Err(Failure::CheckFailed) } else { Ok(()) }
 }
 
@@ -151,8 +175,11 @@ fn make_ready(
     }
 }
 
-fn conditions(target: &dyn Target, when: CheckedWhen, style: Style) -> Result<Vec<CheckResult>, Failure> {
-    Ok(check::evaluate(target, style)?.iter().map(|finding| check::result(finding, when)).collect())
+/// What the conditions came to.
+struct Conditions {
+    results: Vec<CheckResult>,
+    /// Whether the user interrupted them; then not all are there.
+    stopped: bool,
 }
 
 /// Measures, showing how it gets on.
@@ -216,8 +243,11 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
 
 /// Prints the table and writes the files.
 fn tell(plan: &Plan, result: &RunResult) -> Outcome {
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print!("{}", render_table(result, TABLE_WIDTH, colour));
+    let terminal = std::io::stdout().is_terminal();
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none();
+    let columns = columns().filter(|_| terminal);
+    let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
+    print!("{}", render_table(result, width, colour));
     if let Some(path) = &plan.json {
         save(result, path)?;
         println!("result: {}", path.display());

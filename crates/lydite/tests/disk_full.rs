@@ -10,6 +10,7 @@ mod program;
 
 use lydite_testkit::postgres::Server;
 use program::{Program, assert_consistent, assert_no_panic, lydite, scratch, text};
+use serde_json::Value;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -17,6 +18,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A file system of a given size.
@@ -167,8 +169,29 @@ fn a_full_disk_under_sqlite_is_told_and_the_load_is_resumed_when_there_is_room()
     assert_consistent(&url);
 }
 
+/// Writes fail all the time while reads go on: not a result to be proud of.
+fn assert_writes_failed(ended: &program::Ended, result: &Path, words: &str) -> Value {
+    assert_no_panic(ended);
+    let error = ended.only_error();
+    assert!(error.contains("keeps failing") && error.contains(words), "{error}");
+    assert!(ended.took < Duration::from_secs(60), "the run ends early: {ended:?}");
+    assert!(ended.stdout.contains("PARTIAL") && ended.stdout.contains("NOPM"), "{ended:?}");
+    let result = program::json(result);
+    assert_eq!(result["status"], "partial");
+    assert!(program::total(&result, "failed") > 0, "{}", result["transactions"]);
+    let told = |list: &str, field: Option<&str>| {
+        result[list].as_array().expect("a list").iter().any(|entry| {
+            let text = field.map_or(entry, |field| &entry[field]);
+            text.as_str().is_some_and(|text| text.contains(words))
+        })
+    };
+    assert!(told("errors", Some("message")), "{}", result["errors"]);
+    assert!(told("warnings", None), "{}", result["warnings"]);
+    result
+}
+
 #[test]
-fn a_disk_that_fills_up_during_a_run_fails_transactions_and_leaves_the_database_consistent() {
+fn a_disk_that_fills_up_during_a_run_ends_it_with_a_partial_result_and_a_consistent_database() {
     let Some(disk) = small_disk(1_000) else { return };
     let database = disk.path().join("tpcc.sqlite");
     let url = format!("sqlite:{}", text(&database));
@@ -181,22 +204,34 @@ fn a_disk_that_fills_up_during_a_run_fails_transactions_and_leaves_the_database_
     disk.grow((used >> 20) as u32 + 2);
     let directory = scratch();
     let result = directory.path().join("result.json");
-    let plan = ["--terminals", "2", "--duration", "3s", "--warmup", "0", "--quiet", "--json", text(&result)];
-    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(0);
-    assert_no_panic(&ended);
-    let result = program::json(&result);
-    // Reading goes on, and so does the run; what could not be written counts as failed, with the reason.
-    assert_eq!(result["status"], "complete");
-    assert!(program::total(&result, "failed") > 0, "{}", result["transactions"]);
-    let errors = result["errors"].as_array().expect("errors");
-    assert!(
-        errors
-            .iter()
-            .any(|error| error["message"].as_str().is_some_and(|words| words.contains("disk is full"))),
-        "{errors:?}"
-    );
+    let plan = ["--terminals", "2", "--duration", "5m", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(3);
+    let result = assert_writes_failed(&ended, &result, "disk is full");
     program::assert_checks_hold(&result, &["before", "after"]);
     disk.grow(1_000);
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_full_disk_of_a_postgres_server_ends_a_run_with_a_partial_result_and_a_consistent_database() {
+    let Some(disk) = small_disk(1_000) else { return };
+    let server = Server::start(&["fsync=off"]);
+    let space = disk.path().join("space");
+    fs::create_dir(&space).expect("a directory");
+    let owner = server.owner();
+    chown(&space, Some(owner.0), Some(owner.1)).expect("a change of owner");
+    fs::set_permissions(&space, fs::Permissions::from_mode(0o700)).expect("permissions");
+    server.psql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", text(&space)));
+    server.psql("postgres", "CREATE DATABASE tpcc TABLESPACE small");
+    let url = server.url("tpcc");
+    lydite(&load(&url)).code(0);
+    fs::write(disk.path().join("ballast"), vec![0; 1_000 << 20]).expect_err("a full disk");
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let plan = ["--terminals", "2", "--duration", "5m", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(3);
+    assert_writes_failed(&ended, &result, "No space left on device");
+    fs::remove_file(disk.path().join("ballast")).expect("room");
     assert_consistent(&url);
 }
 

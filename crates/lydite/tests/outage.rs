@@ -42,7 +42,12 @@ fn victim(database: &str) -> Victim {
     // One that a failed test left behind dead or frozen is replaced.
     let reuse = server.take().filter(|server| server.is_running());
     let fresh = reuse.unwrap_or_else(|| {
-        let fresh = Server::start(&["fsync=off", "max_wal_size=4GB", "checkpoint_timeout=1h"]);
+        let fresh = Server::start(&[
+            "fsync=off",
+            "max_wal_size=4GB",
+            "checkpoint_timeout=1h",
+            "max_prepared_transactions=4",
+        ]);
         load_template(&fresh, "template");
         // What the template took must not have to be recovered after each kill.
         fresh.psql("postgres", "CHECKPOINT");
@@ -143,6 +148,14 @@ fn assert_partial(path: &Path) -> Value {
     assert_eq!(result["status"], "partial");
     assert!(total(&result, "committed") > 0, "{}", result["transactions"]);
     result
+}
+
+/// What the result says of the consistency conditions as a rule of the standard.
+fn conditions_rule(result: &Value) -> &Value {
+    let rules = result["compliance"].as_array().expect("rules");
+    let of_conditions =
+        |line: &&Value| line["clause"].as_str().is_some_and(|clause| clause.starts_with("3.3"));
+    rules.iter().find(of_conditions).expect("the conditions")
 }
 
 #[test]
@@ -308,13 +321,110 @@ fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
         failed["detail"].as_str().is_some_and(|words| words.contains("could not be checked")),
         "{failed}"
     );
-    let conditions = result["compliance"]
-        .as_array()
-        .expect("rules")
-        .iter()
-        .find(|line| line["clause"].as_str().is_some_and(|clause| clause.starts_with("3.3")))
-        .expect("the conditions");
-    assert!(conditions["met"].is_null(), "nobody knows: {conditions}");
+    assert!(conditions_rule(&result)["met"].is_null(), "nobody knows");
     victim.server().restart();
     assert_consistent(&victim.url);
+}
+
+/// Holds a table so that nobody can read it, until it is dropped.
+struct Held<'a> {
+    server: &'a Server,
+    database: &'a str,
+}
+
+impl<'a> Held<'a> {
+    fn new(server: &'a Server, database: &'a str, table: &str) -> Self {
+        // A prepared transaction keeps its locks without a connection.
+        let hold =
+            format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE; PREPARE TRANSACTION '{database}'");
+        server.psql(database, &hold);
+        Self { server, database }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.server.psql(self.database, &format!("ROLLBACK PREPARED '{}'", self.database));
+    }
+}
+
+/// A check of this database waits for a lock.
+fn check_waits(server: &Server, database: &str) -> bool {
+    let waiting = format!(
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock' \
+         AND query LIKE 'SELECT example%'"
+    );
+    server.psql("postgres", &waiting) == "t"
+}
+
+#[test]
+fn ctrl_c_during_the_check_before_a_run_ends_it_at_once() {
+    let victim = victim("impatient_before");
+    let held = Held::new(victim.server(), &victim.database, "history");
+    let mut running = start(&victim.url, &victim.result(), &["--terminals", "1", "--duration", "1h"]);
+    running.wait_until("the check", || check_waits(victim.server(), &victim.database));
+    let asked = Instant::now();
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(asked.elapsed() < Duration::from_secs(2), "{ended:?}");
+    assert_eq!(ended.only_error(), "interrupted during the check before the run: nothing was measured");
+    assert!(!victim.result().exists());
+    drop(held);
+}
+
+#[test]
+fn ctrl_c_during_the_check_after_a_run_ends_it_at_once_with_the_result_so_far() {
+    let mut victim = victim("impatient_after");
+    // New-Order never touches the payments' history.
+    let arguments = ["--terminals", "1", "--duration", "3s", "--mix", "100,0,0,0,0"];
+    let mut running = victim.run(&arguments);
+    let held = Held::new(victim.server(), &victim.database, "history");
+    running.wait_until("the check", || check_waits(victim.server(), &victim.database));
+    let asked = Instant::now();
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(asked.elapsed() < Duration::from_secs(2), "{ended:?}");
+    assert!(ended.only_error().contains("interrupted during the check after the run"), "{ended:?}");
+    assert!(ended.stdout.contains("NOPM") && ended.stdout.contains("PARTIAL"), "the table: {ended:?}");
+    let result = assert_partial(&victim.result());
+    let checks = result["checks"].as_array().expect("checks");
+    assert!((12..24).contains(&checks.len()) && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+    assert!(conditions_rule(&result)["met"].is_null(), "not all are known");
+    drop(held);
+    assert_consistent(&victim.url);
+}
+
+#[test]
+fn ctrl_c_during_the_check_after_a_run_in_a_temporary_database_leaves_nothing_behind() {
+    let directory = scratch();
+    let temporary = scratch();
+    let result = directory.path().join("result.json");
+    let arguments =
+        ["run", "sqlite:", "-w", "2", "--warmup", "0", "-d", "1s", "--quiet", "--json", text(&result)];
+    let mut running = Program::new(&arguments).env("TMPDIR", temporary.path()).start();
+    // What was measured is written before the check begins.
+    running.wait_until("the measurement", || result.exists());
+    running.signal(libc::SIGINT);
+    running.wait().code(130);
+    let checks = assert_partial(&result)["checks"].as_array().expect("checks").len();
+    assert!((12..24).contains(&checks), "{checks}");
+    assert_eq!(std::fs::read_dir(temporary.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn a_check_tells_how_long_it_took_and_not_the_sum_of_what_was_done_side_by_side() {
+    let victim = victim("slow_check");
+    let held = Held::new(victim.server(), &victim.database, "order_line");
+    // Both of the check's connections have to wait.
+    let mut running = Program::new(&["check", &victim.url]).start();
+    running.wait_until("the check", || check_waits(victim.server(), &victim.database));
+    thread::sleep(Duration::from_secs(2));
+    drop(held);
+    let ended = running.wait().code(0);
+    let last = ended.stdout.lines().last().expect("a line");
+    let seconds: f64 = last
+        .split_once("conditions hold (")
+        .and_then(|(_, time)| time.strip_suffix(" s)")?.parse().ok())
+        .expect(last);
+    assert!(2.0 <= seconds && seconds <= ended.took.as_secs_f64() + 0.1, "{ended:?}");
 }

@@ -4,8 +4,12 @@
 mod program;
 
 use program::{Program, lydite, scratch, text};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
@@ -300,4 +304,48 @@ fn a_database_in_a_directory_that_is_not_there_is_told() {
         let error = ended.only_error();
         assert!(error.contains("/nonexistent/tpcc.sqlite") && error.contains("check the path"), "{error}");
     }
+}
+
+/// What a run of `null:` writes to a terminal of so many columns that is its standard output.
+fn table_in_terminal(columns: u16) -> String {
+    let (mut ours, mut its) = (-1, -1);
+    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the descriptors and the size are ours and outlive the call; null asks for no name and usual settings.
+    let made = unsafe {
+        libc::openpty(&raw mut ours, &raw mut its, std::ptr::null_mut(), std::ptr::null(), &raw const size)
+    };
+    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: both were just opened, and nobody else closes them.
+    let (mut ours, its) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(its)) };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+    command.args(["run", "null:", "--mode", "open", "--rate", "100", "--warmup", "0", "--quiet"]);
+    command.args(["--duration", "300ms"]).env("NO_COLOR", "1").stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(its);
+    // SAFETY: setsid is async-signal-safe; without it the terminal of whoever runs the tests would be asked.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().expect("the program starts");
+    // Its side is closed with the child only.
+    drop(command);
+    let mut shown = Vec::new();
+    // Reading ends with an error when the other side is closed.
+    let _end = ours.read_to_end(&mut shown);
+    assert!(child.wait().expect("its end").success());
+    String::from_utf8(shown).expect("UTF-8").replace("\r\n", "\n")
+}
+
+#[test]
+fn the_table_is_as_wide_as_the_terminal_but_not_narrower_than_80_columns() {
+    for (columns, widths) in [(200, 111..=200), (100, 81..=100), (40, 61..=80)] {
+        let text = table_in_terminal(columns);
+        let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+        assert!(widths.contains(&widest), "{columns} columns: {widest}\n{text}");
+    }
+    let one_block = |line: &str| line.contains("count") && line.contains("service p95");
+    assert!(table_in_terminal(200).lines().any(one_block));
+    assert!(!table_in_terminal(100).lines().any(one_block));
 }

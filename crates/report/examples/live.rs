@@ -23,10 +23,16 @@ fn load(style: Style, warehouses: u64) {
     let title = format!("Loading {warehouses} warehouse(s) into gemel:/var/tmp/lydite");
     let mut view = LoadView::new(style, &title, total_rows, warehouses);
     let mut elapsed = Duration::ZERO;
+    let mut rows_in = None;
     let mut show = |rows: u64, stage: &str, view: &mut LoadView| {
         let units_done = rows / ROWS_PER_WAREHOUSE;
         let bytes = rows * 92;
-        let progress = LoadProgress { rows, bytes, elapsed, units_done, total_units: warehouses, stage };
+        if rows == total_rows {
+            rows_in.get_or_insert(elapsed);
+        }
+        let building = rows_in.map(|at| elapsed - at);
+        let progress =
+            LoadProgress { rows, bytes, elapsed, units_done, total_units: warehouses, building, stage };
         view.update(&progress);
         if stage.is_empty() {
             return;
@@ -51,6 +57,7 @@ fn load(style: Style, warehouses: u64) {
         elapsed,
         units_done: warehouses,
         total_units: warehouses,
+        building: None,
         stage: "done",
     });
 }

@@ -113,11 +113,14 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
     for (key, of_a) in a.types_in_order() {
         let Some(of_b) = b.transactions.get(key) else { continue };
         let name = type_name(key);
-        type Percentile = (&'static str, fn(&TransactionResult) -> f64);
+        type Percentile = (&'static str, fn(&TransactionResult) -> Option<f64>);
         let percentiles: [Percentile; 3] =
             [("p50", |t| t.latency_ms.p50), ("p95", |t| t.latency_ms.p95), ("p99", |t| t.latency_ms.p99)];
         for (label, of) in percentiles {
-            all.push(metric(&format!("{name} {label} ms"), of(of_a), of(of_b), Better::Lower));
+            // A type that one of them never completed has nothing to compare; `warnings` says so.
+            if let (Some(ms_a), Some(ms_b)) = (of(of_a), of(of_b)) {
+                all.push(metric(&format!("{name} {label} ms"), ms_a, ms_b, Better::Lower));
+            }
         }
     }
     // A percentile of the whole window is not made of the seconds' percentiles, so that the interval belongs to a
@@ -185,7 +188,9 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
     let mut all = Vec::new();
     for (name, r) in [("A", a), ("B", b)] {
         if r.status == Status::Partial {
-            all.push(format!("{name} is partial: the run did not reach its planned end."));
+            all.push(format!(
+                "{name} is partial: the run ended early, or failed, or was not checked to the end."
+            ));
         }
         let failed = r.checks.iter().filter(|c| !c.ok).count();
         if failed > 0 {
@@ -199,6 +204,14 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
         }
         if r.client.bottleneck.is_some() {
             all.push(format!("In {name} the client was the limit; the ratio compares clients."));
+        }
+    }
+    for (name, r) in [("A", a), ("B", b)] {
+        let types = r.types_in_order().into_iter();
+        let none: Vec<&str> =
+            types.filter(|(_, t)| t.completed() == 0).map(|(key, _)| type_name(key)).collect();
+        if !none.is_empty() {
+            all.push(format!("{name} completed no {}: its latency is not compared.", none.join(", no ")));
         }
     }
     let plan_keys = differing_plan_keys(a, b);

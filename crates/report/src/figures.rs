@@ -14,12 +14,11 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// A number with at least three significant digits and its thousands apart: `12,346`, `45.6`, `7.89`, `0.123`.
+/// A number with at least three significant digits and its thousands apart: `12,346`, `45.6`, `7.89`, `0.123`; a
+/// dash for what is not known.
 #[must_use]
-pub fn number(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".to_owned();
-    }
+pub fn number(value: impl Into<Option<f64>>) -> String {
+    let Some(value) = value.into().filter(|value| value.is_finite()) else { return "–".to_owned() };
     let magnitude = value.abs();
     // The bounds are where rounding to the coarser form would begin to show.
     if magnitude >= 99.95 {
@@ -115,6 +114,7 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
+        assert_eq!(number(None), "–");
     }
 
     #[test]

@@ -9,15 +9,6 @@ use crate::model::{RunResult, Verdict};
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
 
-/// Targets that run within the client's process.
-const EMBEDDED: [&str; 2] = ["gemel", "sqlite"];
-
-/// Whether the database's own work is in the cost of the client.
-#[must_use]
-pub fn client_cost_includes_database(result: &RunResult) -> bool {
-    EMBEDDED.contains(&result.target.kind.as_str())
-}
-
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
@@ -98,7 +89,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         add(
             Weight::Warning,
             format!(
-                "The run did not reach its planned end; what follows is what was measured in {}.",
+                "The result is partial: the numbers are what was measured in {}.",
                 duration(result.window.measured_s)
             ),
         );
@@ -134,8 +125,9 @@ pub fn mean_queue_and_service_ms(result: &RunResult) -> Option<(f64, f64)> {
         return None;
     }
     // Means weighted by their counts are the mean of all; percentiles could not be put together so.
-    let mean = |of: fn(&crate::model::TransactionResult) -> f64| {
-        result.transactions.values().map(|t| of(t) * t.completed() as f64).sum::<f64>() / completed as f64
+    let mean = |of: fn(&crate::model::TransactionResult) -> Option<f64>| {
+        let weighted = |t: &crate::model::TransactionResult| of(t).unwrap_or(0.0) * t.completed() as f64;
+        result.transactions.values().map(weighted).sum::<f64>() / completed as f64
     };
     Some((mean(|t| t.queue_ms.mean), mean(|t| t.service_ms.mean)))
 }

@@ -33,21 +33,21 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, ResultError> {
 }
 
 impl Latency {
-    /// The summary of a histogram of nanoseconds; all zero if it is empty.
+    /// The summary of a histogram of nanoseconds; without numbers if it is empty.
     #[must_use]
     pub fn from_histogram(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();
         }
-        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / NS_PER_MS;
+        let at = |quantile| Some(histogram.value_at_quantile(quantile) as f64 / NS_PER_MS);
         Self {
-            mean: histogram.mean() / NS_PER_MS,
+            mean: Some(histogram.mean() / NS_PER_MS),
             p50: at(0.50),
             p90: at(0.90),
             p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
-            max: histogram.max() as f64 / NS_PER_MS,
+            max: Some(histogram.max() as f64 / NS_PER_MS),
         }
     }
 }

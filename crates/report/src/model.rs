@@ -14,10 +14,6 @@ pub const FORMAT: u32 = 1;
 /// The keys of [`RunResult::transactions`] in the order in which people expect them (TPC-C 2.4 to 2.8).
 pub const TRANSACTION_TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 
-/// The throughput that a warehouse cannot exceed at TPC-C's keying and think times (TPC-C 4.1.3), in new orders
-/// per minute; the 100 % of [`RunResult::efficiency_percent`].
-pub const NOPM_PER_WAREHOUSE_MAX: f64 = 12.86;
-
 /// Everything that came out of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -25,7 +21,7 @@ pub struct RunResult {
     pub lydite: String,
     /// Version of the document, [`FORMAT`].
     pub format: u32,
-    /// Whether the run reached its planned end.
+    /// Whether the run reached its planned end as a result that counts.
     #[serde(default)]
     pub status: Status,
     /// What was asked for: a JSON object, kept free so that plans can grow. The renderings know `mode`,
@@ -52,7 +48,7 @@ pub struct RunResult {
     /// Completed transactions of all types per second.
     #[serde(default)]
     pub tps: f64,
-    /// `nopm` in percent of [`NOPM_PER_WAREHOUSE_MAX`] times the warehouses. Above 100 whenever the terminals
+    /// `nopm` in percent of [`MAX_NOPM_PER_WAREHOUSE`](lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE) times the warehouses. Above 100 whenever the terminals
     /// do not wait as TPC-C demands.
     #[serde(default)]
     pub efficiency_percent: f64,
@@ -159,14 +155,15 @@ impl RunResult {
     }
 }
 
-/// Whether a run reached its planned end.
+/// Whether a run reached its planned end as a result that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It did.
     #[default]
     Complete,
-    /// It was interrupted or lost its target; what was measured until then is valid.
+    /// It was interrupted or lost its target, transactions of a type failed more often than not, or the last check
+    /// was not made; what was measured is valid.
     Partial,
 }
 
@@ -184,6 +181,9 @@ pub struct TargetInfo {
     /// Settings that matter to the result, as the database states them.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Whether it works inside the client's process, so that its cost is part of the client's.
+    #[serde(default)]
+    pub embedded: bool,
 }
 
 /// The machine that ran the client.
@@ -271,26 +271,35 @@ impl TransactionResult {
     pub fn completed(&self) -> u64 {
         self.committed + self.rolled_back
     }
+
+    /// Forgets the zeros that earlier versions wrote as the times of transactions that never were.
+    pub(crate) fn forget_times_of_none(&mut self) {
+        if self.completed() == 0 {
+            let nothing = Latency::default();
+            (self.latency_ms, self.queue_ms, self.service_ms) = (nothing, nothing, nothing);
+        }
+        self.interactive_ms = self.interactive_ms.filter(|times| times.max != Some(0.0));
+    }
 }
 
-/// A distribution of times in a few numbers, all in milliseconds.
+/// A distribution of times in a few numbers, all in milliseconds; `None` (null) if nothing was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
     /// Arithmetic mean.
-    pub mean: f64,
+    pub mean: Option<f64>,
     /// Median.
-    pub p50: f64,
+    pub p50: Option<f64>,
     /// 90th percentile, the one that TPC-C 5.2.5.3 limits.
-    pub p90: f64,
+    pub p90: Option<f64>,
     /// 95th percentile.
-    pub p95: f64,
+    pub p95: Option<f64>,
     /// 99th percentile.
-    pub p99: f64,
+    pub p99: Option<f64>,
     /// 99.9th percentile.
-    pub p999: f64,
+    pub p999: Option<f64>,
     /// Greatest value.
-    pub max: f64,
+    pub max: Option<f64>,
 }
 
 /// How often an error occurred.

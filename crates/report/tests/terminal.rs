@@ -3,7 +3,7 @@
 mod sample;
 
 use lydite_report::compare::{Verdict, compare, render_comparison};
-use lydite_report::model::{RunResult, Status};
+use lydite_report::model::{Latency, RunResult, Status, TransactionResult};
 use lydite_report::render_table;
 use sample::{Look, sample};
 
@@ -51,10 +51,92 @@ fn failures_stand_in_the_table_with_their_details() {
     assert!(!text.contains('\x1b'), "an error message cannot drive the terminal");
 }
 
+/// A result in which one type was never completed.
+fn without_stock_level() -> RunResult {
+    let mut result = quick(1, 1.0);
+    result.transactions.insert("stock_level".to_owned(), TransactionResult::default());
+    result
+}
+
+fn row<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("no row {name}\n{text}")).split_whitespace().collect()
+}
+
+#[test]
+fn a_type_that_never_was_has_no_times() {
+    let empty = hdrhistogram::Histogram::new(3).unwrap();
+    assert_eq!(Latency::from_histogram(&empty), Latency::default());
+    let result = without_stock_level();
+    let json = serde_json::to_value(&result).unwrap();
+    for times in ["latency_ms", "queue_ms", "service_ms"] {
+        for name in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+            let value = json["transactions"]["stock_level"][times].get(name);
+            assert!(value.is_some_and(serde_json::Value::is_null), "{times}.{name}: {value:?}");
+        }
+    }
+    let text = render_table(&result, 160, false);
+    assert_eq!(row(&text, "Stock-Level")[4..9], ["–"; 5], "{text}");
+    let comparison = compare(&quick(2, 1.0), &result);
+    assert!(comparison.metrics.iter().all(|m| !m.name.starts_with("Stock-Level")), "{comparison:?}");
+    assert!(comparison.metrics.iter().any(|m| m.name.starts_with("Delivery p99")), "{comparison:?}");
+    let warning = "B completed no Stock-Level: its latency is not compared.";
+    assert!(comparison.warnings.iter().any(|w| w == warning), "{:?}", comparison.warnings);
+    let page = lydite_report::render_html(std::slice::from_ref(&result));
+    assert!(page.contains("Stock-Level p99 – ms"));
+}
+
+#[test]
+fn zeros_that_stood_for_no_times_in_earlier_documents_are_not_taken_for_times() {
+    let zeros = r#"{"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0}"#;
+    let times = format!(r#""latency_ms": {zeros}, "queue_ms": {zeros}, "service_ms": {zeros}"#);
+    let text = format!(
+        r#"{{"lydite": "0.1.0", "format": 1, "nopm": 12, "target": {{"kind": "sqlite"}}, "transactions": {{
+            "payment": {{"committed": 0, {times}}}, "delivery": {{"committed": 1, {times}}}}}}}"#
+    );
+    let old = RunResult::from_json(&text, std::path::Path::new("old.json")).unwrap();
+    let text = render_table(&old, 160, false);
+    assert_eq!(row(&text, "Payment")[4..9], ["–"; 5], "{text}");
+    assert_eq!(old.transactions["delivery"].queue_ms.p50, Some(0.0));
+}
+
+#[test]
+fn where_requests_wait_for_a_session_their_wait_and_the_service_stand_apart() {
+    let paced = sample(Look { mode: "rte", ..Look::default() });
+    let times = paced.transactions["payment"].clone();
+    let numbers = |text: &str| (text.contains("queue p95"), text.contains("service p95"));
+    for width in [80, 110, 200] {
+        let text = render_table(&paced, width, false);
+        assert_eq!(numbers(&text), (true, true), "{width}\n{text}");
+    }
+    let text = render_table(&paced, 200, false);
+    let shown = [times.queue_ms.p95, times.service_ms.p95].map(lydite_report::figures::number);
+    assert_eq!(row(&text, "Payment")[9..11], shown, "{text}");
+    assert_eq!(numbers(&render_table(&quick(1, 1.0), 110, false)), (false, false));
+}
+
+#[test]
+fn what_must_be_known_with_the_numbers_stands_before_them() {
+    let mut result = quick(1, 1.0);
+    result.client.bottleneck = Some("Lydite itself was likely the limit".to_owned());
+    result.transactions.get_mut("payment").unwrap().failed = 7;
+    result.transactions.get_mut("payment").unwrap().unknown = 2;
+    let text = render_table(&result, 110, false);
+    let table = text.find("\ntransaction ").unwrap_or_else(|| panic!("{text}"));
+    for warning in ["! Lydite itself was likely", "! 7 transactions failed", "! 2 transactions ended without"]
+    {
+        assert!(text.find(warning).is_some_and(|at| at < table), "{warning:?}\n{text}");
+    }
+}
+
 #[test]
 fn no_line_is_wider_than_asked() {
     for width in [60, 80, 100, 140, 200] {
-        for look in [Look { seconds: 30, ..Look::default() }, Look { troubled: true, ..Look::default() }] {
+        for look in [
+            Look { seconds: 30, ..Look::default() },
+            Look { troubled: true, ..Look::default() },
+            Look { mode: "rte", ..Look::default() },
+        ] {
             for line in render_table(&sample(look), width, false).lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }

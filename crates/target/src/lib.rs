@@ -16,6 +16,6 @@ mod target;
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
-    TxMode,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    Target, TxMode,
 };

@@ -2,6 +2,22 @@
 
 use lydite_target::{ConditionFinding, Target, TargetError};
 use lydite_tpcc::consistency::CONDITIONS;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often a check looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a check came to that could be stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Checked {
+    /// All twelve, by number.
+    All(Vec<ConditionFinding>),
+    /// Those that were evaluated until it was stopped, by number.
+    Stopped(Vec<ConditionFinding>),
+}
 
 /// Evaluates all twelve; `done` is told each as it comes, in whatever order. The findings are by number.
 ///
@@ -12,4 +28,67 @@ pub fn check(
     done: &(dyn Fn(&ConditionFinding) + Sync),
 ) -> Result<Vec<ConditionFinding>, TargetError> {
     target.check(&CONDITIONS, done)
+}
+
+/// As [`check`], on a thread that is left behind when `stop` says so. For a server: its answer to the statement at hand
+/// may be long in coming, and nothing of ours depends on it.
+///
+/// # Errors
+/// As [`check`]; or the system refuses a thread.
+pub fn check_aside(
+    target: &Arc<dyn Target>,
+    stop: &dyn Fn() -> bool,
+    done: &mut dyn FnMut(&ConditionFinding),
+) -> Result<Checked, TargetError> {
+    let (sender, receiver) = channel();
+    let target = Arc::clone(target);
+    let work = move || {
+        // Nobody listens any more once the check was stopped.
+        let result = target.check(&CONDITIONS, &|finding| drop(sender.send(Ok(finding.clone()))));
+        let _ = sender.send(Err(result));
+    };
+    thread::Builder::new()
+        .name("check".to_owned())
+        .spawn(work)
+        .map_err(|error| TargetError::usage(format!("can't start a thread for the check: {error}")))?;
+    let mut findings = Vec::new();
+    while !stop() {
+        match receiver.recv_timeout(LOOK) {
+            Ok(Ok(finding)) => {
+                done(&finding);
+                findings.push(finding);
+            }
+            Ok(Err(result)) => return result.map(Checked::All),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(TargetError::database(
+                    "a check panicked; this is an error in Lydite or in a driver",
+                ));
+            }
+        }
+    }
+    findings.sort_by_key(|finding| finding.condition.number);
+    Ok(Checked::Stopped(findings))
+}
+
+/// As [`check`], one condition after the other until `stop` says so; each has a snapshot of its own. For a database
+/// within this process, which must not be left at work when the process ends.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_in_turn(
+    target: &dyn Target,
+    stop: &dyn Fn() -> bool,
+    done: &mut dyn FnMut(&ConditionFinding),
+) -> Result<Checked, TargetError> {
+    let mut findings = Vec::new();
+    for condition in &CONDITIONS {
+        if stop() {
+            return Ok(Checked::Stopped(findings));
+        }
+        let found = target.check(std::slice::from_ref(condition), &|_| {})?;
+        found.iter().for_each(&mut *done);
+        findings.extend(found);
+    }
+    Ok(Checked::All(findings))
 }

@@ -87,8 +87,8 @@ impl RunData {
             TypeData {
                 key: key.to_owned(),
                 name: type_name(key).to_owned(),
-                queue_mean_ms: rounded(t.queue_ms.mean),
-                service_mean_ms: rounded(t.service_ms.mean),
+                queue_mean_ms: rounded(t.queue_ms.mean.unwrap_or(0.0)),
+                service_mean_ms: rounded(t.service_ms.mean.unwrap_or(0.0)),
                 curve: histogram.as_ref().map(curve).unwrap_or_default(),
                 frequency: histogram.as_ref().and_then(frequency),
             }

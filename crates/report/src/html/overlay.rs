@@ -123,7 +123,7 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
     let say = |of: &dyn Fn(&RunResult) -> String| -> String {
         results.iter().zip(names).map(|(r, name)| format!("{name}: {}", of(r))).collect::<Vec<_>>().join(", ")
     };
-    let p99 = |r: &RunResult| r.transactions.get("new_order").map_or(0.0, |t| t.latency_ms.p99);
+    let p99 = |r: &RunResult| r.transactions.get("new_order").and_then(|t| t.latency_ms.p99);
     let chart = |kind, title, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
     let mut all = chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| number(r.nopm)));
     if results.iter().any(|r| !r.series.second.is_empty()) {

@@ -25,6 +25,8 @@ pub struct LoadProgress<'a> {
     pub units_done: u64,
     /// Units of work altogether.
     pub total_units: u64,
+    /// For how long the database has been building keys and indexes, all rows being in; none while rows are loaded.
+    pub building: Option<Duration>,
     /// What is going on, like `loading warehouses 3/20`, `building indexes`, `analyze`. The digits in it may
     /// change with every update; other text begins a new stage.
     pub stage: &'a str,

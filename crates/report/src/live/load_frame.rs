@@ -29,9 +29,10 @@ pub(super) struct LoadFrame<'a> {
 }
 
 impl LoadFrame<'_> {
-    /// Whether all is loaded, so that what goes on now (indexes, statistics) has no known end.
-    fn loaded(&self) -> bool {
-        self.total > 0 && self.done >= self.total
+    /// `building keys and indexes for 5s`: the work after all rows, which has no known end.
+    fn building(&self) -> Option<(&'static str, String)> {
+        let time = self.now.building?;
+        Some(("building keys and indexes", format!("for {}", human::duration(time))))
     }
 
     fn rows_per_s(&self) -> String {
@@ -44,14 +45,19 @@ impl LoadFrame<'_> {
 
     /// `5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s`.
     pub(super) fn plain_line(&self) -> String {
-        let mut line = format!("{} {}", human::duration(self.now.elapsed), self.now.stage);
+        let elapsed = human::duration(self.now.elapsed);
+        if let Some((building, time)) = self.building() {
+            let rows = human::whole(self.now.rows);
+            // Some databases call their first stage by the same name.
+            let stage = Some(self.now.stage).filter(|stage| *stage != building);
+            let stage = stage.map_or(String::new(), |stage| format!(": {stage}"));
+            return format!("{elapsed} {building} {time}{stage}  {rows} rows");
+        }
+        let mut line = format!("{elapsed} {}", self.now.stage);
         if self.total > 0 {
             line.push_str(&format!("  {} %", human::percent(self.done, self.total)));
         }
         line.push_str(&format!("  {} rows", human::whole(self.now.rows)));
-        if self.loaded() {
-            return line;
-        }
         line.push_str(&format!("  {} rows/s", self.rows_per_s()));
         if let Some(rate) = self.bytes_per_s {
             line.push_str(&format!("  {}/s", human::bytes(rate)));
@@ -62,11 +68,12 @@ impl LoadFrame<'_> {
 
     fn numbers(&self) -> Vec<Vec<Span<'static>>> {
         let of = match self.total_rows {
+            _ if self.now.building.is_some() => " rows, all of them".to_owned(),
             0 => " rows".to_owned(),
             total => format!(" of {} rows", human::whole(total)),
         };
         let mut items = vec![vec![human::whole(self.now.rows).bold(), Span::raw(of)]];
-        if !self.loaded() {
+        if self.now.building.is_none() {
             items.push(vec![self.rows_per_s().bold().fg(Color::Cyan), Span::raw(" rows/s")]);
             if let Some(rate) = self.bytes_per_s {
                 items.push(vec![Span::raw(format!("{}/s", human::bytes(rate)))]);
@@ -101,11 +108,13 @@ impl Widget for LoadFrame<'_> {
         };
         let elapsed = Line::from(human::duration(self.now.elapsed));
         pieces::ends(Line::from(self.title.bold()), elapsed, next(title), buf);
-        let permille = u128::from(self.done.min(self.total)) * 1000 / u128::from(self.total.max(1));
-        pieces::gauge(permille as u16, next(gauge), buf);
-        let aside = if self.loaded() {
+        let aside = if let Some((building, time)) = self.building() {
+            // In the place of the bar, which has nothing to say of this.
+            pieces::ends(Line::from(building.bold()), Line::from(time), next(gauge), buf);
             Line::from(format!("for {}", human::duration(self.in_stage)))
         } else {
+            let permille = u128::from(self.done.min(self.total)) * 1000 / u128::from(self.total.max(1));
+            pieces::gauge(permille as u16, next(gauge), buf);
             Line::from(vec!["ETA ".dim(), Span::raw(self.time_to_go())])
         };
         let stage_text = Line::from(human::printable(self.now.stage).fg(Color::Green));

@@ -26,6 +26,7 @@
 //!     elapsed: Duration::from_secs(1),
 //!     units_done: 0,
 //!     total_units: 1,
+//!     building: None,
 //!     stage: "loading warehouses 0/1",
 //! };
 //! view.update(&progress);
@@ -62,6 +63,12 @@ pub enum Style {
     Plain,
     /// Nothing at all.
     Quiet,
+}
+
+/// Columns of the terminal that this process belongs to; none where there is none or it does not tell.
+#[must_use]
+pub fn columns() -> Option<usize> {
+    screen::terminal_size().map(|size| usize::from(size.width))
 }
 
 impl Style {

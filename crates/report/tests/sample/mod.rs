@@ -6,9 +6,10 @@ use hdrhistogram::Histogram;
 use lydite_report::hdr;
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, HostInfo, InputFinding,
-    Latency, LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, RunResult, Series, Status, TRANSACTION_TYPES,
-    TargetInfo, TransactionResult, Verdict, Window,
+    Latency, LoadInfo, Outage, Pacing, RunResult, Series, Status, TRANSACTION_TYPES, TargetInfo,
+    TransactionResult, Verdict, Window,
 };
+use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde_json::json;
@@ -126,6 +127,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
             ]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
+            embedded: false,
         },
         host: HostInfo {
             hostname: "bench-01".to_owned(),
@@ -167,13 +169,13 @@ pub(crate) fn sample(look: Look) -> RunResult {
             queue_ms: Latency::from_histogram(&histograms[t][1]),
             service_ms: Latency::from_histogram(&histograms[t][2]),
             interactive_ms: deferred.then_some(Latency {
-                mean: 0.2,
-                p50: 0.2,
-                p90: 0.3,
-                p95: 0.4,
-                p99: 0.6,
-                p999: 1.1,
-                max: 1.4,
+                mean: Some(0.2),
+                p50: Some(0.2),
+                p90: Some(0.3),
+                p95: Some(0.4),
+                p99: Some(0.6),
+                p999: Some(1.1),
+                max: Some(1.4),
             }),
             hdr: hdr::encode(&histograms[t][0]).unwrap(),
         };
@@ -182,20 +184,20 @@ pub(crate) fn sample(look: Look) -> RunResult {
     let seconds = look.seconds as f64;
     result.nopm = histograms[0][0].len() as f64 * 60.0 / seconds;
     result.tps = completed as f64 / seconds;
-    result.efficiency_percent = result.nopm * 100.0 / (NOPM_PER_WAREHOUSE_MAX * warehouses as f64);
+    result.efficiency_percent = result.nopm * 100.0 / (MAX_NOPM_PER_WAREHOUSE * warehouses as f64);
     result.client = ClientCost {
         cpu_s: completed as f64 * 41.3e-6,
         peak_rss_bytes: 61 << 20,
         cpu_us_per_transaction: 41.3,
         bottleneck: None,
         lateness_ms: (look.mode == "rte").then_some(Latency {
-            mean: 0.4,
-            p50: 0.4,
-            p90: 0.8,
-            p95: 0.9,
-            p99: 1.0,
-            p999: 1.3,
-            max: 3.9,
+            mean: Some(0.4),
+            p50: Some(0.4),
+            p90: Some(0.8),
+            p95: Some(0.9),
+            p99: Some(1.0),
+            p999: Some(1.3),
+            max: Some(3.9),
         }),
     };
     let aborts: u64 = series.aborts.iter().sum();

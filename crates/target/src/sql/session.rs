@@ -12,13 +12,13 @@ use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
     PaymentOutcome, StockLevelOutcome,
 };
-use lydite_tpcc::text::{Text, truncated};
+use lydite_tpcc::text::{Credit, LastName, Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ITEMS, ItemId, OrderId, Outcome, RolledBackOrder, Transaction,
-    WarehouseId,
+    CarrierId, CustomerId, DistrictId, ITEMS, ItemId, OrderId, Outcome, Rate, RolledBackOrder, Timestamp,
+    Transaction, WarehouseId,
 };
 
 /// How a step ended the transaction before its commit.
@@ -135,6 +135,44 @@ pub(crate) fn history_data(w_name: &str, d_name: &str) -> Text<24> {
     truncated(&format!("{w_name}    {d_name}"))
 }
 
+/// What New-Order reads before the lines, all of it shown by the terminal.
+pub(crate) struct OrderHead {
+    pub(crate) o_id: OrderId,
+    pub(crate) entry_d: Timestamp,
+    pub(crate) c_last: LastName,
+    pub(crate) c_credit: Credit,
+    pub(crate) c_discount: Rate,
+    pub(crate) w_tax: Rate,
+    pub(crate) d_tax: Rate,
+}
+
+impl OrderHead {
+    /// The order has an unused item (clause 2.4.3.4).
+    pub(crate) fn unused_item(self) -> Stop {
+        let Self { o_id, c_last, c_credit, .. } = self;
+        Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit })
+    }
+
+    /// The answer, with the total of the lines (clause 2.4.3.3).
+    pub(crate) fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
+        let Self { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax } = self;
+        let lines: Vec<NewOrderLine> = lines.into_iter().collect();
+        let sum = lines.iter().map(|line| line.amount).sum();
+        let total = order_total(sum, c_discount, w_tax, d_tax);
+        Outcome::NewOrder(NewOrderOutcome {
+            o_id,
+            entry_d,
+            c_last,
+            c_credit,
+            c_discount,
+            w_tax,
+            d_tax,
+            total,
+            lines,
+        })
+    }
+}
+
 /// Whether both descriptions say that the item is an original (brand-generic, clause 2.4.2.2).
 pub(crate) fn is_brand(i_data: &str, s_data: &str) -> bool {
     i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
@@ -206,6 +244,7 @@ impl<C: Connection> SqlSession<C> {
         let rows = self.step(Statement::OrderDistrict, &[w, d])?;
         present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
         let (d_tax, o_id) = (rows.rate(0, 0)?, OrderId(rows.int(0, 1)?));
+        let head = OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax };
         let o = Value::Int(o_id.get());
         self.change(Statement::TakeOrderId, &[w, d])?;
         let count = Value::Int(input.lines.len() as i64);
@@ -222,7 +261,7 @@ impl<C: Connection> SqlSession<C> {
             let rows = self.step(Statement::Item, &[item])?;
             if rows.len() == 0 {
                 // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
-                return Err(Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit }));
+                return Err(head.unused_item());
             }
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
@@ -248,20 +287,7 @@ impl<C: Connection> SqlSession<C> {
             lines[index] = Some(NewOrderLine { i_name, s_quantity, brand, i_price, amount });
         }
         self.commit()?;
-        let lines: Vec<NewOrderLine> = lines.into_iter().flatten().collect();
-        let sum: Cents = lines.iter().map(|line| line.amount).sum();
-        let total = order_total(sum, c_discount, w_tax, d_tax);
-        Ok(Outcome::NewOrder(NewOrderOutcome {
-            o_id,
-            entry_d,
-            c_last,
-            c_credit,
-            c_discount,
-            w_tax,
-            d_tax,
-            total,
-            lines,
-        }))
+        Ok(head.complete(lines.into_iter().flatten()))
     }
 
     /// The customer that the terminal means; among those of a last name the middle one.
@@ -333,9 +359,7 @@ impl<C: Connection> SqlSession<C> {
         let mut outcome = status_customer(rows)?;
         let rows = self.step(Statement::LastOrder, &[w, d, c])?;
         present(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
-        outcome.o_id = OrderId(rows.int(0, 0)?);
-        outcome.entry_d = rows.time(0, 1)?;
-        outcome.carrier_id = rows.optional_int(0, 2)?.map(CarrierId);
+        last_order(&mut outcome, rows, 0)?;
         let rows = self.step(Statement::OrderLines, &[w, d, Value::Int(outcome.o_id.get())])?;
         outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
         self.commit()?;
@@ -410,7 +434,7 @@ pub(crate) fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutc
         zip: Text::new(),
     };
     Ok(PaymentOutcome {
-        h_date: lydite_tpcc::Timestamp(0),
+        h_date: Timestamp(0),
         warehouse: nowhere.clone(),
         district: nowhere,
         c_id,
@@ -438,8 +462,20 @@ pub(crate) fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlErro
         c_last: rows.fixed(0, 3)?,
         c_balance: rows.money(0, 4)?,
         o_id: OrderId(0),
-        entry_d: lydite_tpcc::Timestamp(0),
+        entry_d: Timestamp(0),
         carrier_id: None,
         lines: Vec::new(),
     })
+}
+
+/// Fills in the order itself, from three columns as in [`Statement::LastOrder`].
+pub(crate) fn last_order(
+    outcome: &mut OrderStatusOutcome,
+    rows: &Rows,
+    column: usize,
+) -> Result<(), SqlError> {
+    outcome.o_id = OrderId(rows.int(0, column)?);
+    outcome.entry_d = rows.time(0, column + 1)?;
+    outcome.carrier_id = rows.optional_int(0, column + 2)?.map(CarrierId);
+    Ok(())
 }
