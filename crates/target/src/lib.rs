@@ -8,6 +8,7 @@ mod error;
 mod kv;
 mod null;
 mod postgres;
+mod profile;
 mod registry;
 mod sql;
 mod sqlite;

@@ -7,7 +7,7 @@ use crate::kv::scan::rows_of;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
 use crate::kv::target::KvTarget;
 use crate::registry::TargetSpec;
-use crate::target::{DatabaseState, LoadProgress, Target, TxMode};
+use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
@@ -40,15 +40,14 @@ pub(crate) fn load(target: &dyn Target, warehouses: u32) {
     let population = population(warehouses);
     let progress = LoadProgress::default();
     let mut loader = target.loader().expect("loader");
-    loader.load_items(&population, &progress).expect("load_items");
+    loader.load(LoadUnit::Items, &population, &progress).expect("load");
     for warehouse in population.warehouse_ids() {
-        loader.load_warehouse(&population, warehouse, &progress).expect("load_warehouse");
+        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load");
     }
     drop(loader);
     target.finish_load(2, &|_| ()).expect("finish_load");
-    let warehouse_rows: u64 = Table::ALL
+    let warehouse_rows: u64 = Table::OF_WAREHOUSE
         .iter()
-        .filter(|&&table| table != Table::Item)
         .flat_map(|&table| population.warehouse_ids().map(move |w| (table, w)))
         .map(|(table, w)| population.table_rows(table, w))
         .sum();
@@ -204,18 +203,19 @@ pub(crate) fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
     target.create_schema(&meta(2)).expect("create_schema");
     let population = population(2);
     let mut loader = target.loader().expect("loader");
-    loader.load_warehouse(&population, WarehouseId(2), &LoadProgress::default()).expect("load_warehouse");
+    loader.load(LoadUnit::Warehouse(WarehouseId(2)), &population, &LoadProgress::default()).expect("load");
     let stopped = LoadProgress::default();
     stopped.stop();
-    let error = loader.load_warehouse(&population, WarehouseId(1), &stopped).expect_err("interrupted");
+    let error =
+        loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &stopped).expect_err("interrupted");
     assert!(error.message.contains("load warehouse 1: the load was interrupted"), "{error}");
     let loading = DatabaseState::Loading { meta: meta(2), items: false, warehouses: vec![WarehouseId(2)] };
     assert_eq!(target.state(), Ok(loading));
     assert!(target.connect().is_err(), "half a database is not to be measured");
     assert!(target.create_schema(&meta(2)).is_err(), "nor to be taken for an empty one");
 
-    loader.load_items(&population, &LoadProgress::default()).expect("load_items");
-    loader.load_warehouse(&population, WarehouseId(1), &LoadProgress::default()).expect("load_warehouse");
+    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("load");
+    loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &LoadProgress::default()).expect("load");
     target.finish_load(1, &|_| ()).expect("finish_load");
     assert_eq!(target.state(), Ok(DatabaseState::Ready { meta: meta(2) }));
     assert_conditions(&target);

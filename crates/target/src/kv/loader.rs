@@ -8,11 +8,9 @@ use crate::kv::codec::KvRow;
 use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_customer};
 use crate::kv::meta;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::{LoadProgress, Loader};
-use lydite_tpcc::WarehouseId;
+use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{AnyRow, History, Row};
-use lydite_tpcc::schema::Table;
 use std::sync::Arc;
 
 /// A transaction of a load is committed when it has so many bytes: large enough that commits cost little, small
@@ -30,25 +28,10 @@ impl<S: Store> KvLoader<S> {
         Self { store, place }
     }
 
-    /// Loads a warehouse, or ITEM if `unit` is 0.
-    fn unit(
-        &self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.fill(population, unit, tables, progress).map_err(|error| {
-            let name = if unit == 0 { "ITEM".into() } else { format!("warehouse {unit}") };
-            error.on_target(&format!("load {name}"), &self.place)
-        })
-    }
-
     fn fill(
         &self,
+        unit: LoadUnit,
         population: &Population,
-        unit: u32,
-        tables: &[Table],
         progress: &LoadProgress,
     ) -> Result<(), StoreError> {
         let mut batch = Batch {
@@ -61,8 +44,8 @@ impl<S: Store> KvLoader<S> {
             pending: Vec::new(),
             progress,
         };
-        for &table in tables {
-            population.write_table(table, WarehouseId(unit), &mut batch)?;
+        for &table in unit.tables() {
+            population.write_table(table, unit.warehouse(), &mut batch)?;
         }
         batch.commit()?;
         // The unit is whole only when all its rows are sure to stay.
@@ -74,18 +57,14 @@ impl<S: Store> KvLoader<S> {
 }
 
 impl<S: Store> Loader for KvLoader<S> {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        self.unit(population, 0, &[Table::Item], progress)
-    }
-
-    fn load_warehouse(
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
-        self.unit(population, warehouse.0, &tables, progress)
+        self.fill(unit, population, progress)
+            .map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::kv::codec::Key;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::DatabaseState;
+use crate::target::{DatabaseState, LoadUnit};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -30,9 +30,9 @@ pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), S
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
-pub(crate) fn note_loaded(tx: &mut impl StoreTx, unit: u32) -> Result<(), StoreError> {
+pub(crate) fn note_loaded(tx: &mut impl StoreTx, unit: LoadUnit) -> Result<(), StoreError> {
     let mut key: Key = LOADED.iter().copied().collect();
-    key.extend(unit.to_be_bytes());
+    key.extend(unit.warehouse().0.to_be_bytes());
     tx.put(TABLE, &key, &[])
 }
 

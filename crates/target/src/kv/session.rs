@@ -4,7 +4,7 @@ use crate::error::TxError;
 use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
 use crate::kv::transactions::{Stop, delivery, new_order, order_status, payment, stock_level};
-use crate::sql::session::asks_for_an_unused_item;
+use crate::profile::asks_for_an_unused_item;
 use crate::target::Session;
 use lydite_tpcc::{Outcome, Timestamp, Transaction};
 use std::sync::Arc;

@@ -6,12 +6,10 @@ use crate::kv::layout::{
     order_by_customer, order_line, stock, warehouse,
 };
 use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
-use crate::sql::session::{bad_credit_data, history_data, is_brand, middle};
+use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in_stock, middle};
 use arrayvec::ArrayVec;
-use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{
-    DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome,
+    DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
@@ -119,6 +117,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
             Ok((district::TAX.get(row)?, o_id))
         },
     )?;
+    let head = OrderHead { o_id, entry_d: now, c_last, c_credit, c_discount, w_tax, d_tax };
     let row = rows::Order {
         id: o_id,
         d_id,
@@ -142,7 +141,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
         })?;
         let Some(item) = item else {
             // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
-            return Err(Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit }));
+            return Err(Stop::UnusedItem(head.rolled_back()));
         };
         let (i_price, i_name, i_data) = item?;
         let (s_quantity, brand, dist_info) = change(
@@ -179,25 +178,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
         insert(tx, &row, &mut value)?;
         shown[index] = Some(NewOrderLine { i_name, s_quantity, brand, i_price, amount });
     }
-    let lines: Vec<NewOrderLine> = shown.into_iter().flatten().collect();
-    let sum: Cents = lines.iter().map(|line| line.amount).sum();
-    let total = order_total(sum, c_discount, w_tax, d_tax);
-    Ok(Outcome::NewOrder(NewOrderOutcome {
-        o_id,
-        entry_d: now,
-        c_last,
-        c_credit,
-        c_discount,
-        w_tax,
-        d_tax,
-        total,
-        lines,
-    }))
-}
-
-/// S_QUANTITY after an order (clause 2.4.2.2).
-fn left_in_stock(in_stock: i32, ordered: i32) -> i32 {
-    if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
+    Ok(head.complete(shown.into_iter().flatten()))
 }
 
 /// The customer that the terminal means; among those of a last name the middle one.
