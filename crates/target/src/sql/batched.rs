@@ -1,10 +1,10 @@
 //! The five transactions with array binding and pipelining (`batched`): whatever needs no earlier answer travels
 //! together, and all lines of an order are one statement.
 
+use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    OrderHead, Played, SqlSession, Stop, address, history_data, is_brand, last_order, paid_customer, present,
-    status_customer, status_line,
+    Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer, status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
@@ -131,7 +131,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
             .map_err(|error| if committed { Stop::CommitFailed(error) } else { Stop::Failed(error) })?;
     }
     if unused_item {
-        return Err(head.unused_item());
+        return Err(Stop::UnusedItem(head.rolled_back()));
     }
     Ok(head.complete(lines.into_iter().flatten()))
 }

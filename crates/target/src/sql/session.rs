@@ -1,24 +1,26 @@
 //! The five transactions, one statement per step (`statements`), and the session that all three modes share.
 
 use crate::error::{AbortReason, TxError};
+use crate::profile::{
+    OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
+};
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use crate::sql::{batched, procedures};
 use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
-use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{
-    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
-    PaymentOutcome, StockLevelOutcome,
+    Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
+    StockLevelOutcome,
 };
-use lydite_tpcc::text::{Credit, LastName, Text, truncated};
+use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{
-    CarrierId, CustomerId, DistrictId, ITEMS, ItemId, OrderId, Outcome, Rate, RolledBackOrder, Timestamp,
-    Transaction, WarehouseId,
+    CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, Transaction,
+    WarehouseId,
 };
 
 /// How a step ended the transaction before its commit.
@@ -108,76 +110,6 @@ impl<C: Connection> Session for SqlSession<C> {
     }
 }
 
-/// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
-fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
-    match transaction {
-        Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
-        _ => false,
-    }
-}
-
-/// Position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, counted from 0 here
-/// (clauses 2.5.2.2 and 2.6.2.2).
-fn middle(found: usize) -> usize {
-    found.div_ceil(2) - 1
-}
-
-/// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
-fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
-    truncated(&format!(
-        "{c_id} {} {} {} {} {}|{old}",
-        input.c_d_id, input.c_w_id, input.d_id, input.w_id, input.amount
-    ))
-}
-
-/// H_DATA: W_NAME and D_NAME with four blanks between (clause 2.5.2.2).
-pub(crate) fn history_data(w_name: &str, d_name: &str) -> Text<24> {
-    truncated(&format!("{w_name}    {d_name}"))
-}
-
-/// What New-Order reads before the lines, all of it shown by the terminal.
-pub(crate) struct OrderHead {
-    pub(crate) o_id: OrderId,
-    pub(crate) entry_d: Timestamp,
-    pub(crate) c_last: LastName,
-    pub(crate) c_credit: Credit,
-    pub(crate) c_discount: Rate,
-    pub(crate) w_tax: Rate,
-    pub(crate) d_tax: Rate,
-}
-
-impl OrderHead {
-    /// The order has an unused item (clause 2.4.3.4).
-    pub(crate) fn unused_item(self) -> Stop {
-        let Self { o_id, c_last, c_credit, .. } = self;
-        Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit })
-    }
-
-    /// The answer, with the total of the lines (clause 2.4.3.3).
-    pub(crate) fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
-        let Self { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax } = self;
-        let lines: Vec<NewOrderLine> = lines.into_iter().collect();
-        let sum = lines.iter().map(|line| line.amount).sum();
-        let total = order_total(sum, c_discount, w_tax, d_tax);
-        Outcome::NewOrder(NewOrderOutcome {
-            o_id,
-            entry_d,
-            c_last,
-            c_credit,
-            c_discount,
-            w_tax,
-            d_tax,
-            total,
-            lines,
-        })
-    }
-}
-
-/// Whether both descriptions say that the item is an original (brand-generic, clause 2.4.2.2).
-pub(crate) fn is_brand(i_data: &str, s_data: &str) -> bool {
-    i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
-}
-
 /// Reads an address from five columns.
 pub(crate) fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
     Ok(Address {
@@ -261,7 +193,7 @@ impl<C: Connection> SqlSession<C> {
             let rows = self.step(Statement::Item, &[item])?;
             if rows.len() == 0 {
                 // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
-                return Err(head.unused_item());
+                return Err(Stop::UnusedItem(head.rolled_back()));
             }
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
@@ -272,8 +204,7 @@ impl<C: Connection> SqlSession<C> {
             let in_stock: i32 = rows.int(0, 0)?;
             let brand = is_brand(&i_data, rows.text(0, 1)?);
             let dist_info: Text<24> = rows.fixed(0, 2)?;
-            let s_quantity =
-                if in_stock >= quantity + 10 { in_stock - quantity } else { in_stock - quantity + 91 };
+            let s_quantity = left_in_stock(in_stock, quantity);
             let ordered = Value::Int(i64::from(quantity));
             let remote = Value::Int(i64::from(line.supply_w_id != input.w_id));
             let left = Value::Int(i64::from(s_quantity));

@@ -52,7 +52,7 @@ statements! {
 use Statement::*;
 
 /// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2): the payment's data before the old text,
-/// cut at 500 characters. [`crate::sql::session::bad_credit_data`] is the same in Rust.
+/// cut at 500 characters. [`crate::profile::bad_credit_data`] is the same in Rust.
 const BAD_CREDIT_DATA: &str = "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
 
 impl Statement {
