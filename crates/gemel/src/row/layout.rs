@@ -12,7 +12,7 @@
 //!
 //! A row is wide when its last part is longer than 65,535 bytes, and only then; so equal rows have equal bytes.
 
-use super::schema::{Column, Schema};
+use super::schema::{Column, ColumnType, Schema};
 use super::value::Value;
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};
@@ -53,6 +53,7 @@ pub(super) const WIDE: u8 = 1;
 #[derive(Clone, Debug)]
 pub struct Layout {
     table: Box<str>,
+    columns: Box<[Column]>,
     slots: Box<[Slot]>,
     /// Offset of the ends of the variable columns.
     pub(super) ends: usize,
@@ -60,22 +61,43 @@ pub struct Layout {
     pub(super) variable: usize,
 }
 
-/// A column and where it stands.
-#[derive(Clone, Debug)]
+/// Where a column stands, small and apart from its name, which only messages need.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    pub(super) column: Column,
+    pub(super) kind: ColumnType,
     pub(super) place: Place,
-    /// Byte and bit in the row that are set when the column is null.
-    pub(super) null: Option<(usize, u8)>,
+    /// The byte of the row with the bit that is set when the column is null.
+    null_byte: u16,
+    /// That bit; none if the column is not nullable.
+    null_bit: u8,
 }
 
-/// Where a column stands.
+/// Where the value of a column stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// At an offset from the row's beginning, with a width.
-    Fixed { offset: usize, width: usize },
+    Fixed { offset: u16, width: u8 },
     /// The how-manieth of the variable columns.
-    Variable(usize),
+    Variable(u16),
+}
+
+impl Slot {
+    pub(super) fn nullable(&self) -> bool {
+        self.null_bit != 0
+    }
+
+    /// Whether the column is null in `row`, which is long enough.
+    #[inline]
+    pub(super) fn is_null(&self, row: &[u8]) -> bool {
+        row[usize::from(self.null_byte)] & self.null_bit != 0
+    }
+
+    /// Notes whether the column is null; without effect if it can't be.
+    #[inline]
+    fn set_null(&self, row: &mut [u8], null: bool) {
+        let byte = &mut row[usize::from(self.null_byte)];
+        *byte = if null { *byte | self.null_bit } else { *byte & !self.null_bit };
+    }
 }
 
 impl Layout {
@@ -87,23 +109,30 @@ impl Layout {
     pub fn new(table: &str, schema: &Schema) -> Result<Self> {
         schema.check().map_err(|faults| unusable(table, &faults))?;
         let nullable = schema.columns.iter().filter(|column| column.nullable).count();
+        // The limit on columns keeps all of these small.
         let (mut offset, mut variable, mut nulls) = (1 + nullable.div_ceil(8), 0, 0);
         let mut slots = Vec::with_capacity(schema.columns.len());
         for column in &schema.columns {
             let place = if let Some(width) = column.kind.width() {
                 offset += width;
-                Place::Fixed { offset: offset - width, width }
+                Place::Fixed { offset: (offset - width) as u16, width: width as u8 }
             } else {
                 variable += 1;
                 Place::Variable(variable - 1)
             };
-            let null = column.nullable.then(|| {
-                nulls += 1;
-                (1 + (nulls - 1) / 8, 1 << ((nulls - 1) % 8))
-            });
-            slots.push(Slot { column: column.clone(), place, null });
+            let (null_byte, null_bit) =
+                if column.nullable { (1 + nulls / 8, 1 << (nulls % 8)) } else { (0, 0) };
+            nulls += u16::from(column.nullable);
+            slots.push(Slot { kind: column.kind, place, null_byte, null_bit });
         }
-        Ok(Self { table: table.into(), slots: slots.into(), ends: offset, variable })
+        let columns = schema.columns.clone().into();
+        Ok(Self {
+            table: table.into(),
+            columns,
+            slots: slots.into(),
+            ends: offset,
+            variable: variable.into(),
+        })
     }
 
     /// Name of the table.
@@ -124,9 +153,9 @@ impl Layout {
     ///
     /// [`Error::Usage`] if there is no such column.
     pub fn column(&self, name: &str) -> Result<usize> {
-        self.slots
+        self.columns
             .iter()
-            .position(|slot| slot.column.name == name)
+            .position(|column| column.name == name)
             .ok_or_else(|| Error::Usage(format!("table {}: there is no column {name}", self.table)))
     }
 
@@ -170,21 +199,18 @@ impl Layout {
         row.resize(begin, 0);
         row[0] = if wide { WIDE } else { NARROW };
         let mut end = self.ends;
-        for (slot, value) in self.slots.iter().zip(values) {
+        for (column, (slot, value)) in self.slots.iter().zip(values).enumerate() {
             match (slot.place, value) {
-                (_, Value::Null) => {
-                    let Some((byte, bit)) = slot.null else { return Err(self.misfit(slot, *value)) };
-                    row[byte] |= bit;
-                }
+                (_, Value::Null) if slot.nullable() => slot.set_null(row, true),
                 (Place::Fixed { offset, width }, _) => {
-                    let Some(bits) = value.to_bits(slot.column.kind) else {
-                        return Err(self.misfit(slot, *value));
+                    let Some(bits) = value.to_bits(slot.kind) else {
+                        return Err(self.misfit(column, *value));
                     };
-                    write_bits(&mut row[offset..offset + width], bits);
+                    write_bits(row, offset, width, bits);
                 }
                 (Place::Variable(_), _) => {
-                    let Some(bytes) = value.tail_bytes(slot.column.kind) else {
-                        return Err(self.misfit(slot, *value));
+                    let Some(bytes) = value.tail_bytes(slot.kind) else {
+                        return Err(self.misfit(column, *value));
                     };
                     row.extend_from_slice(bytes);
                 }
@@ -207,21 +233,17 @@ impl Layout {
     pub fn replace(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
         let view = RowView::new(self, row)?;
         let slot = self.slot(column)?;
-        let null = matches!(value, Value::Null);
+        let null = matches!(value, Value::Null) && slot.nullable();
         match slot.place {
             Place::Fixed { offset, width } => {
-                let bits =
-                    if null && slot.null.is_some() { Some(0) } else { value.to_bits(slot.column.kind) };
-                let Some(bits) = bits else { return Err(self.misfit(slot, value)) };
-                write_bits(&mut row[offset..offset + width], bits);
+                let bits = if null { Some(0) } else { value.to_bits(slot.kind) };
+                let Some(bits) = bits else { return Err(self.misfit(column, value)) };
+                write_bits(row, offset, width, bits);
             }
             Place::Variable(ordinal) => {
-                let bytes = if null && slot.null.is_some() {
-                    Some(&[][..])
-                } else {
-                    value.tail_bytes(slot.column.kind)
-                };
-                let Some(bytes) = bytes else { return Err(self.misfit(slot, value)) };
+                let ordinal = usize::from(ordinal);
+                let bytes = if null { Some(&[][..]) } else { value.tail_bytes(slot.kind) };
+                let Some(bytes) = bytes else { return Err(self.misfit(column, value)) };
                 let (wide, begin) = (view.wide, self.begin(view.wide));
                 let old = view.span(ordinal)?;
                 let tail = row.len() - begin - old.len() + bytes.len();
@@ -248,9 +270,7 @@ impl Layout {
                 row.splice(begin + old.start..begin + old.end, bytes.iter().copied());
             }
         }
-        if let Some((byte, bit)) = slot.null {
-            if null { row[byte] |= bit } else { row[byte] &= !bit }
-        }
+        slot.set_null(row, null);
         Ok(())
     }
 
@@ -264,10 +284,12 @@ impl Layout {
         Ok(())
     }
 
-    pub(super) fn slots(&self) -> &[Slot] {
-        &self.slots
+    /// The columns, for messages.
+    pub(super) fn described(&self) -> &[Column] {
+        &self.columns
     }
 
+    #[inline]
     pub(super) fn slot(&self, column: usize) -> Result<&Slot> {
         self.slots.get(column).ok_or_else(|| self.unknown(column))
     }
@@ -304,8 +326,8 @@ impl Layout {
     }
 
     #[cold]
-    fn misfit(&self, slot: &Slot, value: Value<'_>) -> Error {
-        misfit(&self.table, &slot.column, value)
+    fn misfit(&self, column: usize, value: Value<'_>) -> Error {
+        misfit(&self.table, &self.columns[column], value)
     }
 
     #[cold]
@@ -338,10 +360,11 @@ fn write_end(row: &mut [u8], offset: usize, wide: bool, end: usize) {
     }
 }
 
-/// Writes the low bytes of `bits`, as many as the column is wide.
+/// Writes the bits of a column of fixed width.
 #[inline]
-fn write_bits(to: &mut [u8], bits: i64) {
-    match to.len() {
+fn write_bits(row: &mut [u8], offset: u16, width: u8, bits: i64) {
+    let to = &mut row[usize::from(offset)..][..usize::from(width)];
+    match width {
         1 => to.copy_from_slice(&(bits as u8).to_le_bytes()),
         2 => to.copy_from_slice(&(bits as u16).to_le_bytes()),
         4 => to.copy_from_slice(&(bits as u32).to_le_bytes()),
@@ -351,8 +374,8 @@ fn write_bits(to: &mut [u8], bits: i64) {
 
 /// Reads the bits of a column of fixed width, sign-extended.
 #[inline]
-pub(super) fn read_bits(row: &[u8], offset: usize, width: usize) -> Option<i64> {
-    let from = row.get(offset..)?;
+pub(super) fn read_bits(row: &[u8], offset: u16, width: u8) -> Option<i64> {
+    let from = row.get(usize::from(offset)..)?;
     Some(match width {
         1 => i64::from(*from.first()?),
         2 => i64::from(i16::from_le_bytes(*from.first_chunk()?)),

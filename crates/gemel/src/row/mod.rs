@@ -50,6 +50,9 @@ use crate::error::{Error, Result};
 use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 
+/// Takes a key and its value, in the order of a scan.
+pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// What tables need of the transaction below them: ordered maps of bytes that show the transaction's own writes.
 ///
 /// A put or a delete of a key that the same transaction has read must be checked, at commit, against the view in which it
@@ -76,7 +79,7 @@ pub(crate) trait Bytes {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<()>;
 }
 

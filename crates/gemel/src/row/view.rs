@@ -1,7 +1,7 @@
 //! Encoded rows: read column by column, and changed in place.
 
-use super::layout::{Layout, NARROW, Place, Slot, WIDE, end_width, read_bits, read_end};
-use super::schema::{ColumnType, MAX_COLUMNS};
+use super::layout::{Layout, NARROW, Place, WIDE, end_width, read_bits, read_end};
+use super::schema::{Column, ColumnType, MAX_COLUMNS};
 use super::value::Value;
 use crate::error::{Error, Result};
 use std::fmt;
@@ -12,6 +12,8 @@ use std::ops::Range;
 pub struct RowView<'a> {
     layout: &'a Layout,
     bytes: &'a [u8],
+    /// Where the bytes of the variable columns begin.
+    begin: usize,
     pub(super) wide: bool,
 }
 
@@ -38,7 +40,7 @@ impl<'a> RowView<'a> {
         if bytes.len() - begin != tail {
             return Err(layout.corrupt("its length is not what it says itself"));
         }
-        Ok(Self { layout, bytes, wide })
+        Ok(Self { layout, bytes, begin, wide })
     }
 
     /// The layout that it follows.
@@ -60,7 +62,23 @@ impl<'a> RowView<'a> {
     /// [`Error::Usage`] if there is no such column, [`Error::Corruption`] if its bytes are malformed.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>> {
-        self.value(self.layout.slot(column)?)
+        let slot = self.layout.slot(column)?;
+        if slot.is_null(self.bytes) {
+            return Ok(Value::Null);
+        }
+        let value = match slot.place {
+            Place::Fixed { offset, width } => {
+                read_bits(self.bytes, offset, width).and_then(|bits| Value::from_bits(slot.kind, bits))
+            }
+            Place::Variable(ordinal) => {
+                let bytes = &self.bytes[self.begin..][self.span(ordinal.into())?];
+                match slot.kind {
+                    ColumnType::Text => std::str::from_utf8(bytes).ok().map(Value::Text),
+                    _ => Some(Value::Bytes(bytes)),
+                }
+            }
+        };
+        value.ok_or_else(|| self.malformed(column))
     }
 
     /// All values, in the order of the schema.
@@ -69,7 +87,7 @@ impl<'a> RowView<'a> {
     ///
     /// [`Error::Corruption`] if a column is malformed.
     pub fn values(&self) -> Result<Vec<Value<'a>>> {
-        self.layout.slots().iter().map(|slot| self.value(slot)).collect()
+        (0..self.layout.columns()).map(|column| self.get(column)).collect()
     }
 
     /// Whether a column is null.
@@ -78,7 +96,7 @@ impl<'a> RowView<'a> {
     ///
     /// [`Error::Usage`] if there is no such column.
     pub fn is_null(&self, column: usize) -> Result<bool> {
-        Ok(self.null(self.layout.slot(column)?))
+        Ok(self.layout.slot(column)?.is_null(self.bytes))
     }
 
     /// An integer.
@@ -168,39 +186,13 @@ impl<'a> RowView<'a> {
         }
     }
 
-    #[inline]
-    fn null(&self, slot: &Slot) -> bool {
-        slot.null.is_some_and(|(byte, bit)| self.bytes[byte] & bit != 0)
-    }
-
-    #[inline]
-    fn value(&self, slot: &Slot) -> Result<Value<'a>> {
-        if self.null(slot) {
-            return Ok(Value::Null);
-        }
-        let value = match slot.place {
-            Place::Fixed { offset, width } => {
-                read_bits(self.bytes, offset, width).and_then(|bits| Value::from_bits(slot.column.kind, bits))
-            }
-            Place::Variable(ordinal) => {
-                let span = self.span(ordinal)?;
-                let bytes = &self.bytes[self.layout.begin(self.wide)..][span];
-                match slot.column.kind {
-                    ColumnType::Text => std::str::from_utf8(bytes).ok().map(Value::Text),
-                    _ => Some(Value::Bytes(bytes)),
-                }
-            }
-        };
-        value.ok_or_else(|| self.malformed(slot))
-    }
-
     /// Where a variable column stands, counted from the first of them.
     #[inline]
     pub(super) fn span(&self, ordinal: usize) -> Result<Range<usize>> {
         let at = self.layout.ends + ordinal * end_width(self.wide);
         let start = if ordinal == 0 { 0 } else { read_end(self.bytes, at - end_width(self.wide), self.wide) };
         let end = read_end(self.bytes, at, self.wide);
-        if start <= end && end <= self.bytes.len() - self.layout.begin(self.wide) {
+        if start <= end && end <= self.bytes.len() - self.begin {
             Ok(start..end)
         } else {
             Err(self.layout.corrupt("the ends of its columns are not in order"))
@@ -208,14 +200,14 @@ impl<'a> RowView<'a> {
     }
 
     #[cold]
-    fn malformed(&self, slot: &Slot) -> Error {
-        self.layout.corrupt(&format!("column {} is not {}", slot.column.name, slot.column.kind))
+    fn malformed(&self, column: usize) -> Error {
+        let Column { name, kind, .. } = &self.layout.described()[column];
+        self.layout.corrupt(&format!("column {name} is not {kind}"))
     }
 
     #[cold]
     fn other(&self, column: usize, asked: &str, value: Value<'_>) -> Error {
-        let name = self.layout.slots().get(column).map_or("", |slot| &slot.column.name);
-        let table = self.layout.table();
+        let (table, name) = (self.layout.table(), &self.layout.described()[column].name);
         Error::Usage(format!(
             "table {table}, column {name}: read as {asked}, but it holds {} {value}",
             value.kind()
@@ -226,10 +218,10 @@ impl<'a> RowView<'a> {
 impl fmt::Debug for RowView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
-        for slot in self.layout.slots() {
-            match self.value(slot) {
-                Ok(value) => map.entry(&slot.column.name, &format_args!("{value}")),
-                Err(_) => map.entry(&slot.column.name, &format_args!("malformed")),
+        for (position, column) in self.layout.described().iter().enumerate() {
+            match self.get(position) {
+                Ok(value) => map.entry(&column.name, &format_args!("{value}")),
+                Err(_) => map.entry(&column.name, &format_args!("malformed")),
             };
         }
         map.finish()
@@ -282,7 +274,8 @@ impl<'l> RowBuf<'l> {
     #[inline]
     pub fn view(&self) -> RowView<'_> {
         // Whatever made or changed the bytes has checked them.
-        RowView { layout: self.layout, bytes: &self.bytes, wide: self.bytes[0] == WIDE }
+        let wide = self.bytes[0] == WIDE;
+        RowView { layout: self.layout, bytes: &self.bytes, begin: self.layout.begin(wide), wide }
     }
 
     /// Sets a column, by its position.

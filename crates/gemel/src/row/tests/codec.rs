@@ -52,14 +52,14 @@ proptest! {
         damaged[at] ^= flip.1;
         for bytes in [bytes, damaged] {
             let Ok(view) = RowView::new(&layout, &bytes) else { continue };
-            for column in 0..layout.columns() {
+            for (column, other) in others.iter().enumerate() {
                 let read = view.get(column);
                 prop_assert!(read.is_ok() || is_corruption(read));
                 let mut changed = bytes.clone();
-                let replaced = layout.replace(&mut changed, column, others[column].as_value());
+                let replaced = layout.replace(&mut changed, column, other.as_value());
                 match replaced {
                     Ok(()) => prop_assert_eq!(
-                        RowView::new(&layout, &changed).unwrap().get(column).unwrap(), others[column].as_value()
+                        RowView::new(&layout, &changed).unwrap().get(column).unwrap(), other.as_value()
                     ),
                     Err(error) => {
                         prop_assert!(is_corruption::<()>(Err(error)));

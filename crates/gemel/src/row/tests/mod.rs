@@ -5,7 +5,7 @@ mod keys;
 mod model;
 mod tables;
 
-use super::{Bytes, ColumnType, OwnedValue, Schema, Table, TableId, Value};
+use super::{Bytes, ColumnType, Each, OwnedValue, Schema, Table, TableId, Value};
 use crate::engine::{Direction, KeyspaceId};
 use crate::error::Result;
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ impl Bytes for Map {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<()> {
         let within = |key: &[u8]| {
             let above = match lower {
