@@ -16,7 +16,7 @@ use crate::memory::{MemoryEngine, MemoryState};
 use crate::options::{Isolation, Options};
 use crate::oracle::Recorder;
 use crate::recovery::{self, Recovered};
-use crate::row::{Schema, Table};
+use crate::row::{Layout, Schema, Table};
 use crate::transaction::Transaction;
 use parking_lot::{Condvar, Mutex};
 use std::fs;
@@ -296,7 +296,8 @@ impl Database {
     /// It is there already with another schema or in the other engine, the schema makes no sense, or the manifest
     /// can't be written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
-        schema.check().map_err(|errors| Error::Usage(format!("table {name:?}: {}", errors.join("; "))))?;
+        // All that is wrong with a schema, before anything is made.
+        Layout::new(name, &schema)?;
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
             if entry.engine != engine {
@@ -316,7 +317,7 @@ impl Database {
         }
         let mut next = manifest.clone();
         let mut added = vec![self.add_keyspace(&mut next, name, engine)?];
-        for index in schema.indexes() {
+        for index in &schema.indexes {
             added.push(self.add_keyspace(&mut next, &format!("{name}.{}", index.name), engine)?);
         }
         let entry = TableEntry {
@@ -355,7 +356,12 @@ impl Database {
             })?;
             keyspaces.push(self.handle(keyspace));
         }
-        Table::new(&entry.name, entry.schema.clone(), keyspaces)
+        let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
+        let rows = rows.ok_or_else(|| Error::Corruption {
+            path: Manifest::path(&self.inner.path),
+            what: format!("table {:?} has no keyspace: restore the file from a backup", entry.name),
+        })?;
+        Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
     }
 
     /// Names of all tables, and the engines in which they live.

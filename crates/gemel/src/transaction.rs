@@ -53,6 +53,8 @@ pub struct Transaction {
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
     pub(crate) writes: BTreeMap<(KeyspaceId, Key), Pending>,
     pub(crate) seen: Vec<Seen>,
+    /// Read committed: the views on which keys were read last. A write of such a key was decided on that view.
+    views: BTreeMap<(KeyspaceId, Key), Timestamp>,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
     ended: bool,
@@ -114,6 +116,7 @@ impl Transaction {
             others: [None; MAX_ENGINES],
             writes: BTreeMap::new(),
             seen: Vec::new(),
+            views: BTreeMap::new(),
             trace,
             failed: None,
             ended: false,
@@ -198,8 +201,10 @@ impl Transaction {
         if let Some(trace) = &mut self.trace {
             trace.accesses.push(Access { engine, keyspace: keyspace.id.0, key: key.to_vec(), at, version });
         }
-        if self.isolation == Isolation::Serializable {
-            self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at });
+        match self.isolation {
+            Isolation::ReadCommitted => drop(self.views.insert((keyspace.id, key), at)),
+            Isolation::Snapshot => {}
+            Isolation::Serializable => self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at }),
         }
         Ok(result)
     }
@@ -266,8 +271,12 @@ impl Transaction {
             return Err(Error::Capacity(format!("a value of {length} bytes is too large: at most {MAX_VALUE_BYTES}")));
         }
         let engine = keyspace.engine_index();
-        let since = self.snapshot(engine)?;
-        match self.writes.entry((keyspace.id, key)) {
+        let place = (keyspace.id, key);
+        let since = match self.views.get(&place) {
+            Some(view) => *view,
+            None => self.snapshot(engine)?,
+        };
+        match self.writes.entry(place) {
             // The first write fixes the snapshot on which it was decided.
             std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().value = value,
             std::collections::btree_map::Entry::Vacant(entry) => {

@@ -40,12 +40,12 @@ pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
 pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
 pub use table::Table;
-#[cfg_attr(not(test), allow(unused_imports, reason = "used by the database"))]
-pub(crate) use table::TableId;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};
 
-use crate::engine::{Direction, KeyspaceId};
+use crate::engine::Direction;
+use crate::keyspace::Keyspace;
+use crate::transaction::Transaction;
 use crate::error::{Error, Result};
 use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
@@ -57,30 +57,62 @@ pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 ///
 /// A put or a delete of a key that the same transaction has read must be checked, at commit, against the view in which it
 /// was read: constraints and index entries follow from what was read.
-pub(crate) trait Bytes {
+pub trait Bytes {
     /// The value of `key`.
-    fn get(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Result<Option<Vec<u8>>>;
+    ///
+    /// # Errors
+    /// Whatever the transaction refuses; so for all of these.
+    fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     /// Hands the value of `key` to `found`, without a copy where there is none to make; false when there is no value.
-    fn read(&mut self, keyspace: KeyspaceId, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+    fn read(&mut self, keyspace: &Keyspace, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         Ok(self.get(keyspace, key)?.inspect(|value| found(value)).is_some())
     }
 
     /// Sets the value of `key`.
-    fn put(&mut self, keyspace: KeyspaceId, key: &[u8], value: &[u8]) -> Result<()>;
+    fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Removes `key`, if it is there.
-    fn delete(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Result<()>;
+    fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
 
     /// Hands keys and values between the bounds, which never cross, to `each`, until it breaks.
     fn scan(
         &mut self,
-        keyspace: KeyspaceId,
+        keyspace: &Keyspace,
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
         each: &mut Each<'_>,
     ) -> Result<()>;
+}
+
+impl Bytes for Transaction {
+    fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Self::get(self, keyspace, key)
+    }
+
+    fn read(&mut self, keyspace: &Keyspace, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(Self::read(self, keyspace, key, found)?.is_some())
+    }
+
+    fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        Self::put(self, keyspace, key, value)
+    }
+
+    fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
+        Self::delete(self, keyspace, key)
+    }
+
+    fn scan(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        Self::scan(self, keyspace, lower, upper, direction, each)
+    }
 }
 
 /// Stored bytes of `table` that can't have been written with its schema.

@@ -23,7 +23,7 @@ impl Table {
     ///
     /// [`Error::Usage`](crate::Error::Usage) if the bounds are crossed, [`Error::Constraint`](crate::Error::Constraint) if their
     /// values do not fit the key, whatever `each` returns, and those of the layers below.
-    pub(crate) fn scan<B: Bytes + ?Sized>(
+    pub fn scan<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
         range: &RowRange<'_>,
@@ -50,7 +50,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::scan`], and [`Error::Usage`](crate::Error::Usage) if there is no such index.
-    pub(crate) fn scan_index<B: Bytes + ?Sized>(
+    pub fn scan_index<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
         index: &str,
@@ -73,7 +73,7 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::Corruption`](crate::Error::Corruption) naming the first that does not, and those of the layers below.
-    pub(crate) fn verify<B: Bytes + ?Sized>(&self, bytes: &mut B) -> Result<()> {
+    pub fn verify<B: Bytes + ?Sized>(&self, bytes: &mut B) -> Result<()> {
         let mut rows = 0_u64;
         self.scan(bytes, &RowRange::all(), Direction::Forward, |row| {
             rows += 1;
@@ -146,7 +146,7 @@ fn read_ahead<B: Bytes + ?Sized>(
     limit: usize,
 ) -> Result<Vec<Found>> {
     let (mut found, mut failure) = (Vec::new(), Ok(()));
-    bytes.scan(index.keyspace, lower, upper, direction, &mut |entry, value| {
+    bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
         match index.primary_key(entry, value) {
             Ok(key) => found.push((entry.to_vec(), key.to_vec())),
             Err(error) => {

@@ -12,34 +12,29 @@ use super::schema::Schema;
 use super::value::Value;
 use super::view::{ColumnSet, RowBuf, RowView};
 use super::{Bytes, corrupt};
-use crate::engine::KeyspaceId;
+use crate::keyspace::Keyspace;
 use crate::error::{Error, Result};
 use crate::key::MAX_KEY_BYTES;
 use std::fmt::Write as _;
 
-/// Number of a table in the catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub(crate) struct TableId(pub(crate) u32);
-
 /// A table of a database.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
-    id: TableId,
     schema: Schema,
     layout: Layout,
     key: KeyLayout,
     key_columns: ColumnSet,
-    rows: KeyspaceId,
+    rows: Keyspace,
     indexes: Box<[Index]>,
 }
 
 /// A secondary index.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Index {
     pub(super) name: String,
     pub(super) unique: bool,
     pub(super) key: KeyLayout,
-    pub(super) keyspace: KeyspaceId,
+    pub(super) keyspace: Keyspace,
     columns: ColumnSet,
 }
 
@@ -56,11 +51,10 @@ impl Table {
     ///
     /// [`Error::Usage`] if the schema can't be used, or the number of keyspaces is not that of the indexes.
     pub(crate) fn new(
-        id: TableId,
-        name: &str,
+            name: &str,
         schema: Schema,
-        rows: KeyspaceId,
-        indexes: &[KeyspaceId],
+        rows: Keyspace,
+        indexes: Vec<Keyspace>,
     ) -> Result<Self> {
         let layout = Layout::new(name, &schema)?;
         let key = KeyLayout::primary(name, &schema)?;
@@ -79,17 +73,12 @@ impl Table {
                     name: index.name.clone(),
                     unique: index.unique,
                     key,
-                    keyspace: *keyspace,
+                    keyspace,
                     columns,
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { id, layout, key_columns: set_of(&key), key, rows, indexes, schema })
-    }
-
-    /// Its number in the catalog.
-    pub(crate) fn id(&self) -> TableId {
-        self.id
+        Ok(Self { layout, key_columns: set_of(&key), key, rows, indexes, schema })
     }
 
     /// Its name.
@@ -126,8 +115,8 @@ impl Table {
     }
 
     /// The keyspace of its rows.
-    pub(crate) fn rows(&self) -> KeyspaceId {
-        self.rows
+    pub(crate) fn rows(&self) -> &Keyspace {
+        &self.rows
     }
 
     /// Hands the row with a primary key to `found`; None if there is none.
@@ -135,7 +124,7 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::Constraint`] if the key's values do not fit, whatever `found` returns, and those of the layers below.
-    pub(crate) fn read<B: Bytes + ?Sized, R>(
+    pub fn read<B: Bytes + ?Sized, R>(
         &self,
         bytes: &mut B,
         key: &[Value<'_>],
@@ -152,7 +141,7 @@ impl Table {
         found: impl FnOnce(RowView<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         let (mut found, mut result) = (Some(found), None);
-        bytes.read(self.rows, key, &mut |row| {
+        bytes.read(&self.rows, key, &mut |row| {
             if let Some(found) = found.take() {
                 result = Some(RowView::new(&self.layout, row).and_then(found));
             }
@@ -165,7 +154,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::read`].
-    pub(crate) fn get<B: Bytes + ?Sized>(
+    pub fn get<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
         key: &[Value<'_>],
@@ -175,7 +164,7 @@ impl Table {
     }
 
     fn get_encoded<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[u8]) -> Result<Option<RowBuf<'_>>> {
-        bytes.get(self.rows, key)?.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
+        bytes.get(&self.rows, key)?.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
     }
 
     /// Adds a row.
@@ -184,10 +173,10 @@ impl Table {
     ///
     /// [`Error::Constraint`] if the values do not fit, or there is a row with the same primary key or the same values in a unique
     /// index; [`Error::Capacity`] if a key or the row is too long; and those of the layers below.
-    pub(crate) fn insert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<()> {
+    pub fn insert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<()> {
         let row = RowBuf::new(&self.layout, values)?;
         let key = self.row_key(&row.view())?;
-        if bytes.read(self.rows, &key, &mut |_| ())? {
+        if bytes.read(&self.rows, &key, &mut |_| ())? {
             return Err(Error::Constraint(format!(
                 "table {}: there is a row already with primary key ({}); use another key, or upsert",
                 self.name(),
@@ -196,7 +185,7 @@ impl Table {
         }
         let entries = self.free_entries(bytes, &row.view(), &key, |_| true)?;
         self.write_entries(bytes, &key, &entries)?;
-        bytes.put(self.rows, &key, row.as_bytes())
+        bytes.put(&self.rows, &key, row.as_bytes())
     }
 
     /// Adds a row, or puts it in the place of the one with the same primary key; true if there was one.
@@ -204,7 +193,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::insert`], but for the primary key.
-    pub(crate) fn upsert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<bool> {
+    pub fn upsert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<bool> {
         let row = RowBuf::new(&self.layout, values)?;
         let key = self.row_key(&row.view())?;
         let old = self.get_encoded(bytes, &key)?;
@@ -219,7 +208,7 @@ impl Table {
     ///
     /// [`Error::Usage`] if a column of the primary key is changed; [`Error::Constraint`] if there is another row with the same
     /// values in a unique index; [`Error::Capacity`] if a key or the row gets too long; whatever `change` returns; and those of the layers below.
-    pub(crate) fn update<B: Bytes + ?Sized, R>(
+    pub fn update<B: Bytes + ?Sized, R>(
         &self,
         bytes: &mut B,
         key: &[Value<'_>],
@@ -252,7 +241,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::update`], and [`Error::Constraint`] if a value does not fit its column.
-    pub(crate) fn set<B: Bytes + ?Sized>(
+    pub fn set<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
         key: &[Value<'_>],
@@ -268,10 +257,10 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::Constraint`] if the key's values do not fit, and those of the layers below.
-    pub(crate) fn delete<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<bool> {
+    pub fn delete<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<bool> {
         let key = self.key.encode(key)?;
         let entries = if self.indexes.is_empty() {
-            if !bytes.read(self.rows, &key, &mut |_| ())? {
+            if !bytes.read(&self.rows, &key, &mut |_| ())? {
                 return Ok(false);
             }
             Vec::new()
@@ -284,9 +273,9 @@ impl Table {
             }
         };
         for (index, entry) in self.indexes.iter().zip(&entries) {
-            bytes.delete(index.keyspace, &entry.key)?;
+            bytes.delete(&index.keyspace, &entry.key)?;
         }
-        bytes.delete(self.rows, &key)?;
+        bytes.delete(&self.rows, &key)?;
         Ok(true)
     }
 
@@ -308,7 +297,7 @@ impl Table {
                     let (before, after) = (index.entry(&old, key)?, index.entry(&row.view(), key)?);
                     *same = before.key == after.key;
                     if !*same {
-                        gone.push((index.keyspace, before.key));
+                        gone.push((&index.keyspace, before.key));
                     }
                 }
             }
@@ -318,7 +307,7 @@ impl Table {
             bytes.delete(keyspace, &entry)?;
         }
         self.write_entries(bytes, key, &entries)?;
-        bytes.put(self.rows, key, row.as_bytes())
+        bytes.put(&self.rows, key, row.as_bytes())
     }
 
     /// The entries of a row in the indexes that `wanted` picks by position, once no other row stands in their way.
@@ -337,7 +326,7 @@ impl Table {
             let entry = index.entry(row, key)?;
             self.check_length(&index.name, &entry.key)?;
             if entry.constrained
-                && let Some(other) = bytes.get(index.keyspace, &entry.key)?
+                && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
             {
                 return Err(Error::Constraint(format!(
                     "table {}, unique index {}: ({}) belongs already to the row with primary key ({})",
@@ -359,7 +348,7 @@ impl Table {
         entries: &[(&Index, Entry)],
     ) -> Result<()> {
         entries.iter().try_for_each(|(index, entry)| {
-            bytes.put(index.keyspace, &entry.key, if index.unique { key } else { &[] })
+            bytes.put(&index.keyspace, &entry.key, if index.unique { key } else { &[] })
         })
     }
 

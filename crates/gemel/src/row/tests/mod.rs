@@ -7,33 +7,39 @@ mod tables;
 
 use super::{Bytes, ColumnType, Each, OwnedValue, Schema, Table, TableId, Value};
 use crate::engine::{Direction, KeyspaceId};
+use crate::keyspace::Keyspace;
 use crate::error::Result;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+
+/// A keyspace of that number.
+fn space(id: u32) -> Keyspace {
+    Keyspace { database: 1, id: KeyspaceId(id), engine: 0, name: "".into() }
+}
 
 /// A transaction over a map, which is all that the row layer needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Map(BTreeMap<(KeyspaceId, Vec<u8>), Vec<u8>>);
 
 impl Bytes for Map {
-    fn get(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.0.get(&(keyspace, key.to_vec())).cloned())
+    fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.0.get(&(keyspace.id, key.to_vec())).cloned())
     }
 
-    fn put(&mut self, keyspace: KeyspaceId, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert((keyspace, key.to_vec()), value.to_vec());
+    fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.insert((keyspace.id, key.to_vec()), value.to_vec());
         Ok(())
     }
 
-    fn delete(&mut self, keyspace: KeyspaceId, key: &[u8]) -> Result<()> {
-        self.0.remove(&(keyspace, key.to_vec()));
+    fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
+        self.0.remove(&(keyspace.id, key.to_vec()));
         Ok(())
     }
 
     fn scan(
         &mut self,
-        keyspace: KeyspaceId,
+        keyspace: &Keyspace,
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
@@ -53,7 +59,7 @@ impl Bytes for Map {
                 }
         };
         let mut found: Vec<_> =
-            self.0.iter().filter(|((space, key), _)| *space == keyspace && within(key)).collect();
+            self.0.iter().filter(|((space, key), _)| *space == keyspace.id && within(key)).collect();
         if direction == Direction::Backward {
             found.reverse();
         }
@@ -150,7 +156,7 @@ fn people() -> Table {
         .primary_key(["country", "id"])
         .unique_index("by_mail", ["mail"])
         .index("by_town", ["town", "name"]);
-    Table::new(TableId(1), "people", schema, KeyspaceId(10), &[KeyspaceId(11), KeyspaceId(12)]).unwrap()
+    Table::new("people", schema, space(10), vec![space(11), space(12)]).unwrap()
 }
 
 /// A row of [`people`].

@@ -263,11 +263,11 @@ fn damaged_rows_and_entries_are_reported() {
     );
     // It leads nowhere, or to a row that has moved on, as it may at read committed; a scan passes it over.
     let ann = table.primary_key().encode(&key(1)).unwrap();
-    stray.put(KeyspaceId(12), &[&[1, 0x80, 0, 0, 9, b'A', 0, 0][..], &ann].concat(), &[]).unwrap();
+    stray.put(&space(12), &[&[1, 0x80, 0, 0, 9, b'A', 0, 0][..], &ann].concat(), &[]).unwrap();
     let found =
         names(|each| table.scan_index(&mut stray, "by_town", &RowRange::all(), Direction::Forward, each));
     assert_eq!(found, ["Abe", "Ann", "Bea"]);
-    map.put(KeyspaceId(10), &table.primary_key().encode(&key(1)).unwrap(), b"rubbish").unwrap();
+    map.put(&space(10), &table.primary_key().encode(&key(1)).unwrap(), b"rubbish").unwrap();
     let error = table.get(&mut map, &key(1)).unwrap_err();
     assert!(matches!(error, Error::Corruption { .. }), "{error}");
     assert!(error.to_string().starts_with("table people: a malformed row: "), "{error}");
@@ -276,9 +276,9 @@ fn damaged_rows_and_entries_are_reported() {
 #[test]
 fn a_table_needs_a_keyspace_for_each_index() {
     let schema = people().schema().clone();
-    let error = Table::new(TableId(1), "people", schema, KeyspaceId(1), &[]).unwrap_err();
+    let error = Table::new("people", schema, space(1), Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "table people: 0 keyspaces for 2 indexes");
     let table = people();
-    assert_eq!((table.id(), table.name(), table.rows()), (TableId(1), "people", KeyspaceId(10)));
+    assert_eq!((table.name(), table.rows().id), ("people", KeyspaceId(10)));
     assert_eq!(table.column("town").unwrap(), 4);
 }
