@@ -55,7 +55,12 @@ impl Key {
         }
     }
 
-    fn with_whole<const ROOM: usize, R>(&self, head: [u8; HEAD], tail: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+    fn with_whole<const ROOM: usize, R>(
+        &self,
+        head: [u8; HEAD],
+        tail: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> R {
         let mut whole = [0; ROOM];
         whole[..HEAD].copy_from_slice(&head);
         whole[HEAD..self.len()].copy_from_slice(tail);
