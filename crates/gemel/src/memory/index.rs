@@ -205,7 +205,8 @@ mod tests {
                     while !done.load(Ordering::Relaxed) {
                         let from = random(&mut state) % (STABLE - 100);
                         let (lower, upper) = (from * STEP + random(&mut state) % STEP, (from + 99) * STEP);
-                        let direction = if from % 2 == 0 { Direction::Forward } else { Direction::Backward };
+                        let direction =
+                            if from.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
                         let mut found =
                             scanned(tree, Bound::Included(lower), Bound::Excluded(upper), direction);
                         if direction == Direction::Backward {

@@ -7,9 +7,12 @@ use std::sync::OnceLock;
 /// Keyspaces in a group, and groups.
 const WIDTH: usize = 256;
 
+/// [`WIDTH`] places that are filled once each.
+type Places<T> = Box<[OnceLock<T>]>;
+
 /// Grows by groups, so that nothing moves under a reader.
 pub(super) struct Keyspaces<T> {
-    groups: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    groups: Places<Places<T>>,
 }
 
 impl<T> Default for Keyspaces<T> {
@@ -18,7 +21,7 @@ impl<T> Default for Keyspaces<T> {
     }
 }
 
-fn empty<T>() -> Box<[OnceLock<T>]> {
+fn empty<T>() -> Places<T> {
     (0..WIDTH).map(|_| OnceLock::new()).collect()
 }
 
