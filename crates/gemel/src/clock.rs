@@ -40,15 +40,16 @@ impl Clock {
         }
     }
 
+    /// Goes on after `last` if it has not come that far: recovery finds commits that were made before. Nobody may
+    /// draw meanwhile.
+    pub(crate) fn recover(&self, last: Timestamp) {
+        self.drawn.fetch_max(last.0, Ordering::SeqCst);
+        self.horizon.fetch_max(last.0, Ordering::SeqCst);
+    }
+
     /// The next commit timestamp. Whoever draws one must [`Clock::publish`] it, also when the commit is given up.
     pub(crate) fn draw(&self) -> Timestamp {
         Timestamp(self.drawn.fetch_add(1, Ordering::SeqCst) + 1)
-    }
-
-    /// Goes on after `last`; before anything was drawn, while a database is opened.
-    pub(crate) fn restart(&self, last: Timestamp) {
-        self.drawn.store(last.0, Ordering::SeqCst);
-        self.horizon.store(last.0, Ordering::SeqCst);
     }
 
     /// The last timestamp drawn.

@@ -151,7 +151,7 @@ impl Coordinator {
             self.trace(transaction, &[]);
             return Ok(Outcome { count: Count::ReadOnly, ticket: self.logs.ticket() });
         }
-        self.logs.usable().map_err(|error| (Count::Failed, error))?;
+        self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
         let mut parts = self.parts(transaction);
         let owner = transaction.seat.number;
         self.lock(owner, &mut parts)?;

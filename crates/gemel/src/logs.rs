@@ -1,7 +1,7 @@
 //! The log or logs of a database, whichever mode it has.
 
 use crate::engine::MAX_ENGINES;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::{Log, Lsn};
 use crate::record::{self, Group, Stamp};
 use crate::ticket::Ticket;
@@ -29,9 +29,10 @@ impl Logs {
         }
     }
 
-    /// Refuses when a log can't be written any more.
-    pub(crate) fn usable(&self) -> Result<()> {
-        self.all().iter().try_for_each(|log| log.usable())
+    /// Before a commit locks anything: refuses when a log can't be written any more, and waits while too much
+    /// waits to be written.
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
+        self.all().iter().try_for_each(|log| log.wait_for_room())
     }
 
     /// Appends a commit: whole in one log, or each engine's writes in its own.
@@ -51,9 +52,14 @@ impl Logs {
                     record::encode(&mut buffers[engine], stamps, std::iter::once(group));
                     parts.push(engine);
                 }
-                let records: Vec<(&Log, &[u8])> =
-                    parts.iter().map(|&engine| (&*logs[engine], buffers[engine].as_slice())).collect();
-                Log::append_all(&records)
+                match parts[..] {
+                    [] => Ok(()),
+                    [one] => logs[one].append(&buffers[one]).map(drop),
+                    [one, two] => {
+                        Log::append_both((&logs[one], &buffers[one]), (&logs[two], &buffers[two])).map(drop)
+                    }
+                    _ => Err(Error::Usage("a log for each engine is there for two engines only".into())),
+                }
             }
         })
     }
@@ -75,9 +81,33 @@ impl Logs {
         self.all().iter().try_for_each(|log| log.sync(log.end()))
     }
 
-    /// Positions after the last records.
+    /// Positions after the last records, taken together: no commit has one half before them and one behind.
     pub(crate) fn ends(&self) -> Vec<Lsn> {
-        self.all().iter().map(|log| log.end()).collect()
+        match self {
+            Self::Shared(log) => vec![log.end()],
+            Self::PerEngine(logs) => match &logs[..] {
+                [first, second] => {
+                    let (first, second) = Log::ends_of_both(first, second);
+                    vec![first, second]
+                }
+                logs => logs.iter().map(|log| log.end()).collect(),
+            },
+        }
+    }
+
+    /// Bytes that are appended and not durable.
+    pub(crate) fn lag(&self) -> u64 {
+        self.all().iter().map(|log| log.end().0.saturating_sub(log.durable().0)).sum()
+    }
+
+    /// Drops what lies before these positions, where whole files do.
+    pub(crate) fn drop_before(&self, positions: &[Lsn]) -> Result<()> {
+        self.all().iter().zip(positions).try_for_each(|(log, position)| log.drop_before(*position))
+    }
+
+    /// Writes what is left, and ends.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.all().iter().try_for_each(|log| log.close())
     }
 
     pub(crate) fn bytes(&self) -> u64 {

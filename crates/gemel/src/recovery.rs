@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
-use crate::log::{self, Log, Lsn};
+use crate::log::{Log, Lsn, reader};
 use crate::logs::Logs;
 use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::memory::MemoryEngine;
@@ -88,7 +88,7 @@ pub(crate) fn recover(
     for (last, clock) in last.iter_mut().zip(&manifest.clocks) {
         *last = Timestamp(*clock);
     }
-    last[1] = last[1].max(disk.persisted());
+    last[1] = last[1].max(disk.clock().drawn());
     if let Some(checkpoint) = &manifest.checkpoint {
         let path = directory.join(&checkpoint.file);
         let at = load_checkpoint(&*files, &path, manifest.database, &memory, &mut recovered)?;
@@ -102,8 +102,8 @@ pub(crate) fn recover(
     }
     let ends = replay(&*files, directory, &manifest, &memory, &disk, &mut last, &mut recovered)?;
     memory.finish_restore();
-    memory.clock().restart(last[0]);
-    disk.clock().restart(last[1]);
+    memory.clock().recover(last[0]);
+    disk.clock().recover(last[1]);
     let names = log_names(manifest.log);
     let mut logs = Vec::with_capacity(names.len());
     for (name, end) in names.iter().zip(ends) {
@@ -140,7 +140,7 @@ fn load_checkpoint(
         recovered.checkpoint_bytes += block.len() as u64;
         for entry in checkpoint::entries(block) {
             let entry = entry?;
-            memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at);
+            memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at)?;
             rows += 1;
         }
         Ok(())
@@ -176,7 +176,7 @@ fn replay(
             what: format!("the record at log position {} is no commit: restore the directory from a backup", at.0),
         };
         let mut end_of_good = from(index);
-        let end = log::read(files, directory, name, manifest.database, from(index), &mut |start, end, payload| {
+        let end = reader::read(files, directory, name, manifest.database, from(index), &mut |start, end, payload| {
             if end > cut[index] {
                 recovered.cut_records += 1;
                 return Ok(());
@@ -193,7 +193,7 @@ fn replay(
                 .replay(|write| {
                     let key = Key::new(write.key);
                     match write.engine {
-                        0 => memory.restore(write.keyspace, &key, write.value, write.at),
+                        0 => memory.restore(write.keyspace, &key, write.value, write.at)?,
                         1 => disk.restore(write.keyspace, &key, write.value, write.at)?,
                         _ => return Err(corrupt(start)),
                     }
@@ -202,7 +202,7 @@ fn replay(
                 .ok_or_else(|| corrupt(start))?
         })?;
         let end = if cut[index] < end { end_of_good } else { end };
-        log::truncate(files, directory, name, end)?;
+        reader::truncate(files, directory, name, end)?;
         ends.push(end);
     }
     Ok(ends)
@@ -216,7 +216,7 @@ fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec
     let mut cut = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
         let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
-        let end = log::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
+        let end = reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
             if let Some(record) = Record::decode(payload)
                 && record.stamps.iter().filter(|stamp| stamp.writes).count() > 1
                 && let Some(anchor) = record.stamps.first()

@@ -72,6 +72,13 @@ impl std::fmt::Debug for Transaction {
 }
 
 fn checked_key(bytes: &[u8]) -> Result<Key> {
+    if bytes.is_empty() {
+        return Err(Error::Usage("a key must have at least one byte".into()));
+    }
+    checked_length(bytes)
+}
+
+fn checked_length(bytes: &[u8]) -> Result<Key> {
     if bytes.len() > MAX_KEY_BYTES {
         return Err(Error::Capacity(format!("a key of {} bytes is too long: at most {MAX_KEY_BYTES}", bytes.len())));
     }
@@ -80,8 +87,8 @@ fn checked_key(bytes: &[u8]) -> Result<Key> {
 
 fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
     Ok(match bound {
-        Bound::Included(bytes) => Bound::Included(checked_key(bytes)?),
-        Bound::Excluded(bytes) => Bound::Excluded(checked_key(bytes)?),
+        Bound::Included(bytes) => Bound::Included(checked_length(bytes)?),
+        Bound::Excluded(bytes) => Bound::Excluded(checked_length(bytes)?),
         Bound::Unbounded => Bound::Unbounded,
     })
 }

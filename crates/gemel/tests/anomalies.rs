@@ -173,7 +173,7 @@ fn the_first_of_two_writers_of_a_key_wins_in_both_engines() {
         for transaction in [&mut one, &mut two] {
             transaction.put(space, b"k", b"v").unwrap();
         }
-        one.commit().unwrap();
+        one.commit().unwrap().wait().unwrap();
         let error = two.commit().unwrap_err();
         assert!(error.is_retryable(), "{error}");
     }

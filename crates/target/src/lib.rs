@@ -4,7 +4,7 @@
 //! [`TargetSpec::open`] gives the [`Target`].
 
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "no family that is built in stands on it yet"))]
+mod gemel;
 mod kv;
 mod null;
 mod postgres;

@@ -51,7 +51,7 @@ use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 
 /// Takes a key and its value, in the order of a scan.
-pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// What tables need of the transaction below them: ordered maps of bytes that show the transaction's own writes.
 ///
@@ -109,7 +109,7 @@ impl Bytes for Transaction {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<()> {
         Self::scan(self, keyspace, lower, upper, direction, each)
     }
