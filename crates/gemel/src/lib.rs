@@ -11,12 +11,19 @@
 mod clock;
 mod engine;
 mod error;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the coordinator"))]
+mod files;
 mod key;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the coordinator"))]
+mod log;
 mod memory;
 mod options;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the coordinator"))]
+mod ticket;
 
 pub use clock::Timestamp;
 pub use engine::Direction;
 pub use error::{Conflict, Error, Result};
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use options::{CommitStamps, Durability, LogMode, Options};
+pub use ticket::Ticket;
