@@ -7,10 +7,10 @@ mod sync {
 }
 
 #[path = "pipeline.rs"]
-#[allow(dead_code, reason = "the model uses a part")]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
 mod pipeline;
 #[path = "waiter.rs"]
-#[allow(dead_code, reason = "the model uses a part")]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
 mod waiter;
 
 use super::{Lsn, frame};

@@ -50,9 +50,7 @@ pub(crate) fn read(
         if first != end {
             return Err(corruption(
                 &path,
-                format!(
-                    "the segment begins at {first}, but the one before it ends at {end}: one is missing or was cut"
-                ),
+                format!("the segment begins at {first}, but the one before it ends at {end}"),
             ));
         }
         let content = read_all(files, &path)?;
@@ -68,7 +66,8 @@ pub(crate) fn read(
                 return Err(corruption(
                     &path,
                     format!(
-                        "no whole batch at offset {offset}, though the next segment begins at {next} only"
+                        "no whole batch at offset {offset}, position {end}, though the next segment begins at {next}: \
+                         that batch is damaged, or a segment is missing"
                     ),
                 ));
             }

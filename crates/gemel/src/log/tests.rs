@@ -5,7 +5,7 @@ use super::reader::{read, truncate};
 use super::{Log, Lsn, list_segments, segment_path};
 use crate::error::{Error, Result};
 use crate::files::faulty::{FaultyFiles, Operation};
-use crate::files::{File as _, Files, RealFiles, read_all};
+use crate::files::{Files, RealFiles, read_all};
 use crate::options::Durability;
 use crate::ticket::Ticket;
 use proptest::prelude::*;
@@ -197,7 +197,7 @@ fn a_missing_or_damaged_segment_is_corruption() {
 
     let missing = files.power_cut(0);
     missing.remove(&path).unwrap();
-    assert!(refused(&missing, Lsn(0)).contains("one is missing"));
+    assert!(refused(&missing, Lsn(0)).contains("a segment is missing"));
     // It isn't needed for what comes after it.
     assert!(read_from(&missing, Lsn(firsts[3])).is_ok());
 
