@@ -13,6 +13,8 @@ pub(crate) mod reader;
 mod sync;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod ticket_tests;
 pub(crate) mod waiter;
 mod writer;
 

@@ -166,7 +166,7 @@ fn check_tail(path: &Path, content: &[u8], first: u64, end: u64) -> Result<()> {
 }
 
 /// Cuts a log at `to`, the position after a record: a torn tail, or what recovery decided not to keep. Durable when it
-/// returns; a crash before leaves more of the log, but nothing in part.
+/// returns, as is all before it; a crash before leaves more of the log, but nothing in part.
 pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn) -> Result<()> {
     let mut firsts = list_segments(files, directory, name)?;
     // Newest first, so that what a crash leaves has no gap.
@@ -191,6 +191,7 @@ pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn)
     let path = segment_path(directory, name, first);
     let content = read_all(files, &path)?;
     let mut start = first;
+    let mut durable = first;
     let mut rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
     while start < to.0 {
         let batch = frame::batch(rest, start).ok_or_else(|| {
@@ -200,16 +201,21 @@ pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn)
         if after > to.0 {
             return cut_batch(files, &path, &content, content.len() - rest.len(), start, batch, to);
         }
+        durable = durable.max(batch.durable);
         rest = &rest[batch.len()..];
         start = after;
     }
-    let len = frame::SEGMENT_HEADER as u64 + (to.0 - first);
+    let offset = |lsn: u64| frame::SEGMENT_HEADER as u64 + (lsn - first);
     let mut file = files.open(&path)?;
-    if file.len()? != len {
-        file.truncate(len)?;
-        file.sync()?;
+    if file.len()? != offset(to.0) {
+        file.truncate(offset(to.0))?;
     }
-    Ok(())
+    // What was read may not be durable: the process ended before its sync. And if its sync failed, the operating
+    // system may take it for clean, so that another sync would do nothing: hence it is written again.
+    if let Some(unsure) = content.get(offset(durable) as usize..offset(to.0) as usize) {
+        file.write_at(offset(durable), unsure)?;
+    }
+    file.sync()
 }
 
 /// Shortens the batch at `offset` so that it ends at `to`, in a copy of the segment that then takes its place: its
