@@ -34,10 +34,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that goes on after `last`.
     pub(crate) fn new(last: Timestamp) -> Self {
-        Self {
-            drawn: CachePadded::new(AtomicU64::new(last.0)),
-            horizon: CachePadded::new(AtomicU64::new(last.0)),
-        }
+        Self { drawn: CachePadded::new(AtomicU64::new(last.0)), horizon: CachePadded::new(AtomicU64::new(last.0)) }
     }
 
     /// The next commit timestamp. Whoever draws one must [`Clock::publish`] it, also when the commit is given up.
