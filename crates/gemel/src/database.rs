@@ -171,8 +171,7 @@ impl Database {
     }
 
     /// As [`Database::open`], with the given way to files.
-    #[doc(hidden)]
-    pub fn open_with(files: Arc<dyn Files>, path: &Path, options: Options) -> Result<Self> {
+    pub(crate) fn open_with(files: Arc<dyn Files>, path: &Path, options: Options) -> Result<Self> {
         options.check()?;
         let begun = Instant::now();
         let path = std::path::absolute(path).map_err(io("can't find", path))?;

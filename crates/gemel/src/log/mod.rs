@@ -167,6 +167,11 @@ impl Log {
         Pipeline::append_both((&first.0.pipeline, first.1), (&second.0.pipeline, second.1))
     }
 
+    /// The ends of two logs at one moment: no record that went to both lies before one and behind the other.
+    pub(crate) fn ends_of_both(first: &Self, second: &Self) -> (Lsn, Lsn) {
+        Pipeline::ends_of_both(&first.pipeline, &second.pipeline)
+    }
+
     /// Waits while hundreds of megabytes wait to be written, which only happens where commits don't wait to be
     /// durable. For the beginning of a commit, where no lock is held.
     pub(crate) fn wait_for_room(&self) -> Result<()> {

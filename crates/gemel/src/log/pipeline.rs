@@ -159,6 +159,19 @@ impl Pipeline {
         Ok((first.0.push(&mut one, headers.0, first.1), second.0.push(&mut two, headers.1, second.1)))
     }
 
+    /// The ends of two logs at one moment: no record of [`Pipeline::append_both`] lies before one and behind the other.
+    pub(super) fn ends_of_both(first: &Self, second: &Self) -> (Lsn, Lsn) {
+        let (one, two);
+        if std::ptr::from_ref(first) < std::ptr::from_ref(second) {
+            one = first.lock();
+            two = second.lock();
+        } else {
+            two = second.lock();
+            one = first.lock();
+        }
+        (Lsn(one.end), Lsn(two.end))
+    }
+
     fn push(&self, state: &mut State, header: [u8; frame::RECORD_HEADER], payload: &[u8]) -> Lsn {
         let before = state.buffer.len();
         if before == 0 {

@@ -30,7 +30,7 @@ fn fighting_sessions_keep_the_conditions_over_both_engines() {
         "placement=optimize-new-order&isolation=serializable&durability=relaxed",
         "placement=archive-only&commit_stamps=independent&log=per-engine&durability=none",
     ] {
-        conformance::fighting_sessions_keep_the_conditions::<GemelStore>(config(query));
+        conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<GemelStore>(config(query));
     }
 }
 
@@ -41,7 +41,7 @@ fn an_interrupted_load_can_be_resumed() {
 
 #[test]
 fn spoiled_rows_are_found_and_named() {
-    conformance::spoiled_rows_are_found_and_named::<GemelStore>(config("durability=none"));
+    conformance::a_spoiled_row_is_found_and_named::<GemelStore>(config("durability=none"));
 }
 
 #[test]

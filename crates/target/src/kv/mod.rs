@@ -17,7 +17,7 @@ pub(crate) mod target;
 mod transactions;
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
