@@ -1,5 +1,7 @@
 //! Hand-made histories: each kind of anomaly is found and named, and what only looks like it is not.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first thing that is not as it must be")]
+
 use AnomalyKind::*;
 use lydite_verify::history::{
     Action, AnomalyKind, History, HistoryError, Key, KeyId, Level, Op, Options, Order, Outcome,

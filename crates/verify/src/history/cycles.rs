@@ -264,7 +264,7 @@ impl Search<'_> {
                 told[*step as usize] = true;
             }
         }
-        let cycle = self.edges_of(&steps);
+        let cycle = simple(self.edges_of(&steps));
         let kind = if kind == AnomalyKind::NonAdjacent { name(&cycle, &self.explain) } else { kind };
         self.found.add_ordered(kind, order, || self.explain.cycle(&cycle));
     }
@@ -287,6 +287,29 @@ impl Search<'_> {
             }
         }
         cycle
+    }
+}
+
+/// The cycle without detours. A walk may come by a transaction twice, once by a read-write edge and once not;
+/// of the two cycles into which it falls there, one has no more read-write edges in a row than the walk.
+fn simple(mut cycle: Vec<Edge>) -> Vec<Edge> {
+    let adjacent =
+        |cycle: &[Edge]| (0..cycle.len()).any(|at| cycle[at].is(RW) && cycle[(at + 1) % cycle.len()].is(RW));
+    let allowed = adjacent(&cycle);
+    'again: loop {
+        for from in 0..cycle.len() {
+            for to in from + 1..cycle.len() {
+                if cycle[from].from != cycle[to].from {
+                    continue;
+                }
+                let inner: Vec<Edge> = cycle.drain(from..to).collect();
+                if !adjacent(&inner) || (allowed && adjacent(&cycle)) {
+                    cycle = inner;
+                }
+                continue 'again;
+            }
+        }
+        return cycle;
     }
 }
 
