@@ -1,0 +1,123 @@
+//! Histories as files: JSON lines, one transaction each, in any order.
+//!
+//! An operation is an array: `["append", key, value]`, `["w", key, value]`, `["r", key, [list]]`,
+//! `["r", key, value or null]`, and `["r", key]` for a read whose answer never came. A key is `name` or
+//! `name@engine`.
+
+use super::model::{Action, History, HistoryError, Key, KeyId, Op, Outcome, Seen, Transaction};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+
+/// One line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    process: u32,
+    invoked: u64,
+    completed: u64,
+    outcome: Outcome,
+    ops: Vec<Vec<Item>>,
+}
+
+/// One member of an operation's array.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Item {
+    Value(u64),
+    Text(String),
+    List(Vec<u64>),
+    Nil,
+}
+
+impl History {
+    /// Reads a history; empty lines and lines that begin with `#` are passed over.
+    ///
+    /// # Errors
+    /// The reader fails, or a line is not a transaction.
+    pub fn from_json_lines(reader: impl BufRead) -> Result<Self, HistoryError> {
+        let mut history = Self::default();
+        let mut numbers = HashMap::new();
+        for (at, text) in reader.lines().enumerate() {
+            let text = text?;
+            if text.trim().is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let bad = |what: String| HistoryError::Line { line: at + 1, what };
+            let line: Line = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+            let mut ops = Vec::with_capacity(line.ops.len());
+            for items in line.ops {
+                let (key, action) = operation(items).ok_or_else(|| {
+                    bad("an operation is [\"append\" or \"w\", key, value] or [\"r\", key, what was read]".into())
+                })?;
+                let key = *numbers.entry(key).or_insert_with_key(|text| {
+                    history.keys.push(Key::parse(text));
+                    KeyId(history.keys.len() as u32 - 1)
+                });
+                ops.push(Op { key, action });
+            }
+            let Line { process, invoked, completed, outcome, .. } = line;
+            history.transactions.push(Transaction { process, invoked, completed, outcome, ops });
+        }
+        Ok(history)
+    }
+
+    /// Writes the history, so that it can be checked again.
+    ///
+    /// # Errors
+    /// The writer fails; an engine's name has an `@`; an operation's key is not listed.
+    pub fn to_json_lines(&self, mut writer: impl Write) -> Result<(), HistoryError> {
+        for engine in self.keys.iter().filter_map(|key| key.engine.as_deref()) {
+            if engine.is_empty() || engine.contains('@') {
+                return Err(HistoryError::EngineName(engine.into()));
+            }
+        }
+        self.validate()?;
+        for tx in &self.transactions {
+            let ops = tx.ops.iter().map(|op| self.items(op)).collect();
+            let Transaction { process, invoked, completed, outcome, .. } = *tx;
+            let line = Line { process, invoked, completed, outcome, ops };
+            serde_json::to_writer(&mut writer, &line).map_err(std::io::Error::from)?;
+            writer.write_all(b"\n")?;
+        }
+        Ok(writer.flush()?)
+    }
+
+    /// An operation as its array.
+    fn items(&self, op: &Op) -> Vec<Item> {
+        let key = Item::Text(self.key(op.key).to_string());
+        match &op.action {
+            Action::Append(value) => vec![Item::Text("append".into()), key, Item::Value(*value)],
+            Action::Write(value) => vec![Item::Text("w".into()), key, Item::Value(*value)],
+            Action::Read(None) => vec![Item::Text("r".into()), key],
+            Action::Read(Some(seen)) => {
+                let seen = match seen {
+                    Seen::List(values) => Item::List(values.clone()),
+                    Seen::Register(Some(value)) => Item::Value(*value),
+                    Seen::Register(None) => Item::Nil,
+                };
+                vec![Item::Text("r".into()), key, seen]
+            }
+        }
+    }
+}
+
+/// The operation of an array, with its key as text.
+fn operation(items: Vec<Item>) -> Option<(String, Action)> {
+    let mut items = items.into_iter();
+    let (Some(Item::Text(what)), Some(Item::Text(key))) = (items.next(), items.next()) else { return None };
+    let argument = items.next();
+    if items.next().is_some() {
+        return None;
+    }
+    let action = match (what.as_str(), argument) {
+        ("append", Some(Item::Value(value))) => Action::Append(value),
+        ("w", Some(Item::Value(value))) => Action::Write(value),
+        ("r", None) => Action::Read(None),
+        ("r", Some(Item::List(values))) => Action::Read(Some(Seen::List(values))),
+        ("r", Some(Item::Value(value))) => Action::Read(Some(Seen::Register(Some(value)))),
+        ("r", Some(Item::Nil)) => Action::Read(Some(Seen::Register(None))),
+        _ => return None,
+    };
+    Some((key, action))
+}

@@ -1,0 +1,230 @@
+//! Workloads whose histories can be checked: the same seed gives the same transactions, every value is new.
+
+use super::model::{Key, KeyId};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::RangeInclusive;
+
+/// What keys are used as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkloadKind {
+    /// Values are appended to lists; a read returns the whole list. Tells the most.
+    ListAppend,
+    /// Values overwrite each other; a read returns the last one.
+    Register,
+}
+
+/// What the transactions are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Lists or registers.
+    pub kind: WorkloadKind,
+    /// Where the randomness comes from.
+    pub seed: u64,
+    /// Keys in use at any time. Few keys make many conflicts.
+    pub keys: u32,
+    /// Writes after which a key is retired and a new one takes its place, so that lists stay short.
+    pub writes_per_key: u32,
+    /// How uneven the keys are used: 0 is evenly; at 1 the first of n is used n times as often as the last.
+    pub skew: f64,
+    /// Operations per transaction.
+    pub operations: RangeInclusive<u32>,
+    /// Share of operations that read, 0 to 1.
+    pub reads: f64,
+    /// Share of transactions that the client rolls back at their end, 0 to 1.
+    pub rollbacks: f64,
+    /// Engines that the keys are dealt to in turn; empty if that does not matter.
+    pub engines: Vec<String>,
+}
+
+impl Workload {
+    /// A workload with many conflicts: ten keys, one to six operations, half of them reads.
+    #[must_use]
+    pub fn new(kind: WorkloadKind, seed: u64) -> Self {
+        Self {
+            kind,
+            seed,
+            keys: 10,
+            writes_per_key: 64,
+            skew: 0.0,
+            operations: 1..=6,
+            reads: 0.5,
+            rollbacks: 0.0,
+            engines: Vec::new(),
+        }
+    }
+}
+
+/// Why a workload cannot be generated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("history workload: {what} is {value}: choose {choose}")]
+pub struct WorkloadError {
+    what: &'static str,
+    value: String,
+    choose: &'static str,
+}
+
+/// One operation to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Append the value to the list; a key that does not exist is the empty list.
+    Append(KeyId, u64),
+    /// Write the value to the register.
+    Write(KeyId, u64),
+    /// Read the whole list.
+    ReadList(KeyId),
+    /// Read the register; one never written is nil.
+    ReadRegister(KeyId),
+}
+
+impl Request {
+    /// The key.
+    #[must_use]
+    pub fn key(self) -> KeyId {
+        match self {
+            Self::Append(key, _) | Self::Write(key, _) | Self::ReadList(key) | Self::ReadRegister(key) => key,
+        }
+    }
+}
+
+/// One transaction to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Its operations, in order.
+    pub requests: Vec<Request>,
+    /// Whether it is to be rolled back instead of committed.
+    pub rolls_back: bool,
+}
+
+/// Deals transactions.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    workload: Workload,
+    random: Xoshiro256PlusPlus,
+    keys: Vec<Key>,
+    /// The keys in use and how often each was written.
+    slots: Vec<(KeyId, u32)>,
+    /// By slot: the share of the uses that fall on it or on one before it.
+    shares: Vec<f64>,
+}
+
+impl Generator {
+    /// A generator at its beginning.
+    ///
+    /// # Errors
+    /// The first number that makes no sense.
+    pub fn new(workload: Workload) -> Result<Self, WorkloadError> {
+        let bad = |what, value: String, choose| Err(WorkloadError { what, value, choose });
+        let share = 0.0..=1.0;
+        if workload.keys == 0 {
+            return bad("keys", "0".into(), "one or more");
+        }
+        if workload.writes_per_key == 0 {
+            return bad("writes_per_key", "0".into(), "one or more");
+        }
+        if !(0.0..=10.0).contains(&workload.skew) {
+            return bad("skew", workload.skew.to_string(), "0 to 10");
+        }
+        if workload.operations.is_empty() || *workload.operations.start() == 0 {
+            return bad("operations", format!("{:?}", workload.operations), "a range from 1 on");
+        }
+        if !share.contains(&workload.reads) {
+            return bad("reads", workload.reads.to_string(), "0 to 1");
+        }
+        if !share.contains(&workload.rollbacks) {
+            return bad("rollbacks", workload.rollbacks.to_string(), "0 to 1");
+        }
+        if let Some(engine) = workload.engines.iter().find(|name| name.is_empty() || name.contains('@')) {
+            return bad("an engine's name", format!("`{engine}`"), "one without an @");
+        }
+        let weights: Vec<f64> =
+            (1..=workload.keys).map(|rank| f64::from(rank).powf(-workload.skew)).collect();
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let shares = weights
+            .iter()
+            .map(|weight| {
+                sum += weight / total;
+                sum
+            })
+            .collect();
+        let random = Xoshiro256PlusPlus::seed_from_u64(workload.seed);
+        let slots = Vec::with_capacity(workload.keys as usize);
+        let mut generator = Self { workload, random, keys: Vec::new(), slots, shares };
+        for _ in 0..generator.workload.keys {
+            let key = generator.new_key(None);
+            generator.slots.push((key, 0));
+        }
+        Ok(generator)
+    }
+
+    /// All keys dealt so far; a key's number is its place.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The next transaction.
+    pub fn transaction(&mut self) -> Generated {
+        let (low, high) = (*self.workload.operations.start(), *self.workload.operations.end());
+        let count = low + (self.fraction() * f64::from(high - low + 1)) as u32;
+        let requests = (0..count.min(high)).map(|_| self.request()).collect();
+        let rolls_back = self.fraction() < self.workload.rollbacks;
+        Generated { requests, rolls_back }
+    }
+
+    /// Transactions that read every key dealt so far, one key each: run at the end they show what was lost.
+    #[must_use]
+    pub fn final_reads(&self) -> Vec<Generated> {
+        (0..self.keys.len() as u32)
+            .map(|at| Generated { requests: vec![self.read(KeyId(at))], rolls_back: false })
+            .collect()
+    }
+
+    fn read(&self, key: KeyId) -> Request {
+        match self.workload.kind {
+            WorkloadKind::ListAppend => Request::ReadList(key),
+            WorkloadKind::Register => Request::ReadRegister(key),
+        }
+    }
+
+    fn request(&mut self) -> Request {
+        let at = self.fraction();
+        let slot = self.shares.partition_point(|share| *share <= at).min(self.slots.len() - 1);
+        let (key, writes) = self.slots[slot];
+        if self.fraction() < self.workload.reads {
+            return self.read(key);
+        }
+        // A key's values count from 1, so that an explanation can be read at a glance.
+        let value = u64::from(writes) + 1;
+        self.slots[slot].1 += 1;
+        if writes + 1 >= self.workload.writes_per_key {
+            // Where a slot's keys live stays the same, and with it the balance of the engines.
+            let engine = self.keys[key.0 as usize].engine.clone();
+            self.slots[slot] = (self.new_key(engine), 0);
+        }
+        match self.workload.kind {
+            WorkloadKind::ListAppend => Request::Append(key, value),
+            WorkloadKind::Register => Request::Write(key, value),
+        }
+    }
+
+    /// A key never used before, on this engine or on the next in turn.
+    fn new_key(&mut self, engine: Option<String>) -> KeyId {
+        let number = self.keys.len();
+        let engines = &self.workload.engines;
+        let engine = engine.or_else(|| engines.get(number.checked_rem(engines.len()).unwrap_or(0)).cloned());
+        self.keys.push(Key { name: format!("k{number}"), engine });
+        KeyId(number as u32)
+    }
+
+    /// Evenly from 0 up to but not 1.
+    fn fraction(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Evenly from 0 up to but not `bound`, for the choice of who goes next.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        ((self.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
+    }
+}
