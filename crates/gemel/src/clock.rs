@@ -34,7 +34,17 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that goes on after `last`.
     pub(crate) fn new(last: Timestamp) -> Self {
-        Self { drawn: CachePadded::new(AtomicU64::new(last.0)), horizon: CachePadded::new(AtomicU64::new(last.0)) }
+        Self {
+            drawn: CachePadded::new(AtomicU64::new(last.0)),
+            horizon: CachePadded::new(AtomicU64::new(last.0)),
+        }
+    }
+
+    /// Goes on after `last` if it has not come that far: recovery finds commits that were made before. Nobody may
+    /// draw meanwhile.
+    pub(crate) fn recover(&self, last: Timestamp) {
+        self.drawn.fetch_max(last.0, Ordering::SeqCst);
+        self.horizon.fetch_max(last.0, Ordering::SeqCst);
     }
 
     /// The next commit timestamp. Whoever draws one must [`Clock::publish`] it, also when the commit is given up.

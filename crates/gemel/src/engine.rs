@@ -111,7 +111,13 @@ pub(crate) trait Engine: Send + Sync {
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool>;
 
     /// The same for all keys of a range, those that are not there yet included.
-    fn validate_range(&self, owner: u64, keyspace: KeyspaceId, range: &KeyRange, since: Timestamp) -> Result<bool>;
+    fn validate_range(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        since: Timestamp,
+    ) -> Result<bool>;
 
     /// Makes the writes the newest versions, as of `at`, and unlocks. They become visible when `at` is published.
     fn install(&self, writes: &mut [Write], at: Timestamp);

@@ -43,7 +43,9 @@ pub enum Error {
         keyspace: String,
     },
     /// The snapshot registry can't order this transaction over the engines; try the transaction again.
-    #[error("no pair of snapshots is left for this transaction over both engines: {0}; try the transaction again")]
+    #[error(
+        "no pair of snapshots is left for this transaction over both engines: {0}; try the transaction again"
+    )]
     Csr(&'static str),
     /// The request breaks a constraint of the data: a key that is there already, a value that does not fit.
     #[error("{0}")]

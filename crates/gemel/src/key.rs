@@ -97,6 +97,18 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
+    /// Whether no key can lie in it, since its bounds cross.
+    pub(crate) fn is_crossed(&self) -> bool {
+        match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Included(upper) | Bound::Excluded(upper),
+            ) => lower >= upper,
+            _ => false,
+        }
+    }
+
     /// Whether `key` lies in it.
     pub(crate) fn contains(&self, key: &Key) -> bool {
         (match &self.lower {

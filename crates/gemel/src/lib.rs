@@ -9,6 +9,8 @@
 //! draws the timestamps, validates, logs, installs and publishes; the log makes durable and releases the ticket.
 
 mod clock;
+#[cfg_attr(not(test), allow(dead_code, reason = "used by the coordinator"))]
+mod disk;
 mod engine;
 mod error;
 mod key;
