@@ -17,13 +17,12 @@
 //! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
 //!   newest version of each key serves every snapshot); otherwise it keeps all versions.
 
-use super::store::{Compaction, Store};
+use super::store::{BlockReads, Compaction, Store};
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each, Found};
 use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange};
 use lsm_tree::compaction::Leveled;
-use lsm_tree::config::{HashRatioPolicy, PinningPolicy};
 use lsm_tree::merge::Merger;
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, Config, DescriptorTable, InternalValue, Memtable, SeqNo,
@@ -71,9 +70,6 @@ impl LsmShared {
 /// Files kept open: well below the usual limit of 1,024 descriptors.
 const OPEN_FILES: usize = 256;
 
-/// Buckets of the hash index in a block of data, for each key in it.
-const HASH_RATIO: f32 = 0.75;
-
 /// See the module.
 pub(crate) struct LsmStore {
     path: PathBuf,
@@ -92,9 +88,6 @@ impl LsmStore {
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
-            .index_block_pinning_policy(PinningPolicy::all(true))
-            .filter_block_pinning_policy(PinningPolicy::all(true))
-            .data_block_hash_ratio_policy(HashRatioPolicy::all(HASH_RATIO))
             .open();
         match opened {
             Ok(AnyTree::Standard(tree)) => Ok(Self {
@@ -238,6 +231,14 @@ impl Store for LsmStore {
         self.tree.disk_space()
     }
 
+    fn block_reads(&self) -> BlockReads {
+        let metrics = self.tree.metrics();
+        BlockReads {
+            cached: metrics.block_load_cached_count() as u64,
+            from_files: metrics.block_load_io_count() as u64,
+        }
+    }
+
     fn clear(&self) -> Result<()> {
         // The first gives the files back, the second forgets what is in memory.
         self.tree
@@ -305,5 +306,72 @@ fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
                 "{what} this tree ({other:?}): its files were changed or lost, restore them from a copy"
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, LsmStore) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20)).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn files_are_not_added_while_a_compaction_that_relies_on_their_absence_chooses() {
+        let (_directory, store) = store();
+        store.insert(b"k", Some(b"v"), Timestamp(1));
+        store.rotate();
+        store.relying.store(true, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let flush = scope.spawn(|| store.flush(Timestamp(1)));
+            std::thread::sleep(Duration::from_millis(100));
+            let waits = !flush.is_finished() && store.persisted() == Timestamp::ZERO;
+            store.relying.store(false, Ordering::SeqCst);
+            flush.join().unwrap().unwrap();
+            assert!(waits);
+        });
+        assert_eq!(store.persisted(), Timestamp(1));
+    }
+
+    #[test]
+    fn a_flush_keeps_what_snapshots_from_the_watermark_on_read_and_nothing_else() {
+        let (_directory, store) = store();
+        for at in 1..=9 {
+            store.insert(b"k", Some(b"v"), Timestamp(at));
+            store.insert(b"other", (at == 1).then_some(b"v"), Timestamp(at));
+        }
+        store.rotate();
+        store.flush(Timestamp(6)).unwrap();
+        let stamp = |at| {
+            let mut stamp = None;
+            store.get(b"k", Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
+            stamp
+        };
+        assert_eq!([5, 6, 7, 8, 9, 10].map(stamp), [None, Some(6), Some(7), Some(8), Some(9), Some(9)]);
+        assert!(!store.get(b"other", Timestamp(6), &mut |_, _| ()).unwrap());
+        assert_eq!(store.tree.approximate_len(), 8);
+    }
+
+    #[test]
+    fn compactions_wait_for_the_watermark_until_there_are_too_many_files() {
+        let (_directory, store) = store();
+        let mut steps = Vec::new();
+        for at in 1..=URGENT_RUNS as u64 {
+            store.insert(b"k", Some(b"v"), Timestamp(at));
+            store.rotate();
+            store.flush(Timestamp(0)).unwrap();
+            steps.push(store.compact(Timestamp(0)).unwrap());
+        }
+        let last = steps.pop();
+        assert!(steps.iter().all(|step| *step == Compaction::Later), "{steps:?}");
+        assert_eq!(last, Some(Compaction::Done));
+        for at in 1..=URGENT_RUNS as u64 {
+            let mut stamp = None;
+            store.get(b"k", Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
+            assert_eq!(stamp, Some(at), "every version is kept");
+        }
     }
 }

@@ -44,6 +44,10 @@ pub(crate) struct DiskState {
     pub(crate) file_bytes: u64,
     /// Bytes of blocks in the cache.
     pub(crate) cached_bytes: u64,
+    /// Blocks that reads found in the cache.
+    pub(crate) blocks_cached: u64,
+    /// Blocks that reads had to take from files.
+    pub(crate) blocks_from_files: u64,
     /// Times that all memtables were flushed.
     pub(crate) flushes: u64,
     /// Times that files were merged.
@@ -150,6 +154,9 @@ impl DiskEngine {
         let mut state = DiskState { cached_bytes: self.trees.cached_bytes(), ..self.shared.state() };
         for keyspace in self.shared.keyspaces.all() {
             state.file_bytes += keyspace.store.disk_bytes();
+            let blocks = keyspace.store.block_reads();
+            state.blocks_cached += blocks.cached;
+            state.blocks_from_files += blocks.from_files;
             state.recent_keys += keyspace.recent.len() as u64;
         }
         state

@@ -17,6 +17,15 @@ pub(crate) enum Compaction {
     Later,
 }
 
+/// Blocks that reads have looked into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockReads {
+    /// Found in the cache.
+    pub(crate) cached: u64,
+    /// Read from files.
+    pub(crate) from_files: u64,
+}
+
 /// One keyspace on disk. Versions are told apart by the timestamps that the caller gives.
 ///
 /// Callers see to it that nobody inserts while [`Store::rotate`] runs, and that no two threads flush at a time, nor
@@ -51,6 +60,9 @@ pub(crate) trait Store: Send + Sync {
 
     /// Bytes of the files in use.
     fn disk_bytes(&self) -> u64;
+
+    /// Blocks read since the store was opened.
+    fn block_reads(&self) -> BlockReads;
 
     /// Forgets everything at once, for every snapshot.
     fn clear(&self) -> Result<()>;

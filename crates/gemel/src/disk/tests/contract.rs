@@ -107,6 +107,65 @@ fn c_a_held_snapshot_reads_its_versions_after_flushes_and_compactions() {
     assert_eq!(get(&engine, "gone", engine.clock().horizon()), None);
 }
 
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A compaction that found everything below the watermark must not come upon files that were flushed meanwhile.
+#[test]
+fn c_a_held_snapshot_stays_as_it_is_while_flushes_race_with_compactions() {
+    let (_directory, engine) = engine();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (engine, done) = (&engine, &done);
+            scope.spawn(move || {
+                for round in 0_u64.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    for row in 0..20 {
+                        let value = round.to_string();
+                        let deleted = round % 3 == 2 && row % 2 == 0;
+                        commit(engine, &[(format!("{writer} {row}"), (!deleted).then_some(value.as_str()))]);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                engine.flush_all().unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                compact(&engine);
+            }
+        });
+        // The threads end too when an assertion fails.
+        let _end = SetOnDrop(&done);
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(2);
+        while std::time::Instant::now() < until {
+            let held = engine.clock().horizon();
+            engine.collect(held);
+            let state = scan(&engine, &all(), Direction::Forward, held, 100);
+            for _ in 0..5 {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                assert_eq!(scan(&engine, &all(), Direction::Forward, held, 100), state);
+                for (name, value) in &state {
+                    assert_eq!(get(&engine, name, held).as_ref(), Some(value));
+                }
+            }
+        }
+    });
+    let state = engine.state();
+    assert!(state.flushes > 10 && state.compactions > 5, "{state:?}");
+}
+
 #[test]
 fn c_versions_that_no_snapshot_reads_are_dropped() {
     let (_directory, engine) = engine();
@@ -177,6 +236,7 @@ fn e_data_may_be_larger_than_the_cache_and_the_write_buffer() {
     let state = engine.state();
     assert!(state.flushes > 4 && state.file_bytes > 2 << 20, "{state:?}");
     assert!(state.memtable_bytes + state.sealed_bytes < 4 * options.write_buffer_bytes, "{state:?}");
+    assert!(state.blocks_cached > 0 && state.blocks_from_files > 0, "{state:?}");
     assert!(state.cached_bytes <= 2 * options.cache_bytes, "{state:?}");
 }
 
