@@ -1,7 +1,7 @@
 //! Filling a database: warehouse by warehouse, several at a time, resumable.
 
 use crate::control::RunControl;
-use lydite_target::{DatabaseState, LoadProgress, Loader, Target, TargetError};
+use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Loader, Target, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;
@@ -246,11 +246,12 @@ impl Load<'_> {
             };
             match unit.checked_sub(usize::from(self.work.items)) {
                 None => {
-                    loader.load_items(self.population, &self.progress)?;
+                    loader.load(LoadUnit::Items, self.population, &self.progress)?;
                     self.items_done.store(true, Ordering::Relaxed);
                 }
                 Some(index) => {
-                    loader.load_warehouse(self.population, self.work.warehouses[index], &self.progress)?;
+                    let warehouse = LoadUnit::Warehouse(self.work.warehouses[index]);
+                    loader.load(warehouse, self.population, &self.progress)?;
                     self.done.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -2,8 +2,8 @@
 
 use lydite_bench::{LoadReport, RunControl, load};
 use lydite_target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
-    TargetError, TargetErrorKind,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    Target, TargetError, TargetErrorKind,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
@@ -52,21 +52,20 @@ struct ShelfLoader {
 }
 
 impl Loader for ShelfLoader {
-    fn load_items(&mut self, _population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        if let DatabaseState::Loading { items, .. } = &mut *lock(&self.state) {
-            assert!(!*items, "ITEM was loaded twice");
-            *items = true;
-        }
-        progress.add(100, 1_000);
-        Ok(())
-    }
-
-    fn load_warehouse(
+    fn load(
         &mut self,
+        unit: LoadUnit,
         _population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
+        let LoadUnit::Warehouse(warehouse) = unit else {
+            if let DatabaseState::Loading { items, .. } = &mut *lock(&self.state) {
+                assert!(!*items, "ITEM was loaded twice");
+                *items = true;
+            }
+            progress.add(100, 1_000);
+            return Ok(());
+        };
         (self.script)(warehouse, progress)?;
         if let DatabaseState::Loading { warehouses, .. } = &mut *lock(&self.state) {
             assert!(!warehouses.contains(&warehouse), "warehouse {warehouse} was loaded twice");

@@ -6,6 +6,9 @@ use crate::key::{Key, KeyRange};
 use crate::memory::RecordRef;
 use std::ops::ControlFlow;
 
+/// Most engines in one database: the anchor and three more.
+pub(crate) const MAX_ENGINES: usize = 4;
+
 /// Number of a keyspace: an ordered map from byte keys to byte values that lives in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeyspaceId(pub(crate) u32);

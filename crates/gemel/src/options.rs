@@ -15,7 +15,8 @@ pub enum Durability {
 }
 
 /// Where log records go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogMode {
     /// One log; a transaction over both engines is one record.
     #[default]
@@ -32,6 +33,30 @@ pub enum CommitStamps {
     Latched,
     /// Each when its engine is ready, then checked in the registry, which refuses those that cross (as the thesis has it).
     Independent,
+}
+
+/// What a transaction sees of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Each access sees what is committed at that moment.
+    ReadCommitted,
+    /// All accesses see the state at the transaction's begin, in both engines; of two that write the same key the
+    /// first to commit wins.
+    #[default]
+    Snapshot,
+    /// As [`Isolation::Snapshot`], and what was read must still be so at the commit: the effect is that of one
+    /// transaction after the other.
+    Serializable,
+}
+
+impl Isolation {
+    pub(crate) fn from_index(index: u64) -> Self {
+        match index {
+            0 => Self::ReadCommitted,
+            1 => Self::Snapshot,
+            _ => Self::Serializable,
+        }
+    }
 }
 
 /// Options of a database. All have defaults.
@@ -73,5 +98,31 @@ impl Default for Options {
             memory_limit_bytes: 8 << 30,
             checkpoint_log_bytes: 1 << 30,
         }
+    }
+}
+
+impl Options {
+    /// Refuses values that make no sense, all at once.
+    pub(crate) fn check(&self) -> crate::Result<()> {
+        let mut wrong = Vec::new();
+        if self.csr_capacity == 0 {
+            wrong.push("csr_capacity must be at least 1");
+        }
+        if self.csr_recycle == 0 {
+            wrong.push("csr_recycle must be at least 1");
+        }
+        if self.write_buffer_bytes < 1 << 16 {
+            wrong.push("write_buffer_bytes must be at least 65536");
+        }
+        if self.memory_limit_bytes < 1 << 20 {
+            wrong.push("memory_limit_bytes must be at least 1048576");
+        }
+        if self.checkpoint_log_bytes < 1 << 20 {
+            wrong.push("checkpoint_log_bytes must be at least 1048576");
+        }
+        if self.durability == Durability::Relaxed(Duration::ZERO) {
+            wrong.push("the interval of relaxed durability must not be zero: use full");
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(crate::Error::Usage(wrong.join("; "))) }
     }
 }

@@ -100,11 +100,8 @@ pub(crate) fn load(
 
 /// Rows of a database, order lines by their mean.
 fn expected_rows(warehouses: u32) -> u64 {
-    let each: u64 = Table::ALL
-        .into_iter()
-        .filter(|&table| table != Table::Item)
-        .map(|table| Population::rows(table).unwrap_or(300_000))
-        .sum();
+    let each: u64 =
+        Table::OF_WAREHOUSE.map(|table| Population::rows(table).unwrap_or(300_000)).into_iter().sum();
     u64::from(warehouses) * each + u64::from(lydite_tpcc::ITEMS)
 }
 

@@ -311,7 +311,7 @@ fn retry(raw: &mut Raw) -> RetryPolicy {
 }
 
 fn tx_mode(text: &str) -> Result<TxMode, String> {
-    [TxMode::Statements, TxMode::Batched, TxMode::Procedures]
+    TxMode::ALL
         .into_iter()
         .find(|mode| mode.name() == text)
         .ok_or_else(|| "is not known: use statements, batched or procedures".into())

@@ -8,8 +8,7 @@ use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, Series, Status, TargetInfo, TransactionResult,
-    Verdict, Window,
+    Latency, LoadInfo, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
@@ -17,7 +16,7 @@ use lydite_target::{AbortReason, Description};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
-use lydite_tpcc::limits::INPUT_WINDOWS_CLAUSE;
+use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -65,6 +64,7 @@ impl Parts<'_> {
                 version: self.description.version.clone(),
                 url: self.description.url.clone(),
                 settings: self.description.settings.clone(),
+                embedded: self.description.embedded,
             },
             load: self.load.map(|load| LoadInfo {
                 seconds: load.seconds,
@@ -81,7 +81,7 @@ impl Parts<'_> {
             },
             nopm: measured.nopm(),
             tps: measured.tps(),
-            efficiency_percent: 100.0 * ratio(measured.nopm(), NOPM_PER_WAREHOUSE_MAX * warehouses),
+            efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
             transactions,
             aborts: AbortReason::ALL
                 .into_iter()

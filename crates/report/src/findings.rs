@@ -9,15 +9,6 @@ use crate::model::{RunResult, Verdict};
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
 
-/// Targets that run within the client's process.
-const EMBEDDED: [&str; 2] = ["gemel", "sqlite"];
-
-/// Whether the database's own work is in the cost of the client.
-#[must_use]
-pub fn client_cost_includes_database(result: &RunResult) -> bool {
-    EMBEDDED.contains(&result.target.kind.as_str())
-}
-
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {

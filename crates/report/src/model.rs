@@ -14,10 +14,6 @@ pub const FORMAT: u32 = 1;
 /// The keys of [`RunResult::transactions`] in the order in which people expect them (TPC-C 2.4 to 2.8).
 pub const TRANSACTION_TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 
-/// The throughput that a warehouse cannot exceed at TPC-C's keying and think times (TPC-C 4.1.3), in new orders
-/// per minute; the 100 % of [`RunResult::efficiency_percent`].
-pub const NOPM_PER_WAREHOUSE_MAX: f64 = 12.86;
-
 /// Everything that came out of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -52,7 +48,7 @@ pub struct RunResult {
     /// Completed transactions of all types per second.
     #[serde(default)]
     pub tps: f64,
-    /// `nopm` in percent of [`NOPM_PER_WAREHOUSE_MAX`] times the warehouses. Above 100 whenever the terminals
+    /// `nopm` in percent of [`MAX_NOPM_PER_WAREHOUSE`](lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE) times the warehouses. Above 100 whenever the terminals
     /// do not wait as TPC-C demands.
     #[serde(default)]
     pub efficiency_percent: f64,
@@ -185,6 +181,9 @@ pub struct TargetInfo {
     /// Settings that matter to the result, as the database states them.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Whether it works inside the client's process, so that its cost is part of the client's.
+    #[serde(default)]
+    pub embedded: bool,
 }
 
 /// The machine that ran the client.

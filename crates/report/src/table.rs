@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::figures::{count, duration, number, percent, plural, type_name};
-use crate::findings::{DISCLAIMER, Weight, client_cost_includes_database, findings};
+use crate::findings::{DISCLAIMER, Weight, findings};
 use crate::model::{RunResult, Status, TransactionResult};
+use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// How many error messages the table shows; the document holds all.
 const ERRORS_SHOWN: usize = 5;
@@ -83,9 +84,10 @@ impl Page {
 
     fn headline(&self, out: &mut String, r: &RunResult) {
         let mut nopm = format!("{} new orders per minute", number(r.nopm));
-        // The ceiling of 12.86 per warehouse exists only where terminals wait as the standard says.
+        // The ceiling per warehouse exists only where terminals wait as the standard says.
         if r.plan_text("mode").as_deref() == Some("rte") {
-            let _ = write!(nopm, "  ({}% of 12.86 per warehouse)", number(r.efficiency_percent));
+            let efficiency = number(r.efficiency_percent);
+            let _ = write!(nopm, "  ({efficiency}% of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
         }
         let status = match r.status {
             Status::Complete => "complete",
@@ -219,7 +221,7 @@ impl Page {
             number(r.client.cpu_us_per_transaction),
             number(r.client.cpu_s),
             crate::figures::bytes(r.client.peak_rss_bytes),
-            if client_cost_includes_database(r) { ", the embedded database included" } else { "" }
+            if r.target.embedded { ", the embedded database included" } else { "" }
         );
         self.wrapped(out, "client   ", &text, Style::Plain);
     }

@@ -1,46 +1,22 @@
 //! How a database can fail us, and how we can fail it.
 
-use lydite_tpcc::RolledBackOrder;
+use lydite_tpcc::{RolledBackOrder, named_enum};
 use std::fmt;
 
-/// Why a database gave up a transaction that may be tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AbortReason {
-    /// It could not be ordered against a concurrent one.
-    Serialization,
-    /// It was chosen to break a deadlock.
-    Deadlock,
-    /// It waited too long for a lock.
-    LockTimeout,
-    /// The cross-engine snapshot registry refused it.
-    Csr,
-    /// Another retryable reason.
-    Other,
-}
-
-impl AbortReason {
-    /// How many reasons there are.
-    pub const COUNT: usize = 5;
-    /// All reasons, in the order of [`AbortReason::index`].
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Serialization, Self::Deadlock, Self::LockTimeout, Self::Csr, Self::Other];
-
-    /// A dense number from 0, for tables indexed by reason.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The name used in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Serialization => "serialization",
-            Self::Deadlock => "deadlock",
-            Self::LockTimeout => "lock_timeout",
-            Self::Csr => "csr",
-            Self::Other => "other",
-        }
+named_enum! {
+    /// Why a database gave up a transaction that may be tried again; the names are those of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum AbortReason {
+        /// It could not be ordered against a concurrent one.
+        Serialization = "serialization",
+        /// It was chosen to break a deadlock.
+        Deadlock = "deadlock",
+        /// It waited too long for a lock.
+        LockTimeout = "lock_timeout",
+        /// The cross-engine snapshot registry refused it.
+        Csr = "csr",
+        /// Another retryable reason.
+        Other = "other",
     }
 }
 

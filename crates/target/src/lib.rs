@@ -4,8 +4,11 @@
 //! [`TargetSpec::open`] gives the [`Target`].
 
 mod error;
+mod gemel;
+mod kv;
 mod null;
 mod postgres;
+mod profile;
 mod registry;
 mod sql;
 mod sqlite;
@@ -14,6 +17,6 @@ mod target;
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
-    TxMode,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    Target, TxMode,
 };

@@ -2,7 +2,8 @@
 
 use crate::error::{TargetError, TxError};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, Loader, Session, TableChecksum, Target,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    Target,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -12,12 +13,10 @@ use lydite_tpcc::outcome::{
 };
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
-use lydite_tpcc::schema::Table;
 use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::transaction::CustomerSelector;
 use lydite_tpcc::{
     Cents, CustomerId, DistrictId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
-    WarehouseId,
 };
 use std::collections::BTreeMap;
 
@@ -115,22 +114,15 @@ impl RowWriter for Discard {
 }
 
 impl Loader for NullLoader {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        let mut discard = Discard::default();
-        population.write_items(&mut discard)?;
-        progress.add(discard.rows, discard.bytes);
-        Ok(())
-    }
-
-    fn load_warehouse(
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        for table in Table::ALL.into_iter().filter(|&table| table != Table::Item) {
+        for &table in unit.tables() {
             let mut discard = Discard::default();
-            population.write_table(table, warehouse, &mut discard)?;
+            population.write_table(table, unit.warehouse(), &mut discard)?;
             progress.add(discard.rows, discard.bytes);
         }
         Ok(())

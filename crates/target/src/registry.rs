@@ -1,6 +1,8 @@
 //! The families of databases that are built in, and how a URL chooses one.
 
 use crate::error::TargetError;
+use crate::gemel;
+use crate::kv::target::KvTarget;
 use crate::null::Null;
 use crate::postgres;
 use crate::sqlite;
@@ -39,7 +41,15 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 3] = [
+    static FAMILIES: [Family; 4] = [
+        Family {
+            schemes: &["gemel"],
+            url: "gemel: (a temporary directory) or gemel:PATH",
+            about: "Gemel, built in: memory and disk engine, transactions over both; needs no server",
+            modes: &[TxMode::Statements],
+            options: gemel::OPTIONS,
+            parse: |url, _| gemel::parse(url).map(|parsed| Spec::Gemel(Box::new(parsed))),
+        },
         Family {
             schemes: &["sqlite"],
             url: "sqlite: (a temporary file) or sqlite:PATH",
@@ -52,7 +62,7 @@ pub fn families() -> &'static [Family] {
             schemes: &["postgres", "postgresql"],
             url: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
             about: "PostgreSQL 12 or later",
-            modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
+            modes: &TxMode::ALL,
             options: postgres::OPTIONS,
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
@@ -60,7 +70,7 @@ pub fn families() -> &'static [Family] {
             schemes: &["null"],
             url: "null:",
             about: "answers at once and stores nothing: measures Lydite itself",
-            modes: &[TxMode::Statements, TxMode::Batched, TxMode::Procedures],
+            modes: &TxMode::ALL,
             options: &[],
             parse: |_, _| Ok(Spec::Null),
         },
@@ -75,6 +85,7 @@ pub struct TargetSpec(Spec);
 #[derive(Clone, Debug)]
 enum Spec {
     Null,
+    Gemel(Box<gemel::Parsed>),
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
 }
@@ -131,6 +142,12 @@ impl TargetSpec {
     pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
         Ok(match &self.0 {
             Spec::Null => Box::new(Null::default()),
+            Spec::Gemel(parsed) => {
+                let config = parsed.config().map_err(|error| {
+                    TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))
+                })?;
+                Box::new(KvTarget::<gemel::GemelStore>::new(config))
+            }
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
         })
@@ -149,7 +166,7 @@ pub(crate) struct ParsedUrl {
 }
 
 impl ParsedUrl {
-    fn new(url: &str, errors: &mut Vec<String>) -> Self {
+    pub(crate) fn new(url: &str, errors: &mut Vec<String>) -> Self {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
         let mut options = BTreeMap::new();

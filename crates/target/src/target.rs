@@ -5,32 +5,22 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{Outcome, Transaction, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the five transactions are sent to an SQL database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum TxMode {
-    /// One prepared statement and one round trip per step.
-    #[default]
-    Statements,
-    /// Array binding and pipelining: all lines of an order in one statement.
-    Batched,
-    /// One call of a stored procedure per transaction.
-    Procedures,
-}
-
-impl TxMode {
-    /// The name on the command line and in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Statements => "statements",
-            Self::Batched => "batched",
-            Self::Procedures => "procedures",
-        }
+named_enum! {
+    /// How the five transactions are sent to an SQL database; the names are those of the command line and of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum TxMode {
+        /// One prepared statement and one round trip per step.
+        #[default]
+        Statements = "statements",
+        /// Array binding and pipelining: all lines of an order in one statement.
+        Batched = "batched",
+        /// One call of a stored procedure per transaction.
+        Procedures = "procedures",
     }
 }
 
@@ -79,7 +69,7 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
-    /// Drops the nine tables and Lydite's own, whoever made them.
+    /// Drops whatever has the name of one of the nine tables or of Lydite's own, whoever made it.
     ///
     /// # Errors
     /// The database refuses.
@@ -117,22 +107,53 @@ pub trait Session: Send {
 
 /// One connection that loads rows.
 pub trait Loader: Send {
-    /// Loads ITEM, whole or not at all.
+    /// Loads all rows of a unit, whole or not at all.
     ///
     /// # Errors
-    /// The database refuses or is lost; nothing of ITEM is stored then.
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError>;
-
-    /// Loads all rows of one warehouse, whole or not at all.
-    ///
-    /// # Errors
-    /// The database refuses or is lost; nothing of this warehouse is stored then.
-    fn load_warehouse(
+    /// The database refuses or is lost; nothing of this unit is stored then.
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
+}
+
+/// What is loaded whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadUnit {
+    /// ITEM, which belongs to no warehouse.
+    Items,
+    /// All rows of one warehouse.
+    Warehouse(WarehouseId),
+}
+
+impl LoadUnit {
+    /// The tables whose rows it holds, referred ones before those that refer to them.
+    #[must_use]
+    pub fn tables(self) -> &'static [Table] {
+        match self {
+            Self::Items => &[Table::Item],
+            Self::Warehouse(_) => &Table::OF_WAREHOUSE,
+        }
+    }
+
+    /// The warehouse; 0, which is none, for ITEM.
+    pub(crate) fn warehouse(self) -> WarehouseId {
+        match self {
+            Self::Items => WarehouseId(0),
+            Self::Warehouse(id) => id,
+        }
+    }
+}
+
+impl fmt::Display for LoadUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Items => f.write_str("ITEM"),
+            Self::Warehouse(id) => write!(f, "warehouse {id}"),
+        }
+    }
 }
 
 /// Counts what loaders have handed to the database.

@@ -1,16 +1,20 @@
 //! The SQL targets on real databases: loading, the three ways of sending transactions, conditions and checksums.
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
-use lydite_target::{DatabaseState, LoadProgress, TableChecksum, Target, TargetSpec, TxError, TxMode};
+use lydite_target::{
+    DatabaseState, LoadProgress, LoadUnit, TableChecksum, Target, TargetSpec, TxError, TxMode,
+};
 use lydite_testkit::postgres;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use lydite_tpcc::transaction::StockLevel;
+use lydite_tpcc::{DistrictId, Outcome, Timestamp, Transaction, WarehouseId};
 
 const SEED: u64 = 7;
 
@@ -34,9 +38,9 @@ fn load(target: &dyn Target, warehouses: u32) {
     let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
     let progress = LoadProgress::default();
     let mut loader = target.loader().expect("loader");
-    loader.load_items(&population, &progress).expect("load_items");
+    loader.load(LoadUnit::Items, &population, &progress).expect("load ITEM");
     for warehouse in population.warehouse_ids() {
-        loader.load_warehouse(&population, warehouse, &progress).expect("load_warehouse");
+        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load a warehouse");
     }
     drop(loader);
     target.finish_load(2, &|_| ()).expect("finish_load");
@@ -108,7 +112,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_sqlite() {
 
     let template = server.create_database("modes_template");
     load(&*open(&template, TxMode::Statements), warehouses);
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("modes_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE modes_template"));
         let target = open(&server.url(&name), mode);
@@ -158,7 +162,7 @@ fn an_order_with_the_same_stock_in_several_lines_is_booked_line_by_line() {
         }
     }
     let mut runs = Vec::new();
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("repeat_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE repeat_template"));
         let target = open(&server.url(&name), mode);
@@ -197,7 +201,7 @@ fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_
     let template = server.create_database("fight_template");
     load(&*open(&template, TxMode::Statements), 1);
     for isolation in ["read-committed", "repeatable-read", "serializable"] {
-        for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+        for mode in TxMode::ALL {
             let name = format!("fight_{mode}_{}", isolation.replace('-', "_"));
             server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE fight_template"));
             let target = open(&format!("{}?isolation={isolation}", server.url(&name)), mode);
@@ -248,7 +252,7 @@ fn an_item_that_is_missing_from_the_database_is_an_error_and_no_wanted_rollback(
     let template = server.create_database("no_items_template");
     load(&*open(&format!("{template}?foreign_keys=off"), TxMode::Statements), 1);
     server.psql("no_items_template", "DELETE FROM item");
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("no_items_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_items_template"));
         for (input, outcome) in
@@ -273,7 +277,7 @@ fn a_missing_row_is_never_committed_over() {
         "no_rows_template",
         "DELETE FROM stock WHERE s_i_id % 2 = 0; DELETE FROM customer WHERE c_id % 2 = 0",
     );
-    for mode in [TxMode::Statements, TxMode::Batched, TxMode::Procedures] {
+    for mode in TxMode::ALL {
         let name = format!("no_rows_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE no_rows_template"));
         let count = || {
@@ -291,5 +295,78 @@ fn a_missing_row_is_never_committed_over() {
                 assert_eq!(count(), before, "{mode}: {input:?}: {outcome:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_broken_condition_is_told_in_the_same_words_by_every_database() {
+    // Amounts are decimals in PostgreSQL and whole cents in SQLite; those who read of them need not know.
+    let server = postgres::shared();
+    let on_server = open(&server.create_database("words"), TxMode::Statements);
+    load(&*on_server, 1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpcc.sqlite");
+    let in_file = open(&format!("sqlite:{}", path.display()), TxMode::Statements);
+    load(&*in_file, 1);
+    let changes = |cent: &str| {
+        format!(
+            "UPDATE warehouse SET w_ytd = w_ytd + 1234 * {cent}; \
+             UPDATE district SET d_ytd = 7 * {cent} WHERE d_id = 2; \
+             UPDATE customer SET c_balance = -5 * {cent} WHERE c_d_id = 3 AND c_id = 1; \
+             DELETE FROM history WHERE h_d_id = 4"
+        )
+    };
+    server.psql("words", &changes("0.01"));
+    rusqlite::Connection::open(&path).expect("the file").execute_batch(&changes("1")).expect("a change");
+    let examples = |target: &dyn Target| -> Vec<Vec<String>> {
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
+        findings.into_iter().map(|finding| finding.examples).collect()
+    };
+    let told = examples(&*on_server);
+    assert_eq!(told[0], ["w_id=1: w_ytd 300012.34, sum of d_ytd 270000.07"]);
+    assert_eq!(told[8][1], "w_id=1 d_id=4: d_ytd 30000.00, sum of h_amount 0.00");
+    assert_eq!(told[9][0], "w_id=1 d_id=3 c_id=1: c_balance -0.05, delivered 0.00, paid 10.00");
+    assert_eq!(examples(&*in_file), told);
+}
+
+#[test]
+fn a_reset_drops_whatever_has_the_name_of_a_table_of_ours() {
+    let server = postgres::shared();
+    let url = server.create_database("views");
+    server.psql(
+        "views",
+        "CREATE TABLE item (mine int); CREATE VIEW stock AS SELECT * FROM item; \
+         CREATE MATERIALIZED VIEW orders AS SELECT * FROM item; CREATE VIEW untouched AS SELECT 1",
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("views.sqlite");
+    let database = rusqlite::Connection::open(&path).expect("a file");
+    database
+        .execute_batch("CREATE TABLE item (mine int); CREATE VIEW stock AS SELECT * FROM item")
+        .expect("tables");
+    drop(database);
+    for url in [url, format!("sqlite:{}", path.display())] {
+        let target = open(&url, TxMode::Statements);
+        assert!(matches!(target.state(), Ok(DatabaseState::Foreign { .. })), "{url}");
+        target.reset().expect("reset");
+        assert_eq!(target.state(), Ok(DatabaseState::Empty), "{url}");
+        target.reset().expect("a reset of nothing");
+    }
+    assert_eq!(
+        server.psql("views", "SELECT count(*) FROM pg_views WHERE viewname = 'untouched'").trim(),
+        "1"
+    );
+}
+
+#[test]
+fn a_district_without_order_lines_has_no_low_stock() {
+    let server = postgres::shared();
+    let url = server.create_database("no_lines");
+    open(&url, TxMode::Statements).create_schema(&meta(1)).expect("create_schema");
+    server.psql("no_lines", "INSERT INTO district VALUES (1, 1, '', '', '', '', '', '', 0, 0, 1)");
+    let input = StockLevel { w_id: WarehouseId(1), d_id: DistrictId(1), threshold: 20 };
+    for mode in TxMode::ALL {
+        let answers = play(&*open(&url, mode), &[Transaction::StockLevel(input)]);
+        assert_eq!(answers, [Ok(Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }))], "{mode}");
     }
 }

@@ -3,7 +3,8 @@
 use crate::deck::Mix;
 use crate::limits::{
     DEFERRED_DELIVERY_S, INPUT_WINDOWS, INPUT_WINDOWS_CLAUSE, ISOLATION_LEVEL, InputQuantity,
-    MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MIN_MEASURED_MINUTES, NOPM_PER_WAREHOUSE,
+    MAX_NOPM_PER_WAREHOUSE, MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MIN_MEASURED_MINUTES,
+    MIN_NOPM_PER_WAREHOUSE,
 };
 use crate::statistics::InputStatistics;
 use crate::transaction::TransactionKind;
@@ -231,7 +232,7 @@ fn waits(facts: &RunFacts) -> Compliance {
 }
 
 fn throughput(facts: &RunFacts) -> Compliance {
-    let (low, high) = NOPM_PER_WAREHOUSE;
+    let (low, high) = (MIN_NOPM_PER_WAREHOUSE, MAX_NOPM_PER_WAREHOUSE);
     let nopm = facts.nopm_per_warehouse;
     let note = format!("{nopm:.2} new orders per minute and warehouse, {low} to {high} wanted");
     rule("throughput per warehouse", "4.1.3", Some((low..=high).contains(&nopm)), note)

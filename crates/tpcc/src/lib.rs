@@ -14,10 +14,7 @@
 //! // The rows of one warehouse, here written into the check of the twelve conditions.
 //! let population = Population::new(1, 42, Timestamp(0));
 //! let mut check = Evaluator::new();
-//! for table in [Table::Warehouse, Table::District, Table::Customer, Table::History] {
-//!     population.write_table(table, WarehouseId(1), &mut check)?;
-//! }
-//! for table in [Table::Orders, Table::NewOrder, Table::OrderLine] {
+//! for table in Table::OF_WAREHOUSE {
 //!     population.write_table(table, WarehouseId(1), &mut check)?;
 //! }
 //! assert!(check.finish(1).iter().all(|finding| finding.ok));
@@ -37,6 +34,7 @@ pub mod input;
 pub mod limits;
 pub mod meta;
 pub mod money;
+mod named;
 pub mod nurand;
 pub mod outcome;
 pub mod population;

@@ -78,8 +78,11 @@ pub const DEFERRED_DELIVERY_S: f64 = 80.0;
 /// one is always allowed.
 pub const MAX_SKIPPED_DELIVERIES_PERCENT: f64 = 1.0;
 
-/// The least and greatest new orders per minute for each configured warehouse (clause 4.1.3).
-pub const NOPM_PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
+/// The least new orders per minute for each configured warehouse (clause 4.1.3).
+pub const MIN_NOPM_PER_WAREHOUSE: f64 = 9.0;
+
+/// The new orders per minute that a warehouse cannot exceed at the standard's keying and think times (clause 4.1.3).
+pub const MAX_NOPM_PER_WAREHOUSE: f64 = 12.86;
 
 /// The shortest measurement interval in minutes (clause 5.5.2.1).
 pub const MIN_MEASURED_MINUTES: f64 = 120.0;
@@ -215,6 +218,6 @@ mod tests {
             .sum();
         let nopm = 10.0 * 10.0 * 60.0 / cycle;
         assert!((nopm - 12.605).abs() < 0.001);
-        assert!(nopm > NOPM_PER_WAREHOUSE.0 && nopm < NOPM_PER_WAREHOUSE.1);
+        assert!(nopm > MIN_NOPM_PER_WAREHOUSE && nopm < MAX_NOPM_PER_WAREHOUSE);
     }
 }

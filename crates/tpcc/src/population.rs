@@ -244,14 +244,6 @@ impl Population {
         })
     }
 
-    /// Writes ITEM; returns the number of rows.
-    ///
-    /// # Errors
-    /// The writer's, at the first row that it refuses.
-    pub fn write_items<W: RowWriter>(&self, writer: &mut W) -> Result<u64, W::Error> {
-        write_all(self.items(), writer)
-    }
-
     /// Writes the rows that `table` has for warehouse `w`; for ITEM all rows, whatever `w` is. Returns the
     /// number of rows.
     ///
@@ -264,7 +256,7 @@ impl Population {
         writer: &mut W,
     ) -> Result<u64, W::Error> {
         match table {
-            Table::Item => self.write_items(writer),
+            Table::Item => write_all(self.items(), writer),
             Table::Warehouse => write_all(std::iter::once(self.warehouse(w)), writer),
             Table::District => write_all(self.districts(w), writer),
             Table::Customer => write_all(self.customers(w), writer),

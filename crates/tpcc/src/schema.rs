@@ -1,26 +1,31 @@
 //! The nine tables as data (clauses 1.3 and 1.4): every dialect's DDL, loader and check is made from these.
 
-/// A table of TPC-C. `ORDER` is spelled `orders`, since the word is reserved in SQL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
-    /// ITEM: 100 000 rows, whatever the scale.
-    Item,
-    /// WAREHOUSE: one row each.
-    Warehouse,
-    /// DISTRICT: 10 per warehouse.
-    District,
-    /// CUSTOMER: 3 000 per district.
-    Customer,
-    /// HISTORY: one per customer at first, one more with each payment.
-    History,
-    /// ORDER: 3 000 per district at first.
-    Orders,
-    /// NEW-ORDER: the undelivered orders, 900 per district at first.
-    NewOrder,
-    /// ORDER-LINE: 5 to 15 per order.
-    OrderLine,
-    /// STOCK: 100 000 per warehouse.
-    Stock,
+use crate::named_enum;
+
+named_enum! {
+    /// A table of TPC-C, referred ones before those that refer to them; the names are those in the database. `ORDER` is
+    /// spelled `orders`, since the word is reserved in SQL.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Table {
+        /// ITEM: 100 000 rows, whatever the scale.
+        Item = "item",
+        /// WAREHOUSE: one row each.
+        Warehouse = "warehouse",
+        /// DISTRICT: 10 per warehouse.
+        District = "district",
+        /// CUSTOMER: 3 000 per district.
+        Customer = "customer",
+        /// HISTORY: one per customer at first, one more with each payment.
+        History = "history",
+        /// ORDER: 3 000 per district at first.
+        Orders = "orders",
+        /// NEW-ORDER: the undelivered orders, 900 per district at first.
+        NewOrder = "new_order",
+        /// ORDER-LINE: 5 to 15 per order.
+        OrderLine = "order_line",
+        /// STOCK: 100 000 per warehouse.
+        Stock = "stock",
+    }
 }
 
 /// The native type that a column wants (clause 1.3.1).
@@ -93,9 +98,8 @@ pub struct TableSchema {
 }
 
 impl Table {
-    /// All tables, referred ones before those that refer to them.
-    pub const ALL: [Self; 9] = [
-        Self::Item,
+    /// The tables that have rows for each warehouse: all but ITEM.
+    pub const OF_WAREHOUSE: [Self; 8] = [
         Self::Warehouse,
         Self::District,
         Self::Customer,
@@ -105,22 +109,6 @@ impl Table {
         Self::OrderLine,
         Self::Stock,
     ];
-
-    /// Name in the database.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Item => "item",
-            Self::Warehouse => "warehouse",
-            Self::District => "district",
-            Self::Customer => "customer",
-            Self::History => "history",
-            Self::Orders => "orders",
-            Self::NewOrder => "new_order",
-            Self::OrderLine => "order_line",
-            Self::Stock => "stock",
-        }
-    }
 
     /// Its columns, keys and indexes.
     #[must_use]
@@ -374,6 +362,12 @@ static STOCK: TableSchema = TableSchema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tables_of_a_warehouse_are_all_but_item() {
+        assert_eq!(Table::ALL[0], Table::Item);
+        assert_eq!(Table::ALL[1..], Table::OF_WAREHOUSE);
+    }
 
     #[test]
     fn every_key_names_columns_of_its_table() {

@@ -2,6 +2,7 @@
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, WarehouseId};
 use crate::money::Cents;
+use crate::named_enum;
 use crate::text::LastName;
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -105,45 +106,21 @@ pub enum CustomerSelector {
     LastName(LastName),
 }
 
-/// The type of a transaction, in the order in which the standard lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TransactionKind {
-    /// Clause 2.4.
-    NewOrder,
-    /// Clause 2.5.
-    Payment,
-    /// Clause 2.6.
-    OrderStatus,
-    /// Clause 2.7.
-    Delivery,
-    /// Clause 2.8.
-    StockLevel,
-}
-
-impl TransactionKind {
-    /// How many types there are.
-    pub const COUNT: usize = 5;
-    /// All types, in the order of [`TransactionKind::index`].
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
-
-    /// A dense number from 0, for tables indexed by type.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The name used in results: `new_order`, `payment`, `order_status`, `delivery`, `stock_level`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NewOrder => "new_order",
-            Self::Payment => "payment",
-            Self::OrderStatus => "order_status",
-            Self::Delivery => "delivery",
-            Self::StockLevel => "stock_level",
-        }
+named_enum! {
+    /// The type of a transaction, in the order in which the standard lists them; the names are those of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TransactionKind {
+        /// Clause 2.4.
+        NewOrder = "new_order",
+        /// Clause 2.5.
+        Payment = "payment",
+        /// Clause 2.6.
+        OrderStatus = "order_status",
+        /// Clause 2.7.
+        Delivery = "delivery",
+        /// Clause 2.8.
+        StockLevel = "stock_level",
     }
 }
 

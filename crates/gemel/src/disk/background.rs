@@ -29,8 +29,6 @@ pub(crate) struct Shared {
     pub(crate) latch: RawRwLock,
     /// No snapshot before this will be read.
     pub(crate) watermark: AtomicU64,
-    /// Every commit up to this is in files.
-    pub(crate) flushed: AtomicU64,
     before_flush: BeforeFlush,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
@@ -91,7 +89,6 @@ impl Shared {
             keyspaces: Keyspaces::default(),
             latch: RawRwLock::INIT,
             watermark: AtomicU64::new(0),
-            flushed: AtomicU64::new(0),
             before_flush,
             write_buffer_bytes,
             active_bytes: AtomicU64::new(0),
@@ -248,30 +245,27 @@ impl Shared {
     pub(crate) fn flush(&self) -> Result<()> {
         let _flushing = self.flushing.lock();
         self.check()?;
-        let up_to = self.rotate();
+        self.rotate();
         if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
             (self.before_flush)()?;
             self.write_sealed()?;
         }
-        self.flushed.fetch_max(up_to.0, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Seals the memtables of all keyspaces at once, and returns the last commit in them.
+    /// Seals the memtables of all keyspaces at once.
     ///
     /// Nobody is between drawing a timestamp and its last insert meanwhile; so every commit is wholly before the
     /// rotation or wholly after it, and what is sealed is a prefix of the order of commits. Short: it touches no disk.
-    fn rotate(&self) -> Timestamp {
+    fn rotate(&self) {
         self.asked.store(false, Ordering::SeqCst);
         self.latch.lock_exclusive();
-        let up_to = self.clock.drawn();
         for keyspace in self.keyspaces.all() {
             keyspace.store.rotate();
         }
         self.sealed_bytes.fetch_add(self.active_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         // SAFETY: locked above, by this thread.
         unsafe { self.latch.unlock_exclusive() };
-        up_to
     }
 
     /// Writes what is sealed.
@@ -324,18 +318,6 @@ impl Shared {
         self.runs.store(most.unwrap_or(0), Ordering::Relaxed);
         let _orders = self.orders.lock();
         self.room.notify_all();
-    }
-
-    /// Empties a keyspace while nobody flushes.
-    pub(crate) fn clear(&self, keyspace: &Keyspace) -> Result<()> {
-        let _flushing = self.flushing.lock();
-        self.check()?;
-        // Nothing is sealed between two flushes, so this is all among the active bytes.
-        let bytes = keyspace.store.memtable_bytes();
-        keyspace.store.clear()?;
-        self.active_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        keyspace.recent.clear();
-        Ok(())
     }
 
     fn watermark(&self) -> Timestamp {

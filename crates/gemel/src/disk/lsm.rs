@@ -194,11 +194,6 @@ impl Store for LsmStore {
         }
     }
 
-    fn memtable_bytes(&self) -> u64 {
-        self.tree.active_memtable().size()
-            + self.sealed.lock().iter().map(|sealed| sealed.size()).sum::<u64>()
-    }
-
     fn rotate(&self) {
         self.sealed.lock().extend(self.tree.rotate_memtable());
     }
@@ -237,16 +232,6 @@ impl Store for LsmStore {
             cached: metrics.block_load_cached_count() as u64,
             from_files: metrics.block_load_io_count() as u64,
         }
-    }
-
-    fn clear(&self) -> Result<()> {
-        // The first gives the files back, the second forgets what is in memory.
-        self.tree
-            .drop_range::<&[u8], _>(..)
-            .and_then(|()| self.tree.clear())
-            .map_err(|error| self.refused("can't clear", error))?;
-        self.sealed.lock().clear();
-        Ok(())
     }
 }
 

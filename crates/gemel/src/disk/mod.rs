@@ -33,29 +33,29 @@ use std::thread::JoinHandle;
 /// Makes the log durable up to its end as of the call. Called before anything is flushed.
 pub(crate) type BeforeFlush = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// What the engine is holding and has done.
+/// What the disk engine holds and has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DiskState {
+pub struct DiskState {
     /// Bytes of writes in memory that are not sealed.
-    pub(crate) memtable_bytes: u64,
+    pub memtable_bytes: u64,
     /// Bytes of sealed writes that wait to be flushed.
-    pub(crate) sealed_bytes: u64,
+    pub sealed_bytes: u64,
     /// Bytes of files in use.
-    pub(crate) file_bytes: u64,
+    pub file_bytes: u64,
     /// Bytes of blocks in the cache.
-    pub(crate) cached_bytes: u64,
+    pub cached_bytes: u64,
     /// Blocks that reads found in the cache.
-    pub(crate) blocks_cached: u64,
+    pub blocks_cached: u64,
     /// Blocks that reads had to take from files.
-    pub(crate) blocks_from_files: u64,
+    pub blocks_from_files: u64,
     /// Times that all memtables were flushed.
-    pub(crate) flushes: u64,
+    pub flushes: u64,
     /// Times that files were merged.
-    pub(crate) compactions: u64,
+    pub compactions: u64,
     /// Commits that had to wait for flushes or compactions.
-    pub(crate) stalls: u64,
+    pub stalls: u64,
     /// Keys being committed or committed since the watermark.
-    pub(crate) recent_keys: u64,
+    pub recent_keys: u64,
 }
 
 /// See the module.
@@ -70,7 +70,7 @@ pub(crate) struct DiskEngine {
 
 impl DiskEngine {
     /// An engine over a directory, which is made if it is missing. Keyspaces are opened one by one; what their files
-    /// hold is then complete up to [`DiskEngine::persisted`], and the rest comes from the log by
+    /// hold is complete up to some commit, and the rest comes from the log by
     /// [`DiskEngine::restore`].
     ///
     /// # Errors
@@ -97,14 +97,9 @@ impl DiskEngine {
     }
 
     /// The newest commit that the files of a keyspace hold; they hold all before it.
+    #[cfg(test)]
     pub(crate) fn persisted(&self, keyspace: KeyspaceId) -> Result<Timestamp> {
         Ok(self.keyspace(keyspace)?.store.persisted())
-    }
-
-    /// Every commit at or before this was flushed since the engine was opened; the log may forget them. Zero before
-    /// the first flush.
-    pub(crate) fn flushed(&self) -> Timestamp {
-        Timestamp(self.shared.flushed.load(Ordering::SeqCst))
     }
 
     /// Brings a commit back from the log, unless the files had it when the keyspace was opened. Before the first
@@ -141,12 +136,6 @@ impl DiskEngine {
             // A panic in a thread was caught there, and is kept as the engine's failure.
             let _ = thread.join();
         }
-    }
-
-    /// Forgets everything in a keyspace, for every snapshot; no transaction may be using it.
-    pub(crate) fn clear_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
-        let keyspace = self.keyspace(keyspace)?;
-        self.shared.clear(keyspace)
     }
 
     /// Counters.

@@ -123,11 +123,6 @@ impl Recent {
         false
     }
 
-    /// Forgets everything.
-    pub(crate) fn clear(&self) {
-        *self.0.lock() = Keys::default();
-    }
-
     /// Keys being committed or committed since the watermark.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().keys.len()

@@ -40,9 +40,6 @@ pub(crate) trait Store: Send + Sync {
     /// All keys of the range with a value at `at`, in order, until `each` breaks.
     fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()>;
 
-    /// Bytes of writes in memory, sealed ones included.
-    fn memtable_bytes(&self) -> u64;
-
     /// Seals what is in memory, and starts anew.
     fn rotate(&self);
 
@@ -63,7 +60,4 @@ pub(crate) trait Store: Send + Sync {
 
     /// Blocks read since the store was opened.
     fn block_reads(&self) -> BlockReads;
-
-    /// Forgets everything at once, for every snapshot.
-    fn clear(&self) -> Result<()>;
 }

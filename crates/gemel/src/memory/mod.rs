@@ -1,5 +1,480 @@
-//! The memory engine.
+//! The memory engine: multi-version records under an ordered index, everything in RAM.
+//!
+//! Readers walk the index and a record's versions without a lock. Writers lock records, never waiting, from
+//! [`Engine::lock`] to [`Engine::install`]; a new key's record is in the index, locked and without a version, as soon
+//! as its writer has locked it, so that validating a range finds keys that are just being inserted.
 
-/// A handle of a record that stays good however long it is kept.
-#[derive(Clone, Debug)]
-pub(crate) struct RecordRef;
+mod garbage;
+mod index;
+mod keyspaces;
+mod record;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub(crate) use record::RecordRef;
+
+use crate::clock::{Clock, Timestamp};
+use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
+use crate::error::{Conflict, Error, Result};
+use crate::key::{Key, KeyRange};
+use crossbeam_utils::{Backoff, CachePadded};
+use garbage::{Batch, Deleted, Garbage};
+use index::{OrderedIndex, Tree, index_bytes};
+use keyspaces::Keyspaces;
+use record::{Attempt, RECORD_BYTES, RECOVERY};
+use std::mem;
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use version::{Cut, Pin, version_bytes};
+
+/// Entries of a scan that are read under one pin. A pin keeps from being freed whatever is cut off during it, so the
+/// scan of a checkpoint must not hold one all the way.
+const ENTRIES_PER_PIN: usize = 512;
+/// Records that one call of [`Engine::collect`] looks at, about.
+const RECORDS_PER_COLLECTION: usize = 1024;
+
+/// What the memory engine holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryState {
+    /// Bytes of keys, versions, records and their places in the index, as estimated, those of commits in progress included.
+    pub bytes: u64,
+    /// The most bytes that it may hold.
+    pub limit_bytes: u64,
+    /// Records: keys that have a version, be it a tombstone that some snapshot may still have to see, or are being inserted.
+    pub records: u64,
+    /// Versions that were collected since the database was opened.
+    pub versions_collected: u64,
+}
+
+/// The counters behind [`MemoryState`], in one cache line: a commit that inserts touches two.
+#[derive(Debug, Default)]
+struct Counters {
+    bytes: AtomicU64,
+    records: AtomicU64,
+    versions_collected: AtomicU64,
+}
+
+/// Records of new keys, and what they take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Placeholders {
+    records: u64,
+    bytes: u64,
+}
+
+impl Placeholders {
+    fn add(&mut self, key: &Key) {
+        self.records += 1;
+        self.bytes += record_bytes(key);
+    }
+}
+
+/// Bytes of a record and its place in the index.
+fn record_bytes(key: &Key) -> u64 {
+    RECORD_BYTES + index_bytes(key)
+}
+
+/// Bytes of the version that a write makes.
+fn bytes_of_version(write: &Write) -> u64 {
+    version_bytes(write.value.as_ref().map_or(0, |value| value.len()))
+}
+
+/// Bytes that installing `writes`, which are locked, takes beside new records.
+fn bytes_to_install(writes: &[Write]) -> u64 {
+    let bytes = |write: &Write| {
+        // Nobody else changes whether a record has a version while it is locked.
+        let first = locked_record(write).is_some_and(|record| record.versions.is_empty());
+        bytes_of_version(write) + garbage::entry_bytes(write, first)
+    };
+    writes.iter().map(bytes).sum()
+}
+
+/// The record of a write that has been locked.
+fn locked_record(write: &Write) -> Option<&RecordRef> {
+    match &write.handle {
+        Handle::Memory(record) => Some(record),
+        Handle::None => None,
+    }
+}
+
+fn clash(kind: Conflict, write: &Write) -> Refusal {
+    Refusal::Clash(Clash { kind, keyspace: write.keyspace })
+}
+
+/// The memory engine.
+pub(crate) struct MemoryEngine {
+    clock: Clock,
+    keyspaces: Keyspaces<Tree>,
+    garbage: Garbage,
+    limit_bytes: u64,
+    counters: CachePadded<Counters>,
+}
+
+impl MemoryEngine {
+    /// An empty engine whose commits come after `last`, and which refuses commits that would make it hold more than
+    /// `limit_bytes`.
+    pub(crate) fn new(last: Timestamp, limit_bytes: u64) -> Self {
+        Self {
+            clock: Clock::new(last),
+            keyspaces: Keyspaces::default(),
+            garbage: Garbage::default(),
+            limit_bytes,
+            counters: CachePadded::default(),
+        }
+    }
+
+    /// The keyspaces that are open, in the order of their numbers.
+    pub(crate) fn keyspaces(&self) -> Vec<KeyspaceId> {
+        self.keyspaces.open_ones()
+    }
+
+    /// What it holds at this moment.
+    pub(crate) fn state(&self) -> MemoryState {
+        MemoryState {
+            bytes: self.counters.bytes.load(Ordering::Relaxed),
+            limit_bytes: self.limit_bytes,
+            records: self.counters.records.load(Ordering::Relaxed),
+            versions_collected: self.counters.versions_collected.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Recovery: makes `value` (none deletes) the only version of `key`, unless the one that is there is as new. Any
+    /// number of threads may restore, in any order, but nobody else may use the engine before
+    /// [`MemoryEngine::finish_restore`]. The memory limit is not looked at: what once fitted must open again.
+    pub(crate) fn restore(
+        &self,
+        keyspace: KeyspaceId,
+        key: &Key,
+        value: Option<&[u8]>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let tree = self.keyspaces.get(keyspace)?;
+        let backoff = Backoff::new();
+        let (record, new) = tree.get_or_insert(key, || RecordRef::locked(RECOVERY));
+        // Another thread that restores the same key is soon done.
+        while !new && record.try_lock(RECOVERY) != Attempt::Locked {
+            backoff.snooze();
+        }
+        let pin = Pin::new();
+        let mut bytes = 0;
+        let mut cut = Cut::default();
+        if record.versions.newest(&pin).is_none_or(|newest| newest.timestamp < at) {
+            record.versions.push(at, value);
+            cut = record.versions.cut(at, &pin);
+            bytes += version_bytes(value.map_or(0, <[u8]>::len));
+            if value.is_none() {
+                // Stays until recovery ends: an older version may come later.
+                let mut batch = Batch::new(at);
+                batch.deleted.push(Deleted { keyspace, key: key.clone(), record: record.clone() });
+                bytes += batch.bytes();
+                self.garbage.push(batch);
+            }
+        }
+        record.unlock();
+        if new {
+            bytes += record_bytes(key);
+            self.counters.records.fetch_add(1, Ordering::Relaxed);
+        }
+        self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters.bytes.fetch_sub(cut.bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ends recovery: deleted keys leave nothing behind.
+    pub(crate) fn finish_restore(&self) {
+        while !self.garbage.is_empty() {
+            self.collect(Timestamp::MAX);
+        }
+    }
+
+    /// Locks the record of one write; tells whether it had to be made.
+    fn lock_record(&self, owner: u64, write: &mut Write, pin: &Pin) -> Result<bool, Refusal> {
+        let backoff = Backoff::new();
+        loop {
+            let (record, new) = match mem::take(&mut write.handle) {
+                Handle::Memory(record) => (record, false),
+                Handle::None => {
+                    let tree = self.keyspaces.get(write.keyspace).map_err(Refusal::Error)?;
+                    tree.get_or_insert(&write.key, || RecordRef::locked(owner))
+                }
+            };
+            if !new {
+                match record.try_lock(owner) {
+                    Attempt::Locked => {}
+                    Attempt::Busy => return Err(clash(Conflict::Locked, write)),
+                    Attempt::Dead => {
+                        // Out of the index, or about to be: its killer waits for nothing.
+                        backoff.snooze();
+                        continue;
+                    }
+                }
+                if record.versions.newest(pin).is_some_and(|newest| newest.timestamp > write.since) {
+                    record.unlock();
+                    return Err(clash(Conflict::Write, write));
+                }
+            }
+            write.handle = Handle::Memory(record);
+            return Ok(new);
+        }
+    }
+
+    /// Unlocks the records of `writes`, which are all locked, and removes those that never got a version.
+    fn unlock(&self, writes: &mut [Write]) -> Placeholders {
+        let mut removed = Placeholders::default();
+        for write in writes {
+            let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
+            if record.versions.is_empty() {
+                record.kill();
+                if let Ok(tree) = self.keyspaces.get(write.keyspace) {
+                    tree.remove(&write.key, &record);
+                }
+                removed.add(&write.key);
+            } else {
+                record.unlock();
+            }
+        }
+        removed
+    }
+
+    /// Refuses what does not fit. Deleting is never refused, since it is a way to make room.
+    fn check_limit(&self, writes: &[Write], held: u64) -> Result<(), Refusal> {
+        if held <= self.limit_bytes || writes.iter().all(|write| write.value.is_none()) {
+            return Ok(());
+        }
+        Err(Refusal::Error(Error::Capacity(format!(
+            "the memory engine would hold {held} bytes with this commit, and its limit is {}: \
+             raise memory_limit_bytes, delete rows, or move a table to disk",
+            self.limit_bytes
+        ))))
+    }
+
+    /// Looks at the records of one batch. What has to wait is put into `again`.
+    fn collect_batch(&self, batch: Batch, watermark: Timestamp, again: &mut Vec<Batch>) {
+        let pin = Pin::new();
+        let mut freed = Cut { versions: 0, bytes: batch.bytes() };
+        let mut removed = Placeholders::default();
+        let mut cut = |cut: Cut| {
+            freed.versions += cut.versions;
+            freed.bytes += cut.bytes;
+        };
+        for record in &batch.updated {
+            cut(record.versions.cut(watermark, &pin));
+        }
+        let mut waiting = Batch::new(batch.timestamp);
+        for deleted in batch.deleted {
+            let Deleted { keyspace, key, record } = &deleted;
+            cut(record.versions.cut(watermark, &pin));
+            // A newer version leaves an entry of its own.
+            let still_deleted =
+                || record.versions.newest(&pin).is_some_and(|newest| newest.timestamp == batch.timestamp);
+            if !still_deleted() {
+                continue;
+            }
+            match record.try_kill() {
+                Attempt::Dead => {}
+                // Somebody is about to write the key, or will give up; this only looks again later.
+                Attempt::Busy => waiting.deleted.push(deleted),
+                Attempt::Locked if still_deleted() => {
+                    if let Ok(tree) = self.keyspaces.get(*keyspace) {
+                        tree.remove(key, record);
+                    }
+                    // A leaf of the index may keep the record for long, so it should not keep the version.
+                    cut(record.versions.clear(&pin));
+                    removed.add(key);
+                }
+                Attempt::Locked => record.unlock(),
+            }
+        }
+        freed.bytes -= waiting.bytes();
+        if waiting.len() > 0 {
+            again.push(waiting);
+        }
+        self.counters.bytes.fetch_sub(freed.bytes + removed.bytes, Ordering::Relaxed);
+        if freed.versions > 0 {
+            self.counters.versions_collected.fetch_add(freed.versions, Ordering::Relaxed);
+        }
+        if removed.records > 0 {
+            self.counters.records.fetch_sub(removed.records, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.keyspaces.open(keyspace)
+    }
+
+    fn get(
+        &self,
+        keyspace: KeyspaceId,
+        key: &Key,
+        at: Timestamp,
+        handle: Option<&mut Handle>,
+        found: &mut Found<'_>,
+    ) -> Result<bool> {
+        let tree = self.keyspaces.get(keyspace)?;
+        let read = tree.get(key, |record| {
+            if let Some(handle) = handle {
+                *handle = Handle::Memory(record.clone());
+            }
+            let pin = Pin::new();
+            let Some(seen) = record.versions.at(at, &pin) else { return false };
+            let Some(value) = seen.value else { return false };
+            found(value, seen.timestamp);
+            true
+        });
+        Ok(read.unwrap_or(false))
+    }
+
+    fn scan(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        direction: Direction,
+        at: Timestamp,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        let tree = self.keyspaces.get(keyspace)?;
+        let mut rest = range.clone();
+        loop {
+            let pin = Pin::new();
+            let (mut entries, mut last) = (0, None);
+            let flow = tree.scan(&rest, direction, |key, record| {
+                if let Some((value, timestamp)) =
+                    record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
+                {
+                    key.with(|bytes| each(bytes, value, timestamp))?;
+                }
+                entries += 1;
+                if entries < ENTRIES_PER_PIN {
+                    return ControlFlow::Continue(());
+                }
+                last = Some(key.clone());
+                ControlFlow::Break(())
+            });
+            match (flow, last) {
+                (ControlFlow::Break(()), Some(last)) => match direction {
+                    Direction::Forward => rest.lower = Bound::Excluded(last),
+                    Direction::Backward => rest.upper = Bound::Excluded(last),
+                },
+                // The end of the range, or as far as it was asked for.
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Each key may be written once. What does not fit into the memory limit is refused here, and counted as held from
+    /// here on.
+    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+        // Before any work: a full engine should not grow its index only to say no.
+        let least: u64 = writes.iter().map(bytes_of_version).sum();
+        self.check_limit(writes, self.counters.bytes.load(Ordering::Relaxed) + least)?;
+        let pin = Pin::new();
+        let mut made = Placeholders::default();
+        for i in 0..writes.len() {
+            match self.lock_record(owner, &mut writes[i], &pin) {
+                Ok(true) => made.add(&writes[i].key),
+                Ok(false) => {}
+                Err(refusal) => {
+                    self.unlock(&mut writes[..i]);
+                    return Err(refusal);
+                }
+            }
+        }
+        let bytes = bytes_to_install(writes) + made.bytes;
+        let held = self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if let Err(refusal) = self.check_limit(writes, held) {
+            self.counters.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.unlock(writes);
+            return Err(refusal);
+        }
+        if made.records > 0 {
+            self.counters.records.fetch_add(made.records, Ordering::Relaxed);
+        }
+        // With the fences of validation: of two transactions that lock and then validate what the other locks, at least
+        // one sees the other's lock, also when they draw no timestamp in common.
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn draw(&self) -> Timestamp {
+        self.clock.draw()
+    }
+
+    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+        fence(Ordering::SeqCst);
+        let valid =
+            self.keyspaces.get(keyspace)?.get(key, |record| is_unchanged(record, owner, since, &Pin::new()));
+        Ok(valid.unwrap_or(true))
+    }
+
+    fn validate_range(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        since: Timestamp,
+    ) -> Result<bool> {
+        fence(Ordering::SeqCst);
+        let pin = Pin::new();
+        let flow = self.keyspaces.get(keyspace)?.scan(range, Direction::Forward, |_, record| {
+            if is_unchanged(record, owner, since, &pin) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        Ok(flow.is_continue())
+    }
+
+    fn install(&self, writes: &mut [Write], at: Timestamp) {
+        let mut batch = Batch::new(at);
+        for write in writes {
+            let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
+            let first = record.versions.is_empty();
+            record.versions.push(at, write.value.as_deref());
+            record.unlock();
+            if write.value.is_none() {
+                batch.deleted.push(Deleted { keyspace: write.keyspace, key: write.key.clone(), record });
+            } else if !first {
+                batch.updated.push(record);
+            }
+        }
+        if batch.len() > 0 {
+            self.garbage.push(batch);
+        }
+    }
+
+    fn give_up(&self, writes: &mut [Write], _drawn: bool) {
+        let bytes = bytes_to_install(writes);
+        let removed = self.unlock(writes);
+        self.counters.bytes.fetch_sub(bytes + removed.bytes, Ordering::Relaxed);
+        if removed.records > 0 {
+            self.counters.records.fetch_sub(removed.records, Ordering::Relaxed);
+        }
+    }
+
+    fn collect(&self, watermark: Timestamp) {
+        let mut again = Vec::new();
+        self.garbage
+            .pop(watermark, RECORDS_PER_COLLECTION, |batch| self.collect_batch(batch, watermark, &mut again));
+        for batch in again {
+            self.garbage.push(batch);
+        }
+    }
+}
+
+/// Whether nobody but `owner` is writing a record nor has committed it after `since`.
+fn is_unchanged(record: &RecordRef, owner: u64, since: Timestamp, pin: &Pin) -> bool {
+    // The lock first: who unlocks has installed before, and that is then seen.
+    !record.is_locked_by_another(owner)
+        && record.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
+}

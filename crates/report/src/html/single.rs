@@ -6,9 +6,10 @@ use super::markup::{Column, Markup, figures, pairs, pill, table, words};
 use super::range::range;
 use super::{Chart, Section};
 use crate::figures::{bytes, count, duration, number, percent, plural, type_name};
-use crate::findings::{Weight, client_cost_includes_database, findings, mean_queue_and_service_ms};
+use crate::findings::{Weight, findings, mean_queue_and_service_ms};
 use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
 use crate::table::plan_in_words;
+use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// Least share of the mix in percent (TPC-C 5.2.3).
 const MIX_MIN_PERCENT: [(&str, f64); 4] =
@@ -66,7 +67,8 @@ fn cards(r: &RunResult) -> Markup {
     let per_warehouse = r.warehouses().filter(|w| *w > 0).map(|w| r.nopm / w as f64);
     let note = match (paced, per_warehouse) {
         (true, _) => {
-            format!("new orders per minute, {} % of 12.86 per warehouse", number(r.efficiency_percent))
+            let efficiency = number(r.efficiency_percent);
+            format!("new orders per minute, {efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse")
         }
         (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
         (false, None) => "new orders per minute".to_owned(),
@@ -95,7 +97,7 @@ fn cards(r: &RunResult) -> Markup {
         with_unit(&number(r.client.cpu_us_per_transaction), "µs"),
         &format!(
             "processor time per transaction{}; {} of memory",
-            if client_cost_includes_database(r) { ", the embedded database included" } else { "" },
+            if r.target.embedded { ", the embedded database included" } else { "" },
             bytes(r.client.peak_rss_bytes)
         ),
         if r.client.bottleneck.is_some() { "warn" } else { "" },

@@ -6,9 +6,10 @@ use hdrhistogram::Histogram;
 use lydite_report::hdr;
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, HostInfo, InputFinding,
-    Latency, LoadInfo, NOPM_PER_WAREHOUSE_MAX, Outage, Pacing, RunResult, Series, Status, TRANSACTION_TYPES,
-    TargetInfo, TransactionResult, Verdict, Window,
+    Latency, LoadInfo, Outage, Pacing, RunResult, Series, Status, TRANSACTION_TYPES, TargetInfo,
+    TransactionResult, Verdict, Window,
 };
+use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde_json::json;
@@ -126,6 +127,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
             ]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
+            embedded: false,
         },
         host: HostInfo {
             hostname: "bench-01".to_owned(),
@@ -182,7 +184,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
     let seconds = look.seconds as f64;
     result.nopm = histograms[0][0].len() as f64 * 60.0 / seconds;
     result.tps = completed as f64 / seconds;
-    result.efficiency_percent = result.nopm * 100.0 / (NOPM_PER_WAREHOUSE_MAX * warehouses as f64);
+    result.efficiency_percent = result.nopm * 100.0 / (MAX_NOPM_PER_WAREHOUSE * warehouses as f64);
     result.client = ClientCost {
         cpu_s: completed as f64 * 41.3e-6,
         peak_rss_bytes: 61 << 20,

@@ -8,7 +8,8 @@ use crate::postgres::{connected, numeric};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
-use crate::target::{LoadProgress, Loader};
+use crate::sql::tally::Tally;
+use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::schema::{ColumnType, Table};
@@ -20,8 +21,6 @@ use postgres_protocol::message::frontend;
 const CHUNK: usize = 256 * 1024;
 /// Tag and length of a CopyData message.
 const FRAME: usize = 5;
-/// Rows between two notes of progress.
-const NOTE_ROWS: u64 = 1_000;
 
 pub(crate) struct PgLoader {
     wire: Wire,
@@ -31,29 +30,6 @@ pub(crate) struct PgLoader {
 impl PgLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
         Ok(Self { wire: connected(config)?, place: config.place() })
-    }
-
-    /// Loads tables in one transaction and notes the unit as loaded.
-    fn unit(
-        &mut self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
-        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
-        for &table in tables {
-            let copied = self.table(population, table, WarehouseId(unit), progress);
-            copied.map_err(failed(format!("load {}: {}", meta::unit_name(unit), table.name())))?;
-        }
-        self.wire
-            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
-            .map_err(failed(format!("commit {}", meta::unit_name(unit))))
     }
 
     fn table(
@@ -91,18 +67,26 @@ impl PgLoader {
 }
 
 impl Loader for PgLoader {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        self.unit(population, 0, &[Table::Item], progress)
-    }
-
-    fn load_warehouse(
+    /// Loads the unit's tables in one transaction, which notes it as loaded.
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
-        self.unit(population, warehouse.0, &tables, progress)
+        let place = self.place.clone();
+        let failed = |doing: String| {
+            let place = place.clone();
+            move |error: SqlError| super::advised(error, &doing, &place)
+        };
+        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
+        for &table in unit.tables() {
+            let copied = self.table(population, table, unit.warehouse(), progress);
+            copied.map_err(failed(format!("load {unit}: {}", table.name())))?;
+        }
+        self.wire
+            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
+            .map_err(failed(format!("commit {unit}")))
     }
 }
 
@@ -113,9 +97,7 @@ struct Copy<'a> {
     /// Column that comes next.
     column: usize,
     buffer: Vec<u8>,
-    rows: u64,
-    bytes: u64,
-    progress: &'a LoadProgress,
+    tally: Tally<'a>,
 }
 
 impl<'a> Copy<'a> {
@@ -126,7 +108,7 @@ impl<'a> Copy<'a> {
         // No flags, no header extension.
         buffer.extend_from_slice(&[0; 8]);
         let types = table.schema().columns.iter().map(|column| column.kind).collect();
-        Self { wire, types, column: 0, buffer, rows: 0, bytes: 0, progress }
+        Self { wire, types, column: 0, buffer, tally: Tally::new(progress) }
     }
 
     fn send(&mut self) -> Result<(), SqlError> {
@@ -134,21 +116,15 @@ impl<'a> Copy<'a> {
         self.buffer[0] = b'd';
         self.buffer[1..FRAME].copy_from_slice(&length.to_be_bytes());
         self.wire.send(&self.buffer)?;
-        self.bytes += (self.buffer.len() - FRAME) as u64;
+        self.tally.bytes(self.buffer.len() - FRAME);
         self.buffer.truncate(FRAME);
         Ok(())
-    }
-
-    fn note(&mut self) {
-        self.progress.add(self.rows, self.bytes);
-        self.rows = 0;
-        self.bytes = 0;
     }
 
     fn end(&mut self) -> Result<(), SqlError> {
         self.buffer.extend_from_slice(&(-1_i16).to_be_bytes());
         self.send()?;
-        self.note();
+        self.tally.note();
         frontend::copy_done(&mut self.wire.out);
         self.wire.flush()
     }
@@ -178,17 +154,10 @@ impl RowWriter for Copy<'_> {
         self.buffer.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
         row.emit(self);
         debug_assert_eq!(self.column, self.types.len());
-        self.rows += 1;
         if self.buffer.len() >= CHUNK {
             self.send()?;
         }
-        if self.rows >= NOTE_ROWS {
-            self.note();
-            if self.progress.stopped() {
-                return Err(SqlError::Decode("the load was interrupted".into()));
-            }
-        }
-        Ok(())
+        self.tally.row()
     }
 }
 

@@ -68,6 +68,9 @@ fn fill_factor(table: Table) -> Option<u8> {
 /// The schema that new tables go to. Not `current_schema()::regnamespace`, which reads a name as SQL does.
 const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
 
+/// What takes a table's name, as `relkind`: tables, partitioned ones, views, materialized views, foreign tables.
+const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
+
 /// Connections that check conditions side by side.
 const CHECK_CONNECTIONS: usize = 2;
 
@@ -119,7 +122,7 @@ impl Postgres {
     /// The names of the tables in the schema that new tables would go to.
     fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
         wire.column(&format!(
-            "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN ('r', 'p', 'v', 'm', 'f')"
+            "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS}"
         ))
         .map_err(self.failed("look for tables"))
     }
@@ -323,25 +326,31 @@ impl Target for Postgres {
     fn reset(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
-        let schema = wire
-            .column("SELECT quote_ident(current_schema())")
-            .map_err(self.failed("look for the schema"))?
-            .into_iter()
-            .next()
-            .ok_or_else(|| {
-                TargetError::usage(format!(
-                    "{}: no schema of the search_path exists: name one with ?schema=",
-                    self.config.place()
-                ))
-            })?;
+        let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
+        if schema.is_empty() {
+            return Err(TargetError::usage(format!(
+                "{}: no schema of the search_path exists: name one with ?schema=",
+                self.config.place()
+            )));
+        }
         let names: Vec<String> = Table::ALL
-            .iter()
-            .map(|table| table.name())
+            .map(Table::name)
+            .into_iter()
             .chain(OWN_TABLES)
-            .map(|name| format!("{schema}.{name}"))
+            .map(|name| format!("'{name}'"))
             .collect();
-        wire.execute(&format!("DROP TABLE IF EXISTS {}", names.join(", ")))
-            .map_err(self.failed("drop the tables"))
+        // What others made under these names may be no tables; views go first, since they may show the tables.
+        let drops = wire
+            .column(&format!(
+                "SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT CASE relkind \
+                 WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' \
+                 END AS kind, format('%I.%I', current_schema(), relname) AS name FROM pg_class \
+                 WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})) AS found GROUP BY kind \
+                 ORDER BY kind = 'TABLE', kind DESC",
+                names.join(", ")
+            ))
+            .map_err(self.failed("look for tables"))?;
+        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))
     }
 
     fn check(
@@ -358,6 +367,7 @@ impl Target for Postgres {
             .into_iter()
             .next()
             .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+        let dialect = session::dialect(self.config.isolation);
         let next = AtomicUsize::new(0);
         let findings = Mutex::new(Vec::new());
         // Dear ones first, so that both connections end at about the same time.
@@ -371,7 +381,7 @@ impl Target for Postgres {
             ))
             .map_err(&failed)?;
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let finding = conditions::evaluate(&mut wire, condition)
+                let finding = conditions::evaluate(&mut wire, dialect, condition)
                     .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
                 findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);

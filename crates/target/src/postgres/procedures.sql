@@ -196,9 +196,13 @@ CREATE OR REPLACE FUNCTION lydite_stock_level(in_w integer, in_d integer, in_thr
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     next integer;
+    items integer[];
 BEGIN
     SELECT d_next_o_id INTO STRICT next FROM district WHERE d_w_id = in_w AND d_id = in_d;
-    RETURN (SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id
-        WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id >= next - 20 AND ol_o_id < next
-        AND s_quantity < in_threshold);
+    -- First the items, each once: a join would look up the stock of every line and sort what it finds.
+    SELECT array_agg(DISTINCT ol_i_id) INTO items FROM order_line
+        WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id >= next - 20 AND ol_o_id < next;
+    -- Without lines the array is null, and no item is in it.
+    RETURN (SELECT count(*) FROM stock
+        WHERE s_w_id = in_w AND s_i_id = ANY (items) AND s_quantity < in_threshold);
 END $$;

@@ -57,6 +57,7 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
         ($level:literal) => {{
             static DIALECT: Dialect = Dialect {
                 column_type,
+                money_text: str::to_string,
                 placeholder: '$',
                 now: "CURRENT_TIMESTAMP",
                 // Not FOR UPDATE: that would also keep out the foreign key checks of other transactions' inserts.

@@ -1,21 +1,20 @@
 //! The five transactions with array binding and pipelining (`batched`): whatever needs no earlier answer travels
 //! together, and all lines of an order are one statement.
 
+use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    Played, SqlSession, Stop, address, history_data, is_brand, paid_customer, present, status_customer,
-    status_line,
+    Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer, status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::money::order_total;
-use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, NewOrderOutcome, StockLevelOutcome};
+use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, StockLevelOutcome};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, OrderId, Outcome, RolledBackOrder, Transaction};
+use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
 
 /// Runs one transaction.
 pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Transaction) -> Played {
@@ -65,6 +64,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
     let (c_discount, c_last, c_credit) = (customer.rate(0, 0)?, customer.fixed(0, 1)?, customer.fixed(0, 2)?);
     present(district, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (d_tax, o_id) = (district.rate(0, 0)?, OrderId(district.int(0, 1)?));
+    let head = OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax };
 
     let mut found: ArrayVec<FoundItem, MAX_ORDER_LINES> = input.lines.iter().map(|_| None).collect();
     for row in 0..item_rows.len() {
@@ -131,22 +131,9 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
             .map_err(|error| if committed { Stop::CommitFailed(error) } else { Stop::Failed(error) })?;
     }
     if unused_item {
-        return Err(Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit }));
+        return Err(Stop::UnusedItem(head.rolled_back()));
     }
-    let lines: Vec<NewOrderLine> = lines.into_iter().flatten().collect();
-    let sum: Cents = lines.iter().map(|line| line.amount).sum();
-    let total = order_total(sum, c_discount, w_tax, d_tax);
-    Ok(Outcome::NewOrder(NewOrderOutcome {
-        o_id,
-        entry_d,
-        c_last,
-        c_credit,
-        c_discount,
-        w_tax,
-        d_tax,
-        total,
-        lines,
-    }))
+    Ok(head.complete(lines.into_iter().flatten()))
 }
 
 /// What was found of an item: I_PRICE, I_NAME, I_DATA.
@@ -254,9 +241,7 @@ fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus)
     };
     let rows = &session.rows[order];
     present(rows, || format!("an order of customer {}/{}/{}", input.w_id, input.d_id, outcome.c_id))?;
-    outcome.o_id = OrderId(rows.int(0, 0)?);
-    outcome.entry_d = rows.time(0, 1)?;
-    outcome.carrier_id = rows.optional_int(0, 2)?.map(CarrierId);
+    last_order(&mut outcome, rows, 0)?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 3)).collect::<Result<_, _>>()?;
     Ok(Outcome::OrderStatus(outcome))
 }

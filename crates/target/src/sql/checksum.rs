@@ -54,7 +54,7 @@ pub(crate) fn checksums(
 }
 
 /// 64-bit FNV-1a over the text, finished so that sums of many do not cancel out.
-fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

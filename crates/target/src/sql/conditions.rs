@@ -1,6 +1,7 @@
 //! The twelve consistency conditions (clause 3.3.2) as set-based SQL: each query gives the keys that break it.
 
 use crate::sql::connection::SqlError;
+use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::Condition;
@@ -23,18 +24,24 @@ const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered
 
 /// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
 /// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
-fn offenders(condition: Condition) -> String {
+fn offenders(condition: Condition, dialect: &Dialect) -> String {
+    let money = dialect.money_text;
+    // Without rows a sum is null.
+    let sum = |column: &str| money(&format!("coalesce({column}, 0.00)"));
     match condition.number {
-        1 => "SELECT 'w_id=' || w_id || ': w_ytd ' || w_ytd || ', sum of d_ytd ' || coalesce(total, 0) AS example \
-              FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY d_w_id) AS d \
-              ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0) \
-              UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
-              FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
-              WHERE name = 'warehouses' AND value <> CAST(found AS varchar(20)) \
-              UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of 10' FROM (SELECT w_id, \
-              count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
-              WHERE districts <> 10"
-            .into(),
+        1 => format!(
+            "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of d_ytd ' || {} AS example \
+             FROM warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) AS total FROM district GROUP BY d_w_id) AS d \
+             ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0) \
+             UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
+             FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
+             WHERE name = 'warehouses' AND value <> CAST(found AS varchar(20)) \
+             UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of 10' FROM (SELECT w_id, \
+             count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
+             WHERE districts <> 10",
+            money("w_ytd"),
+            sum("total")
+        ),
         2 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
               coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
               LEFT JOIN (SELECT o_w_id, o_d_id, max(o_id) AS last_order FROM orders GROUP BY o_w_id, o_d_id) AS o \
@@ -77,22 +84,31 @@ fn offenders(condition: Condition) -> String {
              FROM ({LINES}) AS l JOIN orders ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
              WHERE delivered <> CASE WHEN o_carrier_id IS NULL THEN 0 ELSE lines END"
         ),
-        8 => "SELECT 'w_id=' || w_id || ': w_ytd ' || w_ytd || ', sum of h_amount ' || coalesce(paid, 0) AS example \
-              FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id) AS h \
-              ON h_w_id = w_id WHERE w_ytd <> coalesce(paid, 0)"
-            .into(),
-        9 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_ytd ' || d_ytd || ', sum of h_amount ' || \
-              coalesce(paid, 0) AS example FROM district LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid \
-              FROM history GROUP BY h_w_id, h_d_id) AS h ON h_w_id = d_w_id AND h_d_id = d_id \
-              WHERE d_ytd <> coalesce(paid, 0)"
-            .into(),
+        8 => format!(
+            "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of h_amount ' || {} AS example \
+             FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id) AS h \
+             ON h_w_id = w_id WHERE w_ytd <> coalesce(paid, 0)",
+            money("w_ytd"),
+            sum("paid")
+        ),
+        9 => format!(
+            "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_ytd ' || {} || ', sum of h_amount ' || {} \
+             AS example FROM district LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid \
+             FROM history GROUP BY h_w_id, h_d_id) AS h ON h_w_id = d_w_id AND h_d_id = d_id \
+             WHERE d_ytd <> coalesce(paid, 0)",
+            money("d_ytd"),
+            sum("paid")
+        ),
         10 => format!(
-            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || c_balance || \
-             ', delivered ' || coalesce(delivered, 0) || ', paid ' || coalesce(paid, 0) AS example FROM customer \
+            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || {} || \
+             ', delivered ' || {} || ', paid ' || {} AS example FROM customer \
              LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
              LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS paid FROM history \
              GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id \
-             WHERE c_balance <> coalesce(delivered, 0) - coalesce(paid, 0)"
+             WHERE c_balance <> coalesce(delivered, 0) - coalesce(paid, 0)",
+            money("c_balance"),
+            sum("delivered"),
+            sum("paid")
         ),
         // As printed it holds for the initial population only; each delivery turns one new order into an old one.
         11 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
@@ -107,26 +123,33 @@ fn offenders(condition: Condition) -> String {
                WHERE coalesce(orders, 0) - coalesce(fresh, 0) <> 2100 + coalesce(deliveries, 0)"
             .into(),
         12 => format!(
-            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || c_balance || \
-             ', c_ytd_payment ' || c_ytd_payment || ', delivered ' || coalesce(delivered, 0) AS example FROM customer \
+            "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || {} || \
+             ', c_ytd_payment ' || {} || ', delivered ' || {} AS example FROM customer \
              LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
              WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0) \
              UNION ALL SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': ' || customers || \
              ' customers instead of 3000' FROM (SELECT d_w_id, d_id, count(c_id) AS customers FROM district \
              LEFT JOIN customer ON c_w_id = d_w_id AND c_d_id = d_id GROUP BY d_w_id, d_id) AS n \
-             WHERE customers <> 3000"
+             WHERE customers <> 3000",
+            money("c_balance"),
+            money("c_ytd_payment"),
+            sum("delivered")
         ),
         number => unreachable!("clause 3.3.2 has twelve conditions, not {number}"),
     }
 }
 
 /// Evaluates one condition.
-pub(crate) fn evaluate(admin: &mut impl Admin, condition: Condition) -> Result<ConditionFinding, SqlError> {
+pub(crate) fn evaluate(
+    admin: &mut impl Admin,
+    dialect: &Dialect,
+    condition: Condition,
+) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
     let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
     let sql = format!(
         "SELECT example, count(*) OVER () FROM ({}) AS offenders ORDER BY example LIMIT {EXAMPLES}",
-        offenders(condition)
+        offenders(condition, dialect)
     );
     admin.query_each(&sql, &mut |row| {
         if let [Some(example), Some(count)] = row {

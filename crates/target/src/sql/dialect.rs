@@ -7,6 +7,8 @@ use lydite_tpcc::schema::ColumnType;
 pub(crate) struct Dialect {
     /// The type of a column.
     pub(crate) column_type: fn(ColumnType) -> String,
+    /// An amount of money as text with two decimals, for people.
+    pub(crate) money_text: fn(&str) -> String,
     /// What stands before a parameter's number.
     pub(crate) placeholder: char,
     /// The database's clock, constant at least within a statement.

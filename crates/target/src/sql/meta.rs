@@ -1,7 +1,7 @@
 //! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
 
 use crate::sql::connection::SqlError;
-use crate::target::DatabaseState;
+use crate::target::{DatabaseState, LoadUnit};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -54,13 +54,8 @@ pub(crate) fn create(meta: &DatabaseMeta) -> String {
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM. Goes into the transaction that loads it.
-pub(crate) fn loaded(unit: u32) -> String {
-    format!("INSERT INTO lydite_load VALUES ({unit})")
-}
-
-/// A unit of loading, for messages.
-pub(crate) fn unit_name(unit: u32) -> String {
-    if unit == 0 { "ITEM".into() } else { format!("warehouse {unit}") }
+pub(crate) fn loaded(unit: LoadUnit) -> String {
+    format!("INSERT INTO lydite_load VALUES ({})", unit.warehouse())
 }
 
 /// Notes that the load has ended.

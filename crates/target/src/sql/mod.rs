@@ -14,4 +14,5 @@ pub(crate) mod meta;
 pub(crate) mod procedures;
 pub(crate) mod session;
 pub(crate) mod statement;
+pub(crate) mod tally;
 pub(crate) mod value;

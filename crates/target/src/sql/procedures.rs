@@ -3,7 +3,7 @@
 
 use crate::sql::batched::rounds;
 use crate::sql::connection::{Connection, SqlError, Step};
-use crate::sql::session::{Played, SqlSession, Stop, address, paid_customer};
+use crate::sql::session::{Played, SqlSession, Stop, address, last_order, paid_customer, status_customer};
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
@@ -13,7 +13,7 @@ use lydite_tpcc::outcome::{
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
 use lydite_tpcc::{
-    CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId,
+    CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId,
 };
 
 /// What `lydite_new_order` raises for an unused item; the detail is `O_ID|C_CREDIT|C_LAST`.
@@ -196,15 +196,8 @@ fn order_status(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
             delivery_d: dates.optional_time(index)?,
         });
     }
-    Ok(OrderStatusOutcome {
-        c_id: CustomerId(rows.int(0, 0)?),
-        c_first: rows.fixed(0, 1)?,
-        c_middle: rows.fixed(0, 2)?,
-        c_last: rows.fixed(0, 3)?,
-        c_balance: rows.money(0, 4)?,
-        o_id: OrderId(rows.int(0, 5)?),
-        entry_d: rows.time(0, 6)?,
-        carrier_id: rows.optional_int(0, 7)?.map(CarrierId),
-        lines,
-    })
+    let mut outcome = status_customer(rows)?;
+    last_order(&mut outcome, rows, 5)?;
+    outcome.lines = lines;
+    Ok(outcome)
 }

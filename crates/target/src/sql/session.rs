@@ -1,23 +1,25 @@
 //! The five transactions, one statement per step (`statements`), and the session that all three modes share.
 
 use crate::error::{AbortReason, TxError};
+use crate::profile::{
+    OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
+};
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use crate::sql::{batched, procedures};
 use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
-use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{
-    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
-    PaymentOutcome, StockLevelOutcome,
+    Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
+    StockLevelOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ITEMS, ItemId, OrderId, Outcome, RolledBackOrder, Transaction,
+    CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, Transaction,
     WarehouseId,
 };
 
@@ -108,38 +110,6 @@ impl<C: Connection> Session for SqlSession<C> {
     }
 }
 
-/// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
-fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
-    match transaction {
-        Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
-        _ => false,
-    }
-}
-
-/// Position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, counted from 0 here
-/// (clauses 2.5.2.2 and 2.6.2.2).
-fn middle(found: usize) -> usize {
-    found.div_ceil(2) - 1
-}
-
-/// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
-fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
-    truncated(&format!(
-        "{c_id} {} {} {} {} {}|{old}",
-        input.c_d_id, input.c_w_id, input.d_id, input.w_id, input.amount
-    ))
-}
-
-/// H_DATA: W_NAME and D_NAME with four blanks between (clause 2.5.2.2).
-pub(crate) fn history_data(w_name: &str, d_name: &str) -> Text<24> {
-    truncated(&format!("{w_name}    {d_name}"))
-}
-
-/// Whether both descriptions say that the item is an original (brand-generic, clause 2.4.2.2).
-pub(crate) fn is_brand(i_data: &str, s_data: &str) -> bool {
-    i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
-}
-
 /// Reads an address from five columns.
 pub(crate) fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
     Ok(Address {
@@ -206,6 +176,7 @@ impl<C: Connection> SqlSession<C> {
         let rows = self.step(Statement::OrderDistrict, &[w, d])?;
         present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
         let (d_tax, o_id) = (rows.rate(0, 0)?, OrderId(rows.int(0, 1)?));
+        let head = OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax };
         let o = Value::Int(o_id.get());
         self.change(Statement::TakeOrderId, &[w, d])?;
         let count = Value::Int(input.lines.len() as i64);
@@ -222,7 +193,7 @@ impl<C: Connection> SqlSession<C> {
             let rows = self.step(Statement::Item, &[item])?;
             if rows.len() == 0 {
                 // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
-                return Err(Stop::UnusedItem(RolledBackOrder { o_id, c_last, c_credit }));
+                return Err(Stop::UnusedItem(head.rolled_back()));
             }
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
@@ -233,8 +204,7 @@ impl<C: Connection> SqlSession<C> {
             let in_stock: i32 = rows.int(0, 0)?;
             let brand = is_brand(&i_data, rows.text(0, 1)?);
             let dist_info: Text<24> = rows.fixed(0, 2)?;
-            let s_quantity =
-                if in_stock >= quantity + 10 { in_stock - quantity } else { in_stock - quantity + 91 };
+            let s_quantity = left_in_stock(in_stock, quantity);
             let ordered = Value::Int(i64::from(quantity));
             let remote = Value::Int(i64::from(line.supply_w_id != input.w_id));
             let left = Value::Int(i64::from(s_quantity));
@@ -248,20 +218,7 @@ impl<C: Connection> SqlSession<C> {
             lines[index] = Some(NewOrderLine { i_name, s_quantity, brand, i_price, amount });
         }
         self.commit()?;
-        let lines: Vec<NewOrderLine> = lines.into_iter().flatten().collect();
-        let sum: Cents = lines.iter().map(|line| line.amount).sum();
-        let total = order_total(sum, c_discount, w_tax, d_tax);
-        Ok(Outcome::NewOrder(NewOrderOutcome {
-            o_id,
-            entry_d,
-            c_last,
-            c_credit,
-            c_discount,
-            w_tax,
-            d_tax,
-            total,
-            lines,
-        }))
+        Ok(head.complete(lines.into_iter().flatten()))
     }
 
     /// The customer that the terminal means; among those of a last name the middle one.
@@ -333,9 +290,7 @@ impl<C: Connection> SqlSession<C> {
         let mut outcome = status_customer(rows)?;
         let rows = self.step(Statement::LastOrder, &[w, d, c])?;
         present(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
-        outcome.o_id = OrderId(rows.int(0, 0)?);
-        outcome.entry_d = rows.time(0, 1)?;
-        outcome.carrier_id = rows.optional_int(0, 2)?.map(CarrierId);
+        last_order(&mut outcome, rows, 0)?;
         let rows = self.step(Statement::OrderLines, &[w, d, Value::Int(outcome.o_id.get())])?;
         outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
         self.commit()?;
@@ -410,7 +365,7 @@ pub(crate) fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutc
         zip: Text::new(),
     };
     Ok(PaymentOutcome {
-        h_date: lydite_tpcc::Timestamp(0),
+        h_date: Timestamp(0),
         warehouse: nowhere.clone(),
         district: nowhere,
         c_id,
@@ -438,8 +393,20 @@ pub(crate) fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlErro
         c_last: rows.fixed(0, 3)?,
         c_balance: rows.money(0, 4)?,
         o_id: OrderId(0),
-        entry_d: lydite_tpcc::Timestamp(0),
+        entry_d: Timestamp(0),
         carrier_id: None,
         lines: Vec::new(),
     })
+}
+
+/// Fills in the order itself, from three columns as in [`Statement::LastOrder`].
+pub(crate) fn last_order(
+    outcome: &mut OrderStatusOutcome,
+    rows: &Rows,
+    column: usize,
+) -> Result<(), SqlError> {
+    outcome.o_id = OrderId(rows.int(0, column)?);
+    outcome.entry_d = rows.time(0, column + 1)?;
+    outcome.carrier_id = rows.optional_int(0, column + 2)?.map(CarrierId);
+    Ok(())
 }

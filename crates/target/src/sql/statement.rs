@@ -6,170 +6,63 @@ use crate::sql::dialect::Dialect;
 use crate::target::TxMode;
 use lydite_tpcc::DistrictId;
 
-/// A prepared statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Statement {
-    BeginWrite,
-    BeginRead,
-    Commit,
+/// Declares the statements by the modes that prepare them.
+macro_rules! statements {
+    ($($modes:ident: $($statement:ident)+;)+) => {
+        /// A prepared statement.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Statement {
+            $($($statement,)+)+
+        }
 
-    OrderWarehouse,
-    OrderCustomer,
-    OrderDistrict,
-    TakeOrderId,
-    InsertOrder,
-    InsertNewOrder,
-    Item,
-    Stock01,
-    Stock02,
-    Stock03,
-    Stock04,
-    Stock05,
-    Stock06,
-    Stock07,
-    Stock08,
-    Stock09,
-    Stock10,
-    UpdateStock,
-    InsertOrderLine,
+        /// All, each with the modes that prepare it.
+        const ALL: &[(Statement, &[TxMode])] = &[$($((Statement::$statement, $modes),)+)+];
+    };
+}
 
-    CustomersByName,
-    PaymentCustomer,
-    CustomerData,
-    PayGoodCredit,
-    PayBadCredit,
-    PayDistrict,
-    PaymentDistrict,
-    PayWarehouse,
-    PaymentWarehouse,
-    InsertHistory,
+const EVERY: &[TxMode] = &TxMode::ALL;
+const STATEMENTS: &[TxMode] = &[TxMode::Statements];
+const STATEMENTS_AND_BATCHED: &[TxMode] = &[TxMode::Statements, TxMode::Batched];
+const BATCHED: &[TxMode] = &[TxMode::Batched];
+const PROCEDURES: &[TxMode] = &[TxMode::Procedures];
 
-    StatusCustomer,
-    LastOrder,
-    OrderLines,
+statements! {
+    EVERY: BeginWrite BeginRead Commit;
 
-    OldestNewOrder,
-    LeastNewOrder,
-    DeleteNewOrder,
-    DeliveredOrder,
-    SetCarrier,
-    SetDeliveryDate,
-    SumOfLines,
-    CreditCustomer,
+    STATEMENTS_AND_BATCHED: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
 
-    NextOrderId,
-    CountLowStock,
+    STATEMENTS: OrderDistrict TakeOrderId Item
+        Stock01 Stock02 Stock03 Stock04 Stock05 Stock06 Stock07 Stock08 Stock09 Stock10
+        UpdateStock InsertOrderLine;
+    STATEMENTS: CustomersByName PaymentCustomer CustomerData PayGoodCredit PayBadCredit
+        PayDistrict PaymentDistrict PayWarehouse PaymentWarehouse;
+    STATEMENTS: LastOrder OrderLines;
+    STATEMENTS: OldestNewOrder LeastNewOrder DeleteNewOrder DeliveredOrder SetCarrier SetDeliveryDate SumOfLines
+        CreditCustomer;
+    STATEMENTS: NextOrderId CountLowStock;
 
-    BatchTakeOrderId,
-    BatchItems,
-    BatchLines,
-    BatchPayCustomer,
-    BatchPayCustomerByName,
-    BatchPayDistrict,
-    BatchPayWarehouse,
-    BatchStatusByName,
-    BatchLastOrderLines,
-    BatchDeliver,
-    BatchStockLevel,
+    BATCHED: BatchTakeOrderId BatchItems BatchLines;
+    BATCHED: BatchPayCustomer BatchPayCustomerByName BatchPayDistrict BatchPayWarehouse;
+    BATCHED: BatchStatusByName BatchLastOrderLines;
+    BATCHED: BatchDeliver BatchStockLevel;
 
-    CallNewOrder,
-    CallPayment,
-    CallOrderStatus,
-    CallDelivery,
-    CallStockLevel,
+    PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel;
 }
 
 use Statement::*;
 
-const CONTROL: [Statement; 3] = [BeginWrite, BeginRead, Commit];
-
-const STATEMENTS: [Statement; 41] = [
-    OrderWarehouse,
-    OrderCustomer,
-    OrderDistrict,
-    TakeOrderId,
-    InsertOrder,
-    InsertNewOrder,
-    Item,
-    Stock01,
-    Stock02,
-    Stock03,
-    Stock04,
-    Stock05,
-    Stock06,
-    Stock07,
-    Stock08,
-    Stock09,
-    Stock10,
-    UpdateStock,
-    InsertOrderLine,
-    CustomersByName,
-    PaymentCustomer,
-    CustomerData,
-    PayGoodCredit,
-    PayBadCredit,
-    PayDistrict,
-    PaymentDistrict,
-    PayWarehouse,
-    PaymentWarehouse,
-    InsertHistory,
-    StatusCustomer,
-    LastOrder,
-    OrderLines,
-    OldestNewOrder,
-    LeastNewOrder,
-    DeleteNewOrder,
-    DeliveredOrder,
-    SetCarrier,
-    SetDeliveryDate,
-    SumOfLines,
-    CreditCustomer,
-    NextOrderId,
-];
-
-const BATCHED: [Statement; 17] = [
-    OrderWarehouse,
-    OrderCustomer,
-    InsertOrder,
-    InsertNewOrder,
-    InsertHistory,
-    StatusCustomer,
-    BatchTakeOrderId,
-    BatchItems,
-    BatchLines,
-    BatchPayCustomer,
-    BatchPayCustomerByName,
-    BatchPayDistrict,
-    BatchPayWarehouse,
-    BatchStatusByName,
-    BatchLastOrderLines,
-    BatchDeliver,
-    BatchStockLevel,
-];
-
-const PROCEDURES: [Statement; 5] = [CallNewOrder, CallPayment, CallOrderStatus, CallDelivery, CallStockLevel];
-
 /// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2): the payment's data before the old text,
-/// cut at 500 characters. [`crate::sql::session::bad_credit_data`] is the same in Rust.
+/// cut at 500 characters. [`crate::profile::bad_credit_data`] is the same in Rust.
 const BAD_CREDIT_DATA: &str = "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
 
 impl Statement {
     /// The statements that a session in this mode prepares.
     pub(crate) fn of_mode(mode: TxMode) -> Vec<Self> {
-        let mut all = CONTROL.to_vec();
-        match mode {
-            TxMode::Statements => {
-                all.extend(STATEMENTS);
-                all.push(CountLowStock);
-            }
-            TxMode::Batched => all.extend(BATCHED),
-            TxMode::Procedures => all.extend(PROCEDURES),
-        }
-        all
+        ALL.iter().filter(|(_, modes)| modes.contains(&mode)).map(|&(statement, _)| statement).collect()
     }
 
     /// How many statements there are.
-    pub(crate) const COUNT: usize = CallStockLevel as usize + 1;
+    pub(crate) const COUNT: usize = ALL.len();
 
     /// A dense number, for tables of prepared statements.
     pub(crate) fn index(self) -> usize {

@@ -4,16 +4,13 @@ use crate::error::TargetError;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta;
+use crate::sql::tally::Tally;
 use crate::sql::value::time_text;
 use crate::sqlite::connection::{SqliteConnection, failed};
-use crate::target::{LoadProgress, Loader};
+use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
-use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Cents, Rate, Timestamp, WarehouseId};
-
-/// Rows between two notes of progress.
-const NOTE_ROWS: u64 = 1_000;
+use lydite_tpcc::{Cents, Rate, Timestamp};
 
 pub(crate) struct SqliteLoader {
     connection: SqliteConnection,
@@ -25,33 +22,10 @@ impl SqliteLoader {
         Self { connection, place }
     }
 
-    fn unit(
-        &mut self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.connection.begin_writing();
-        let loaded = self.fill(population, unit, tables, progress);
-        if loaded.is_err() && !self.connection.database().is_autocommit() {
-            // The error that matters is the first one.
-            let _undone = self.connection.database().execute_batch("ROLLBACK");
-        }
-        self.connection.end_writing();
-        loaded.map_err(|error| error.on_target(&format!("load {}", meta::unit_name(unit)), &self.place))
-    }
-
-    fn fill(
-        &self,
-        population: &Population,
-        unit: u32,
-        tables: &[Table],
-        progress: &LoadProgress,
-    ) -> Result<(), SqlError> {
+    fn fill(&self, unit: LoadUnit, population: &Population, progress: &LoadProgress) -> Result<(), SqlError> {
         let database = self.connection.database();
         database.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
-        for &table in tables {
+        for &table in unit.tables() {
             let width = table.schema().columns.len();
             let holes = vec!["?"; width].join(", ");
             let sql = format!("INSERT INTO {} ({}) VALUES ({holes})", table.name(), ddl::column_list(table));
@@ -60,31 +34,31 @@ impl SqliteLoader {
                 statement,
                 column: 0,
                 failure: None,
-                rows: 0,
-                bytes: 0,
+                tally: Tally::new(progress),
                 epoch: (Timestamp(0), String::new()),
-                progress,
             };
-            population.write_table(table, WarehouseId(unit), &mut insert)?;
-            insert.note();
+            population.write_table(table, unit.warehouse(), &mut insert)?;
+            insert.tally.note();
         }
         database.execute_batch(&format!("{}; COMMIT", meta::loaded(unit))).map_err(failed)
     }
 }
 
 impl Loader for SqliteLoader {
-    fn load_items(&mut self, population: &Population, progress: &LoadProgress) -> Result<(), TargetError> {
-        self.unit(population, 0, &[Table::Item], progress)
-    }
-
-    fn load_warehouse(
+    fn load(
         &mut self,
+        unit: LoadUnit,
         population: &Population,
-        warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let tables: Vec<Table> = Table::ALL.into_iter().filter(|&table| table != Table::Item).collect();
-        self.unit(population, warehouse.0, &tables, progress)
+        self.connection.begin_writing();
+        let loaded = self.fill(unit, population, progress);
+        if loaded.is_err() && !self.connection.database().is_autocommit() {
+            // The error that matters is the first one.
+            let _undone = self.connection.database().execute_batch("ROLLBACK");
+        }
+        self.connection.end_writing();
+        loaded.map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
     }
 }
 
@@ -92,23 +66,15 @@ struct Insert<'a> {
     statement: rusqlite::Statement<'a>,
     column: usize,
     failure: Option<rusqlite::Error>,
-    rows: u64,
-    bytes: u64,
+    tally: Tally<'a>,
     /// The last point in time and its text: all rows of a load have the same.
     epoch: (Timestamp, String),
-    progress: &'a LoadProgress,
 }
 
 impl Insert<'_> {
-    fn note(&mut self) {
-        self.progress.add(self.rows, self.bytes);
-        self.rows = 0;
-        self.bytes = 0;
-    }
-
     fn bind(&mut self, value: impl rusqlite::ToSql, bytes: usize) {
         self.column += 1;
-        self.bytes += bytes as u64;
+        self.tally.bytes(bytes);
         if let Err(error) = self.statement.raw_bind_parameter(self.column, value) {
             self.failure.get_or_insert(error);
         }
@@ -125,14 +91,7 @@ impl RowWriter for Insert<'_> {
             return Err(failed(error));
         }
         self.statement.raw_execute().map_err(failed)?;
-        self.rows += 1;
-        if self.rows >= NOTE_ROWS {
-            self.note();
-            if self.progress.stopped() {
-                return Err(SqlError::Decode("the load was interrupted".into()));
-            }
-        }
-        Ok(())
+        self.tally.row()
     }
 }
 

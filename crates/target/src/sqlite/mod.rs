@@ -53,6 +53,7 @@ static DIALECT: Dialect = Dialect {
         ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
+    money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
     placeholder: '?',
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     // A writer has the whole database to itself.
@@ -233,10 +234,15 @@ impl Target for Sqlite {
             return Ok(());
         }
         let mut connection = self.open()?;
-        // Children first: dropping a table deletes its rows, and foreign keys are looked at then.
+        let views = connection
+            .column("SELECT lower(name) FROM sqlite_master WHERE type = 'view'")
+            .map_err(self.failed("look for views"))?;
+        // Dropping a table deletes its rows, and foreign keys would be looked at then.
         let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
-        for name in Table::ALL.iter().map(|table| table.name()).chain(OWN_TABLES) {
-            sql += &format!("DROP TABLE IF EXISTS {name}; ");
+        for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES) {
+            // What others made under this name may be no table.
+            let kind = if views.iter().any(|view| view == name) { "VIEW" } else { "TABLE" };
+            sql += &format!("DROP {kind} IF EXISTS {name}; ");
         }
         sql += "COMMIT; VACUUM";
         connection.execute(&sql).map_err(self.failed("drop the tables"))
@@ -252,7 +258,7 @@ impl Target for Sqlite {
         conditions
             .iter()
             .map(|&condition| {
-                let finding = conditions::evaluate(&mut connection, condition)
+                let finding = conditions::evaluate(&mut connection, &DIALECT, condition)
                     .map_err(self.failed(&format!("check condition {}", condition.number)))?;
                 done(&finding);
                 Ok(finding)

@@ -135,17 +135,3 @@ fn what_makes_no_sense_is_refused_in_words() {
     assert!(engine.open_keyspace(KeyspaceId(70_000)).unwrap_err().to_string().contains("limit"));
     engine.close();
 }
-
-#[test]
-fn a_keyspace_that_is_cleared_is_empty_and_of_use() {
-    let (_directory, engine) = engine();
-    put(&engine, "file", "1");
-    engine.flush_all().unwrap();
-    put(&engine, "memory", "1");
-    engine.clear_keyspace(KS).unwrap();
-    assert!(scan(&engine, &all(), Direction::Forward, Timestamp::MAX, 1).is_empty());
-    assert_eq!((engine.state().memtable_bytes, engine.state().file_bytes), (0, 0));
-    let at = put(&engine, "again", "2");
-    engine.flush_all().unwrap();
-    assert_eq!(get(&engine, "again", at).as_deref(), Some("2"));
-}

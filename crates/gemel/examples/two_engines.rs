@@ -1,0 +1,54 @@
+//! Two tables in two engines, one transaction over both, a crash, and all is there.
+//!
+//! `cargo run -p gemel --example two_engines`
+
+use gemel::row::{ColumnType, Schema, Value};
+use gemel::{Database, Engine, Isolation, Options, Result};
+use std::path::Path;
+use std::process::Command;
+
+/// Opens the shop: what is left of each article in memory, the orders on disk.
+fn open(path: &Path) -> Result<Database> {
+    let db = Database::open(path, Options::default())?;
+    let stock = Schema::builder().column("article", ColumnType::Text).column("left", ColumnType::Int);
+    db.create_table("stock", Engine::Memory, stock.primary_key(&["article"]).build()?)?;
+    let orders = Schema::builder().column("number", ColumnType::Int).column("article", ColumnType::Text);
+    db.create_table("orders", Engine::Disk, orders.primary_key(&["number"]).build()?)?;
+    Ok(db)
+}
+
+/// Sells one ring, in one transaction over both tables.
+fn sell(db: &Database, order: i64) -> Result<()> {
+    let (stock, orders) = (db.table("stock")?, db.table("orders")?);
+    let mut transaction = db.begin(Isolation::Serializable)?;
+    let row = stock.get(&mut transaction, &["ring".into()])?;
+    let left = row.map_or(10, |row| row.int("left"));
+    stock.upsert(&mut transaction, &["ring".into(), Value::Int(left - 1)])?;
+    orders.insert(&mut transaction, &[Value::Int(order), "ring".into()])?;
+    transaction.commit()?.wait() // Now it is on stable storage, in both engines.
+}
+
+fn main() -> Result<()> {
+    let path = std::env::temp_dir().join("gemel-two-engines");
+    if std::env::args().nth(1).as_deref() == Some("crash") {
+        let db = open(&path)?;
+        sell(&db, 1)?;
+        sell(&db, 2)?;
+        println!("sold two rings, and here the process dies");
+        std::process::abort();
+    }
+    let _ = std::fs::remove_dir_all(&path);
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let died = Command::new(program).arg("crash").status().expect("it can be started again");
+    println!("it ended with: {died}");
+
+    let db = open(&path)?;
+    let mut transaction = db.begin(Isolation::Snapshot)?;
+    let row = db.table("stock")?.get(&mut transaction, &["ring".into()])?;
+    println!("rings left: {}", row.map_or(10, |row| row.int("left")));
+    for order in 1..=2 {
+        let row = db.table("orders")?.get(&mut transaction, &[Value::Int(order)])?;
+        println!("order {order} is there: {}", row.is_some());
+    }
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! The commit protocol over the engines (`DESIGN.md`, "Commit").
+
+use crate::active::{Active, Count, Seat};
+use crate::clock::{Clock, Timestamp};
+use crate::csr::{Latch, Registry};
+use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
+use crate::error::{Conflict, Error, Result};
+use crate::files::fail_point;
+use crate::keyspace::Keyspace;
+use crate::logs::Logs;
+use crate::options::{CommitStamps, Isolation, Options};
+use crate::oracle::Recorder;
+use crate::record::{Group, Stamp};
+use crate::ticket::Ticket;
+use crate::transaction::{Seen, Transaction};
+use parking_lot::RwLock;
+use std::cell::Cell;
+use std::sync::{Arc, OnceLock};
+
+/// Commits of a thread between two looks for garbage.
+const COLLECT_EVERY: u32 = 32;
+
+/// The engines, what relates them, and the logs. Engine 0 is the anchor.
+pub(crate) struct Coordinator {
+    pub(crate) database: u64,
+    pub(crate) engines: Vec<Arc<dyn Engine>>,
+    /// Of the engines behind the anchor, in their order.
+    pub(crate) registries: Vec<Registry>,
+    pub(crate) active: Active,
+    pub(crate) logs: Logs,
+    pub(crate) options: Options,
+    pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
+    recorder: OnceLock<Arc<Recorder>>,
+}
+
+/// A commit that went well.
+pub(crate) struct Outcome {
+    pub(crate) count: Count,
+    pub(crate) ticket: Ticket,
+}
+
+type Failure = (Count, Error);
+
+/// The writes of one engine.
+struct Part {
+    engine: usize,
+    writes: Vec<Write>,
+    stamp: Option<Timestamp>,
+}
+
+impl Coordinator {
+    pub(crate) fn new(database: u64, engines: Vec<Arc<dyn Engine>>, logs: Logs, options: Options) -> Self {
+        let registries =
+            engines.iter().skip(1).map(|_| Registry::new(options.csr_capacity, options.csr_recycle)).collect();
+        Self {
+            database,
+            engines,
+            registries,
+            active: Active::new(),
+            logs,
+            options,
+            keyspaces: RwLock::default(),
+            recorder: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn record_into(&self, recorder: Arc<Recorder>) -> bool {
+        self.recorder.set(recorder).is_ok()
+    }
+
+    pub(crate) fn recorder(&self) -> Option<&Arc<Recorder>> {
+        self.recorder.get()
+    }
+
+    fn clocks(&self) -> impl Iterator<Item = &Clock> {
+        self.engines.iter().map(|engine| engine.clock())
+    }
+
+    /// Fresh snapshots for a transaction; returns the anchor's.
+    pub(crate) fn refresh(&self, seat: Seat) -> Timestamp {
+        self.active.refresh(seat, self.clocks())
+    }
+
+    pub(crate) fn watermark(&self, engine: usize) -> Timestamp {
+        self.active.watermark(engine, self.engines[engine].clock())
+    }
+
+    /// The snapshot of an engine behind the anchor that belongs with `anchor`.
+    pub(crate) fn select(&self, engine: usize, anchor: Timestamp) -> Result<Timestamp> {
+        let clock = self.engines[engine].clock();
+        // Before the registry is entered: a commit whose half is below this horizon is in the registry by then.
+        let horizon = clock.horizon();
+        if !self.options.csr {
+            return Ok(horizon);
+        }
+        let at = self.registries[engine - 1]
+            .select(anchor, horizon, || self.watermark(0))
+            .map_err(|refused| Error::Csr(refused.text()))?;
+        clock.wait_for(at);
+        Ok(at)
+    }
+
+    /// The newest view of an engine for a reader who has seen the anchor at `anchor`.
+    pub(crate) fn newest(&self, engine: usize, anchor: Timestamp) -> Timestamp {
+        if engine == 0 {
+            return anchor;
+        }
+        let clock = self.engines[engine].clock();
+        let mut at = clock.horizon();
+        if self.options.csr {
+            at = at.max(self.registries[engine - 1].least(anchor));
+            clock.wait_for(at);
+        }
+        at
+    }
+
+    /// Lets the engines collect what no snapshot needs, every now and then.
+    pub(crate) fn collect(&self) {
+        thread_local! {
+            static COMMITS: Cell<u32> = const { Cell::new(0) };
+        }
+        let commits = COMMITS.get().wrapping_add(1);
+        COMMITS.set(commits);
+        if commits.is_multiple_of(COLLECT_EVERY) {
+            self.collect_now();
+        }
+    }
+
+    pub(crate) fn collect_now(&self) {
+        for (index, engine) in self.engines.iter().enumerate() {
+            engine.collect(self.watermark(index));
+        }
+    }
+
+    fn name_of(&self, keyspace: KeyspaceId) -> String {
+        let keyspaces = self.keyspaces.read();
+        keyspaces.iter().find(|known| known.id == keyspace).map_or_else(|| keyspace.0.to_string(), |known| known.name().to_string())
+    }
+
+    fn conflict(&self, kind: Conflict, engine: usize, keyspace: KeyspaceId) -> Failure {
+        let count = match kind {
+            Conflict::Write => Count::ConflictWrite,
+            Conflict::Locked => Count::ConflictLocked,
+            Conflict::Read => Count::ConflictRead,
+        };
+        (count, Error::Conflict { kind, engine: self.engines[engine].name(), keyspace: self.name_of(keyspace) })
+    }
+
+    pub(crate) fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure> {
+        if transaction.writes.is_empty() {
+            self.trace(transaction, &[]);
+            return Ok(Outcome { count: Count::ReadOnly, ticket: self.logs.ticket() });
+        }
+        self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
+        let mut parts = self.parts(transaction);
+        let owner = transaction.seat.number;
+        self.lock(owner, &mut parts)?;
+        let outcome = self.ready(owner, transaction, &mut parts);
+        if let Err(failure) = outcome {
+            self.give_up(&mut parts);
+            return Err(failure);
+        }
+        // From here on nothing fails.
+        fail_point("commit.after_append");
+        for part in &mut parts {
+            if let Some(at) = part.stamp {
+                self.engines[part.engine].install(&mut part.writes, at);
+            }
+        }
+        fail_point("commit.after_install");
+        self.publish(&parts);
+        self.trace(transaction, &parts);
+        let count = match parts.as_slice() {
+            [Part { engine: 0, .. }] => Count::MemoryOnly,
+            [_] => Count::DiskOnly,
+            _ => Count::Cross,
+        };
+        Ok(Outcome { count, ticket: self.logs.ticket() })
+    }
+
+    /// Sorts the writes by engine. A serializable transaction takes part in each engine in which it read, also
+    /// where it wrote nothing: its commit must have a place in that engine's order. And who takes part in two engines takes part
+    /// in the anchor, through which their orders are related.
+    fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
+        let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
+        let mut touched = [false; MAX_ENGINES];
+        for ((keyspace, key), pending) in std::mem::take(&mut transaction.writes) {
+            touched[pending.engine] = true;
+            let (value, since, handle) = (pending.value, pending.since, pending.handle);
+            writes[pending.engine].push(Write { keyspace, key, value, since, handle });
+        }
+        for seen in &transaction.seen {
+            touched[seen.engine()] = true;
+        }
+        if touched.iter().filter(|touched| **touched).count() > 1 {
+            touched[0] = true;
+        }
+        let parts = writes.into_iter().enumerate().filter(|(engine, _)| touched[*engine]);
+        parts.map(|(engine, writes)| Part { engine, writes, stamp: None }).collect()
+    }
+
+    fn lock(&self, owner: u64, parts: &mut [Part]) -> Result<(), Failure> {
+        for index in 0..parts.len() {
+            let part = &mut parts[index];
+            let engine = part.engine;
+            let Err(refusal) = self.engines[engine].lock(owner, &mut part.writes) else { continue };
+            for locked in &mut parts[..index] {
+                self.engines[locked.engine].give_up(&mut locked.writes, false);
+            }
+            return Err(match refusal {
+                Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
+                Refusal::Error(error) => (Count::Failed, error),
+            });
+        }
+        Ok(())
+    }
+
+    /// Stamps, validates and logs: all that can still fail.
+    fn ready(&self, owner: u64, transaction: &Transaction, parts: &mut [Part]) -> Result<(), Failure> {
+        self.stamp(parts)?;
+        if transaction.isolation == Isolation::Serializable {
+            self.validate(owner, &transaction.seen)?;
+        }
+        let stamps: Vec<Stamp> = parts
+            .iter()
+            .filter_map(|part| Some(Stamp { engine: part.engine as u8, at: part.stamp?, writes: !part.writes.is_empty() }))
+            .collect();
+        let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
+        self.logs.append(&stamps, groups).map_err(|error| (Count::Failed, error))
+    }
+
+    fn stamp(&self, parts: &mut [Part]) -> Result<(), Failure> {
+        let draw = |parts: &mut [Part]| {
+            for part in parts {
+                part.stamp = Some(self.engines[part.engine].draw());
+            }
+        };
+        if parts.len() == 1 || !self.options.csr {
+            draw(parts);
+            return Ok(());
+        }
+        if self.options.commit_stamps == CommitStamps::Independent {
+            draw(parts);
+            return self.admit(parts, |engine| self.registries[engine - 1].latch());
+        }
+        // In the order of the engines, so latches are taken in one order everywhere.
+        let mut latches: Vec<Option<Latch<'_>>> =
+            parts.iter().filter(|part| part.engine > 0).map(|part| Some(self.registries[part.engine - 1].latch())).collect();
+        draw(parts);
+        let mut next = latches.iter_mut();
+        self.admit(parts, |_| next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine")))
+    }
+
+    fn admit<'a>(&'a self, parts: &[Part], mut latch: impl FnMut(usize) -> Latch<'a>) -> Result<(), Failure> {
+        let Some(anchor) = parts.first().and_then(|part| part.stamp) else { return Ok(()) };
+        for part in &parts[1..] {
+            let Some(at) = part.stamp else { continue };
+            latch(part.engine).admit(anchor, at).map_err(|refused| (Count::Csr, Error::Csr(refused.text())))?;
+        }
+        Ok(())
+    }
+
+    fn validate(&self, owner: u64, seen: &[Seen]) -> Result<(), Failure> {
+        for seen in seen {
+            let (engine, keyspace, still) = match seen {
+                Seen::Key { engine, keyspace, key, since } => {
+                    (*engine, *keyspace, self.engines[*engine].validate_key(owner, *keyspace, key, *since))
+                }
+                Seen::Range { engine, keyspace, range, since } => {
+                    (*engine, *keyspace, self.engines[*engine].validate_range(owner, *keyspace, range, *since))
+                }
+            };
+            if !still.map_err(|error| (Count::Failed, error))? {
+                return Err(self.conflict(Conflict::Read, engine, keyspace));
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&self, parts: &mut [Part]) {
+        for part in parts.iter_mut() {
+            self.engines[part.engine].give_up(&mut part.writes, part.stamp.is_some());
+        }
+        self.publish(parts);
+    }
+
+    /// In the order of the engines, the anchor first: no two wait for each other then.
+    fn publish(&self, parts: &[Part]) {
+        for part in parts {
+            if let Some(at) = part.stamp {
+                self.engines[part.engine].clock().publish(at);
+                fail_point("commit.between_publications");
+            }
+        }
+    }
+
+    fn trace(&self, transaction: &mut Transaction, parts: &[Part]) {
+        let (Some(recorder), Some(mut trace)) = (self.recorder(), transaction.trace.take()) else { return };
+        for part in parts {
+            trace.commits[part.engine] = part.stamp;
+            for write in &part.writes {
+                trace.writes.push((part.engine, write.keyspace.0, write.key.to_vec()));
+            }
+        }
+        recorder.add(*trace);
+    }
+}

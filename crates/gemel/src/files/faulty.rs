@@ -1,0 +1,291 @@
+//! Files in memory that fail when a test says so, and that know what a power cut would leave of them.
+
+use super::{File, Files};
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Write,
+    Sync,
+    /// Writes, syncs, and all that changes a directory.
+    Any,
+}
+
+#[derive(Debug)]
+enum Change {
+    Write(u64, Vec<u8>),
+    Length(u64),
+}
+
+impl Change {
+    fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write(offset, bytes) => {
+                let (from, to) = (*offset as usize, *offset as usize + bytes.len());
+                content.resize(content.len().max(to), 0);
+                content[from..to].copy_from_slice(bytes);
+            }
+            Self::Length(len) => content.resize(*len as usize, 0),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    current: Vec<u8>,
+    durable: Vec<u8>,
+    /// What leads from `durable` to `current`.
+    pending: Vec<Change>,
+}
+
+type Node = Arc<Mutex<Content>>;
+
+#[derive(Debug)]
+struct Fault {
+    operation: Operation,
+    /// How many passes until it strikes.
+    left: u64,
+    errno: i32,
+    /// How many bytes a failing write still writes.
+    keep: usize,
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    names: BTreeMap<PathBuf, Node>,
+    durable_names: BTreeMap<PathBuf, Node>,
+    fault: Option<Fault>,
+    writes: u64,
+    syncs: u64,
+}
+
+/// A file system in memory. Clones are the same file system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FaultyFiles(Arc<Mutex<Disk>>);
+
+#[derive(Debug)]
+struct FaultyFile {
+    files: FaultyFiles,
+    path: PathBuf,
+    node: Node,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn io(what: &'static str, path: &Path, source: std::io::Error) -> Error {
+    Error::Io { what, path: path.to_path_buf(), source }
+}
+
+impl FaultyFiles {
+    /// Lets the `nth` operation from now (the first is 1) fail with `errno`; a write still writes `keep` bytes.
+    pub(crate) fn fail(&self, operation: Operation, nth: u64, errno: i32, keep: usize) {
+        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep });
+    }
+
+    /// How many writes and syncs of files there have been.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let disk = lock(&self.0);
+        (disk.writes, disk.syncs)
+    }
+
+    /// What a power cut at this moment would leave, as another file system. With seed 0 everything is lost that was
+    /// not synced; with others each unsynced change is there, not there, or there in part.
+    pub(crate) fn power_cut(&self, seed: u64) -> Self {
+        let mut random = seed;
+        let mut below = |limit: u64| {
+            // SplitMix64.
+            random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = random;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (z ^ (z >> 31)) % limit
+        };
+        let disk = lock(&self.0);
+        let mut names = BTreeMap::new();
+        let all: std::collections::BTreeSet<&PathBuf> =
+            disk.names.keys().chain(disk.durable_names.keys()).collect();
+        for path in all {
+            let lucky = seed != 0 && below(2) == 0;
+            let Some(node) = (if lucky { &disk.names } else { &disk.durable_names }).get(path) else {
+                continue;
+            };
+            let content = lock(node);
+            let mut left = content.durable.clone();
+            if seed != 0 {
+                for change in &content.pending {
+                    match (below(3), change) {
+                        (0, _) => {}
+                        (1, Change::Write(offset, bytes)) => {
+                            let some = below(bytes.len() as u64 + 1) as usize;
+                            Change::Write(*offset, bytes[..some].to_vec()).apply(&mut left);
+                        }
+                        _ => change.apply(&mut left),
+                    }
+                }
+            }
+            let content = Content { current: left.clone(), durable: left, pending: Vec::new() };
+            names.insert(path.clone(), Arc::new(Mutex::new(content)));
+        }
+        let durable_names = names.clone();
+        Self(Arc::new(Mutex::new(Disk { names, durable_names, ..Disk::default() })))
+    }
+
+    /// Changes what is stored in a file behind everybody's back.
+    pub(crate) fn tamper(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+        let disk = lock(&self.0);
+        let mut content = lock(&disk.names[path]);
+        change(&mut content.current);
+        content.durable = content.current.clone();
+        content.pending.clear();
+    }
+
+    /// Puts a durable file there.
+    pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
+        let content = Content { current: bytes.to_vec(), durable: bytes.to_vec(), pending: Vec::new() };
+        let node = Arc::new(Mutex::new(content));
+        let mut disk = lock(&self.0);
+        disk.names.insert(path.to_path_buf(), node.clone());
+        disk.durable_names.insert(path.to_path_buf(), node);
+    }
+
+    /// Whether the operation fails now: the error and how much of a write to do still.
+    fn strike(&self, operation: Operation) -> Option<(std::io::Error, usize)> {
+        let mut disk = lock(&self.0);
+        match operation {
+            Operation::Write => disk.writes += 1,
+            Operation::Sync => disk.syncs += 1,
+            Operation::Any => {}
+        }
+        let fault = disk.fault.as_mut()?;
+        if fault.operation != Operation::Any && fault.operation != operation {
+            return None;
+        }
+        fault.left -= 1;
+        if fault.left > 0 {
+            return None;
+        }
+        let fault = disk.fault.take()?;
+        Some((std::io::Error::from_raw_os_error(fault.errno), fault.keep))
+    }
+
+    fn check(&self, operation: Operation, what: &'static str, path: &Path) -> Result<()> {
+        self.strike(operation).map_or(Ok(()), |(source, _)| Err(io(what, path, source)))
+    }
+
+    fn file(&self, path: &Path, node: Node) -> Box<dyn File> {
+        Box::new(FaultyFile { files: self.clone(), path: path.to_path_buf(), node })
+    }
+}
+
+impl Files for FaultyFiles {
+    fn create(&self, path: &Path) -> Result<Box<dyn File>> {
+        self.check(Operation::Any, "can't create", path)?;
+        let mut disk = lock(&self.0);
+        if disk.names.contains_key(path) {
+            return Err(io("can't create", path, ErrorKind::AlreadyExists.into()));
+        }
+        let node = Node::default();
+        disk.names.insert(path.to_path_buf(), node.clone());
+        drop(disk);
+        Ok(self.file(path, node))
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn File>> {
+        let node = lock(&self.0).names.get(path).cloned();
+        node.map(|node| self.file(path, node))
+            .ok_or_else(|| io("can't open", path, ErrorKind::NotFound.into()))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.check(Operation::Any, "can't rename to", to)?;
+        let mut disk = lock(&self.0);
+        let node = disk.names.remove(from);
+        let node = node.ok_or_else(|| io("can't rename to", to, ErrorKind::NotFound.into()))?;
+        disk.names.insert(to.to_path_buf(), node);
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.check(Operation::Any, "can't remove", path)?;
+        let gone = lock(&self.0).names.remove(path);
+        gone.map(|_| ()).ok_or_else(|| io("can't remove", path, ErrorKind::NotFound.into()))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<String>> {
+        let disk = lock(&self.0);
+        let inside = disk.names.keys().filter(|path| path.parent() == Some(directory));
+        Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
+    fn sync_dir(&self, directory: &Path) -> Result<()> {
+        self.check(Operation::Any, "can't sync", directory)?;
+        let mut disk = lock(&self.0);
+        disk.durable_names.retain(|path, _| path.parent() != Some(directory));
+        let now: Vec<_> = disk.names.iter().filter(|(path, _)| path.parent() == Some(directory)).collect();
+        let now: Vec<_> = now.into_iter().map(|(path, node)| (path.clone(), node.clone())).collect();
+        disk.durable_names.extend(now);
+        Ok(())
+    }
+
+    fn create_dir(&self, _directory: &Path) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl FaultyFile {
+    fn change(&self, change: Change) {
+        let mut content = lock(&self.node);
+        change.apply(&mut content.current);
+        content.pending.push(change);
+    }
+}
+
+impl File for FaultyFile {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        if let Some((source, keep)) = self.files.strike(Operation::Write) {
+            self.change(Change::Write(offset, bytes[..keep.min(bytes.len())].to_vec()));
+            return Err(io("can't write", &self.path, source));
+        }
+        self.change(Change::Write(offset, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let content = lock(&self.node);
+        let rest = content.current.get(offset as usize..).unwrap_or_default();
+        let got = rest.len().min(buffer.len());
+        buffer[..got].copy_from_slice(&rest[..got]);
+        Ok(got)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let failed = self.files.check(Operation::Sync, "can't sync", &self.path);
+        let mut content = lock(&self.node);
+        if failed.is_err() {
+            // As Linux does: what could not be written counts as clean, and the next sync leaves it out.
+            content.pending.clear();
+            return failed;
+        }
+        for change in std::mem::take(&mut content.pending) {
+            change.apply(&mut content.durable);
+        }
+        Ok(())
+    }
+
+    fn len(&mut self) -> Result<u64> {
+        Ok(lock(&self.node).current.len() as u64)
+    }
+
+    fn truncate(&mut self, len: u64) -> Result<()> {
+        self.files.check(Operation::Any, "can't set the length of", &self.path)?;
+        self.change(Change::Length(len));
+        Ok(())
+    }
+}

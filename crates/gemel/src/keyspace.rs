@@ -1,0 +1,50 @@
+//! Handles of keyspaces.
+
+use crate::engine::KeyspaceId;
+use std::sync::Arc;
+
+/// The engine in which a table or keyspace lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// All of it in memory.
+    Memory,
+    /// On disk, with a cache.
+    Disk,
+}
+
+impl Engine {
+    /// Name in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// An ordered map from byte keys to byte values, in one engine. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    pub(crate) database: u64,
+    pub(crate) id: KeyspaceId,
+    pub(crate) engine: u8,
+    pub(crate) name: Arc<str>,
+}
+
+impl Keyspace {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn engine_index(&self) -> usize {
+        usize::from(self.engine)
+    }
+}

@@ -1,0 +1,193 @@
+//! What stands in a segment: a header, then batches of records, each with a checksum.
+//!
+//! All numbers are little end first. A position (LSN) counts the bytes of batches, headers of batches included and
+//! headers of segments not, so a batch's place in its file follows from its position and the segment's first one.
+
+use crate::error::{Error, Result};
+
+/// Bytes of a segment's header. Its layout stays as it is for ever, so that a newer format can be told from damage:
+/// magic (8), format (4), zero (4), database (8), first position (8), zeros (28), checksum (4).
+pub(super) const SEGMENT_HEADER: usize = 64;
+/// The format that is written, and the newest that can be read.
+pub(super) const FORMAT: u32 = 1;
+/// Bytes of a batch's header: magic (4), checksum of all that follows it (4), bytes of records (8), position of this
+/// header (8), position up to which the log was durable when this was written (8).
+pub(super) const BATCH_HEADER: usize = 32;
+/// Bytes of a record's header: length (4), checksum of length and payload (4).
+pub(super) const RECORD_HEADER: usize = 8;
+/// The largest payload, in bytes.
+pub(super) const MAX_PAYLOAD: usize = 1 << 30;
+
+const SEGMENT_MAGIC: [u8; 8] = *b"GEMELLOG";
+/// Not of ASCII letters, so that text in records is seldom taken for it.
+pub(super) const BATCH_MAGIC: [u8; 4] = [0xB7, 0x47, 0x6C, 0x01];
+
+fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+}
+
+/// What a segment says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) format: u32,
+    pub(super) database: u64,
+    pub(super) first: u64,
+}
+
+impl Segment {
+    pub(super) fn encode(self) -> [u8; SEGMENT_HEADER] {
+        let mut header = [0; SEGMENT_HEADER];
+        header[..8].copy_from_slice(&SEGMENT_MAGIC);
+        header[8..12].copy_from_slice(&self.format.to_le_bytes());
+        header[16..24].copy_from_slice(&self.database.to_le_bytes());
+        header[24..32].copy_from_slice(&self.first.to_le_bytes());
+        let sum = crc32fast::hash(&header[..SEGMENT_HEADER - 4]);
+        header[SEGMENT_HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
+        header
+    }
+
+    /// None if it is not whole.
+    pub(super) fn decode(content: &[u8]) -> Option<Self> {
+        let header: &[u8; SEGMENT_HEADER] = content.first_chunk()?;
+        if header[..8] != SEGMENT_MAGIC
+            || u32_at(header, SEGMENT_HEADER - 4)? != crc32fast::hash(&header[..SEGMENT_HEADER - 4])
+        {
+            return None;
+        }
+        Some(Self { format: u32_at(header, 8)?, database: u64_at(header, 16)?, first: u64_at(header, 24)? })
+    }
+}
+
+/// The header of a record.
+pub(super) fn record_header(payload: &[u8]) -> Result<[u8; RECORD_HEADER]> {
+    if payload.len() > MAX_PAYLOAD {
+        return Err(Error::Capacity(format!(
+            "a transaction of {} bytes does not fit into the log, which takes up to {MAX_PAYLOAD}: split it",
+            payload.len()
+        )));
+    }
+    let len = (payload.len() as u32).to_le_bytes();
+    let mut header = [0; RECORD_HEADER];
+    header[..4].copy_from_slice(&len);
+    header[4..].copy_from_slice(&record_sum(len, payload).to_le_bytes());
+    Ok(header)
+}
+
+fn record_sum(len: [u8; 4], payload: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&len);
+    sum.update(payload);
+    sum.finalize()
+}
+
+/// Fills in the header of a batch, for which its first bytes were left free.
+pub(super) fn seal(batch: &mut [u8], start: u64, durable: u64) {
+    let len = (batch.len() - BATCH_HEADER) as u64;
+    batch[..4].copy_from_slice(&BATCH_MAGIC);
+    batch[8..16].copy_from_slice(&len.to_le_bytes());
+    batch[16..24].copy_from_slice(&start.to_le_bytes());
+    batch[24..32].copy_from_slice(&durable.to_le_bytes());
+    let sum = crc32fast::hash(&batch[8..]);
+    batch[4..8].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// A batch that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Batch<'a> {
+    pub(super) durable: u64,
+    pub(super) records: &'a [u8],
+}
+
+impl Batch<'_> {
+    /// Bytes of it with its header.
+    pub(super) fn len(&self) -> usize {
+        BATCH_HEADER + self.records.len()
+    }
+}
+
+/// The batch at the beginning of `content`, if one that belongs at `start` is there and whole.
+pub(super) fn batch(content: &[u8], start: u64) -> Option<Batch<'_>> {
+    if content.get(..4)? != BATCH_MAGIC || u64_at(content, 16)? != start {
+        return None;
+    }
+    let len = usize::try_from(u64_at(content, 8)?).ok()?.checked_add(BATCH_HEADER)?;
+    let whole = content.get(..len)?;
+    (u32_at(whole, 4)? == crc32fast::hash(&whole[8..]))
+        .then_some(Batch { durable: u64_at(whole, 24)?, records: &whole[BATCH_HEADER..] })
+}
+
+/// The payload of the first of `records`, and the bytes behind it; none if it is not whole.
+pub(super) fn record(records: &[u8]) -> Option<(&[u8], &[u8])> {
+    let len = u32_at(records, 0)?;
+    let sum = u32_at(records, 4)?;
+    let (payload, rest) = records.get(RECORD_HEADER..)?.split_at_checked(len as usize)?;
+    (sum == record_sum(len.to_le_bytes(), payload)).then_some((payload, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sealed(payloads: &[Vec<u8>], start: u64, durable: u64) -> Vec<u8> {
+        let mut bytes = vec![0; BATCH_HEADER];
+        for payload in payloads {
+            bytes.extend_from_slice(&record_header(payload).unwrap());
+            bytes.extend_from_slice(payload);
+        }
+        seal(&mut bytes, start, durable);
+        bytes
+    }
+
+    fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..10)
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_is_read_as_it_was_sealed(payloads in payloads(), start: u64, durable: u64, more: Vec<u8>) {
+            let mut bytes = sealed(&payloads, start, durable);
+            let len = bytes.len();
+            bytes.extend(more);
+            let found = batch(&bytes, start).unwrap();
+            prop_assert_eq!((found.durable, found.len()), (durable, len));
+            let mut rest = found.records;
+            for payload in &payloads {
+                let (read, behind) = record(rest).unwrap();
+                prop_assert_eq!(read, payload.as_slice());
+                rest = behind;
+            }
+            prop_assert!(rest.is_empty());
+            prop_assert!(batch(&bytes, start ^ 1).is_none());
+        }
+
+        #[test]
+        fn a_batch_with_a_flipped_bit_is_not_whole(payloads in payloads(), start: u64, place: prop::sample::Index, bit in 0_u8..8) {
+            let mut bytes = sealed(&payloads, start, 7);
+            let place = place.index(bytes.len());
+            bytes[place] ^= 1 << bit;
+            prop_assert!(batch(&bytes, start).is_none());
+        }
+
+        #[test]
+        fn a_shortened_batch_is_not_whole(payloads in payloads(), start: u64, place: prop::sample::Index) {
+            let bytes = sealed(&payloads, start, 7);
+            prop_assert!(batch(&bytes[..place.index(bytes.len())], start).is_none());
+        }
+
+        #[test]
+        fn the_header_of_a_segment_survives_no_flipped_bit(
+            database: u64, first: u64, place in 0..SEGMENT_HEADER, bit in 0_u8..8,
+        ) {
+            let header = Segment { format: FORMAT, database, first };
+            let mut bytes = header.encode();
+            prop_assert_eq!(Segment::decode(&bytes), Some(header));
+            bytes[place] ^= 1 << bit;
+            prop_assert_eq!(Segment::decode(&bytes), None);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The log: a stream of bytes in segments, written and synced by a thread of its own.
+//!
+//! Appending only copies into a buffer. The thread takes the whole buffer as one batch, writes it, syncs it and
+//! releases those who wait, while the next batch collects. A failed write or sync is never tried again, since the
+//! operating system may have dropped what it could not write: the log is poisoned, and whoever waits is told that the
+//! outcome is not known.
+
+mod frame;
+#[cfg(test)]
+mod model;
+mod pipeline;
+pub(crate) mod reader;
+mod sync;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod ticket_tests;
+pub(crate) mod waiter;
+mod writer;
+
+use crate::error::{Error, Result};
+use crate::files::{File, Files};
+use crate::options::Durability;
+use pipeline::Pipeline;
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use waiter::Waiter;
+use writer::Writer;
+
+/// Bytes of a segment after which the next one is begun.
+const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// A position in a log: an offset in its stream of bytes, over all segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lsn(pub(crate) u64);
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// First positions of the segments that exist, oldest first.
+type Segments = Arc<Mutex<VecDeque<u64>>>;
+
+/// A log that is open.
+pub(crate) struct Log {
+    pipeline: Arc<Pipeline>,
+    segments: Segments,
+    files: Arc<dyn Files>,
+    directory: PathBuf,
+    name: &'static str,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The file of the segment that begins at `first`.
+fn segment_path(directory: &Path, name: &str, first: u64) -> PathBuf {
+    directory.join(format!("{name}-{first:016x}.log"))
+}
+
+/// First positions of the segments in a directory, in order.
+fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> Result<Vec<u64>> {
+    let parse = |file: &str| {
+        let digits = file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".log")?;
+        let first = u64::from_str_radix(digits, 16).ok()?;
+        // Half of all positions are plenty, and adding lengths to the others can't overflow.
+        (digits.len() == 16 && first < 1 << 63).then_some(first)
+    };
+    let mut firsts: Vec<u64> = files.list(directory)?.iter().filter_map(|file| parse(file)).collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+/// Makes a segment, durable and empty.
+fn create_segment(
+    files: &dyn Files,
+    directory: &Path,
+    name: &str,
+    database: u64,
+    first: u64,
+) -> Result<Box<dyn File>> {
+    let mut file = files.create(&segment_path(directory, name, first))?;
+    file.write_at(0, &frame::Segment { format: frame::FORMAT, database, first }.encode())?;
+    // The header is durable before the first batch is written, and the name before anything is acknowledged.
+    file.sync()?;
+    files.sync_dir(directory)?;
+    Ok(file)
+}
+
+impl Log {
+    /// Opens for appending after `end`, which [`reader::read`] returned; what stands behind it is cut away. In an
+    /// empty directory `end` is zero. `database` is its number, in every segment's header.
+    pub(crate) fn open(
+        files: Arc<dyn Files>,
+        directory: &Path,
+        name: &'static str,
+        database: u64,
+        end: Lsn,
+        durability: Durability,
+    ) -> Result<Arc<Self>> {
+        Self::open_with(files, directory, name, database, end, durability, SEGMENT_BYTES)
+    }
+
+    fn open_with(
+        files: Arc<dyn Files>,
+        directory: &Path,
+        name: &'static str,
+        database: u64,
+        end: Lsn,
+        durability: Durability,
+        segment_bytes: u64,
+    ) -> Result<Arc<Self>> {
+        files.create_dir(directory)?;
+        reader::truncate(&*files, directory, name, end)?;
+        let mut firsts = list_segments(&*files, directory, name)?;
+        let (file, first) = match firsts.last() {
+            Some(first) => (files.open(&segment_path(directory, name, *first))?, *first),
+            None if end == Lsn(0) => {
+                firsts.push(0);
+                (create_segment(&*files, directory, name, database, 0)?, 0)
+            }
+            None => return Err(reader::nothing_there(directory, name, end)),
+        };
+        let segments = Arc::new(Mutex::new(VecDeque::from(firsts)));
+        let pipeline = Arc::new(Pipeline::new(end, durability));
+        let writer = Writer {
+            pipeline: pipeline.clone(),
+            segments: segments.clone(),
+            files: files.clone(),
+            directory: directory.to_path_buf(),
+            name,
+            database,
+            file,
+            first,
+            prepared: writer::Prepared::upto(frame::SEGMENT_HEADER as u64 + (end.0 - first)),
+            segment_bytes,
+        };
+        let thread = std::thread::Builder::new().name(format!("gemel-{name}-log"));
+        let handle = thread.spawn(move || writer.run()).map_err(|source| Error::Io {
+            what: "can't start the thread of the log in",
+            path: directory.to_path_buf(),
+            source,
+        })?;
+        let writer = Mutex::new(Some(handle));
+        Ok(Arc::new(Self { pipeline, segments, files, directory: directory.to_path_buf(), name, writer }))
+    }
+
+    /// Appends a record to the buffer, waiting for no disk, and returns the position after it.
+    pub(crate) fn append(&self, payload: &[u8]) -> Result<Lsn> {
+        self.pipeline.append(payload)
+    }
+
+    /// Appends a record to each of two different logs, so that whoever comes behind one of them in either log comes
+    /// behind both.
+    pub(crate) fn append_both(first: (&Self, &[u8]), second: (&Self, &[u8])) -> Result<(Lsn, Lsn)> {
+        if std::ptr::eq(first.0, second.0) {
+            return Err(Error::Usage("a record can't be appended to the same log twice at once".to_owned()));
+        }
+        Pipeline::append_both((&first.0.pipeline, first.1), (&second.0.pipeline, second.1))
+    }
+
+    /// The ends of two logs at one moment: no record that went to both lies before one and behind the other.
+    pub(crate) fn ends_of_both(first: &Self, second: &Self) -> (Lsn, Lsn) {
+        Pipeline::ends_of_both(&first.pipeline, &second.pipeline)
+    }
+
+    /// Waits while hundreds of megabytes wait to be written, which only happens where commits don't wait to be
+    /// durable. For the beginning of a commit, where no lock is held.
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
+        self.pipeline.wait_for_room()
+    }
+
+    /// The position after the last appended record.
+    pub(crate) fn end(&self) -> Lsn {
+        self.pipeline.end()
+    }
+
+    /// The position up to which the log is on stable storage.
+    pub(crate) fn durable(&self) -> Lsn {
+        self.pipeline.durable()
+    }
+
+    /// Blocks until the log is durable up to `to`, whatever the durability option.
+    pub(crate) fn sync(&self, to: Lsn) -> Result<()> {
+        if self.durable() >= to {
+            return Ok(());
+        }
+        let waiter = Arc::new(Waiter::new(1));
+        self.pipeline.enqueue(to, &waiter);
+        waiter.wait().map_err(|cause| Error::Poisoned(cause.to_string()))
+    }
+
+    /// Whether a commit is to wait until it is durable.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.pipeline.is_awaited()
+    }
+
+    /// Why the log takes nothing more, if it failed.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.pipeline.failure()
+    }
+
+    /// Has `waiter` told when the log is durable up to `lsn`.
+    pub(crate) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
+        self.pipeline.enqueue(lsn, waiter);
+    }
+
+    /// Deletes the segments that lie wholly below `lsn`, but never the newest.
+    pub(crate) fn drop_before(&self, lsn: Lsn) -> Result<()> {
+        let mut dropped = false;
+        loop {
+            let mut segments = lock(&self.segments);
+            let first = match (segments.front(), segments.get(1)) {
+                (Some(first), Some(next)) if *next <= lsn.0 => *first,
+                _ => break,
+            };
+            // Oldest first, so that what a crash leaves has no gap.
+            self.files.remove(&segment_path(&self.directory, self.name, first))?;
+            segments.pop_front();
+            dropped = true;
+        }
+        if dropped {
+            self.files.sync_dir(&self.directory)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the stream from the beginning of the oldest segment.
+    pub(crate) fn bytes(&self) -> u64 {
+        let oldest = lock(&self.segments).front().copied();
+        self.end().0 - oldest.unwrap_or_default()
+    }
+
+    /// Writes and syncs the rest, and ends the thread. Later appends are refused.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.pipeline.close();
+        let handle = lock(&self.writer).take();
+        if let Some(handle) = handle
+            // The last reference may go in a callback, on the writer's own thread: it ends by itself.
+            && handle.thread().id() != std::thread::current().id()
+        {
+            // It catches panics itself.
+            drop(handle.join());
+        }
+        self.failure().map_or(Ok(()), |cause| Err(Error::Poisoned(cause.to_string())))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Whoever wants to know calls it before.
+        drop(self.close());
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("name", &self.name)
+            .field("end", &self.end())
+            .field("durable", &self.durable())
+            .finish_non_exhaustive()
+    }
+}

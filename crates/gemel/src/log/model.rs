@@ -1,0 +1,176 @@
+//! Model checks of the synchronisation core: the very same files, compiled with a model checker's locks and atomics,
+//! which then runs them in many orders.
+
+mod sync {
+    pub(super) use shuttle::sync::atomic::{AtomicU64, AtomicUsize};
+    pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+}
+
+#[path = "pipeline.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
+mod pipeline;
+#[path = "waiter.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
+mod waiter;
+
+use super::{Lsn, frame};
+use crate::options::Durability;
+use pipeline::Pipeline;
+use shuttle::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use waiter::Waiter;
+
+/// A writer that takes its batches nowhere, and notes up to where it "synced" before it says so.
+fn write(pipeline: Arc<Pipeline>, synced: Arc<AtomicU64>, fail_at: Option<u64>) {
+    let mut spare = Vec::new();
+    for round in 0.. {
+        let Some(work) = pipeline.next(spare) else { break };
+        assert_eq!(work.end - work.start, work.batch.len() as u64);
+        if fail_at == Some(round) {
+            pipeline.fail(&Arc::from("it failed"));
+            break;
+        }
+        thread::yield_now();
+        if work.sync {
+            synced.store(work.end, Ordering::SeqCst);
+        }
+        pipeline.finished(&work);
+        spare = work.batch;
+    }
+}
+
+struct Logs {
+    pipelines: [Arc<Pipeline>; 2],
+    synced: [Arc<AtomicU64>; 2],
+    writers: Vec<thread::JoinHandle<()>>,
+}
+
+fn logs(fail_at: Option<u64>) -> Arc<Logs> {
+    let pipelines = [(); 2].map(|()| Arc::new(Pipeline::new(Lsn(0), Durability::Full)));
+    let synced = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let writers = (0..2)
+        .map(|log| {
+            let (pipeline, synced) = (pipelines[log].clone(), synced[log].clone());
+            let fail_at = if log == 1 { fail_at } else { None };
+            thread::spawn(move || write(pipeline, synced, fail_at))
+        })
+        .collect();
+    Arc::new(Logs { pipelines, synced, writers })
+}
+
+impl Logs {
+    fn commit(&self, both: bool) -> Option<(Lsn, Lsn, Arc<Waiter>)> {
+        let [one, two] = &self.pipelines;
+        let (first, second) = if both {
+            Pipeline::append_both((one, b"a"), (two, b"bc")).ok()?
+        } else {
+            (one.append(b"a").ok()?, two.end())
+        };
+        let waiter = Arc::new(Waiter::new(2));
+        one.enqueue(first, &waiter);
+        two.enqueue(second, &waiter);
+        Some((first, second, waiter))
+    }
+
+    fn check(&self, first: Lsn, second: Lsn) {
+        for (log, lsn) in [first, second].into_iter().enumerate() {
+            assert!(self.pipelines[log].durable() >= lsn, "released before the position was published");
+            assert!(self.synced[log].load(Ordering::SeqCst) >= lsn.0, "released before it was synced");
+        }
+    }
+
+    fn close(self: Arc<Self>) {
+        for pipeline in &self.pipelines {
+            pipeline.close();
+        }
+        let logs = Arc::into_inner(self).unwrap();
+        for writer in logs.writers {
+            writer.join().unwrap();
+        }
+        for pipeline in &logs.pipelines {
+            assert!(pipeline.durable() == pipeline.end() || pipeline.failure().is_some());
+        }
+    }
+}
+
+#[test]
+fn every_thread_is_released_and_only_when_both_logs_are_durable() {
+    shuttle::check_random(
+        || {
+            let logs = logs(None);
+            let committers: Vec<_> = (0..3)
+                .map(|committer| {
+                    let logs = logs.clone();
+                    thread::spawn(move || {
+                        for round in 0..2 {
+                            let (first, second, waiter) = logs.commit((committer + round) % 2 == 0).unwrap();
+                            waiter.wait().unwrap();
+                            logs.check(first, second);
+                        }
+                    })
+                })
+                .collect();
+            committers.into_iter().for_each(|committer| committer.join().unwrap());
+            logs.close();
+        },
+        1000,
+    );
+}
+
+#[test]
+fn every_task_and_callback_is_released_and_only_when_both_logs_are_durable() {
+    shuttle::check_pct(
+        || {
+            let logs = logs(None);
+            let called = Arc::new(AtomicU64::new(0));
+            let tasks: Vec<_> = (0..2)
+                .map(|task| {
+                    let (logs, called) = (logs.clone(), called.clone());
+                    thread::spawn(move || {
+                        let (first, second, waiter) = logs.commit(task == 0).unwrap();
+                        shuttle::future::block_on(std::future::poll_fn(|context| waiter.poll(context)))
+                            .unwrap();
+                        logs.check(first, second);
+                        let (_, _, waiter) = logs.commit(true).unwrap();
+                        waiter.on_done(Box::new(move |outcome| {
+                            assert!(outcome.is_ok());
+                            called.fetch_add(1, Ordering::SeqCst);
+                        }));
+                    })
+                })
+                .collect();
+            tasks.into_iter().for_each(|task| task.join().unwrap());
+            logs.close();
+            assert_eq!(called.load(Ordering::SeqCst), 2);
+        },
+        1000,
+        3,
+    );
+}
+
+#[test]
+fn when_a_log_fails_everybody_is_released_with_the_cause() {
+    shuttle::check_random(
+        || {
+            let logs = logs(Some(1));
+            let committers: Vec<_> = (0..3)
+                .map(|_| {
+                    let logs = logs.clone();
+                    thread::spawn(move || {
+                        for _ in 0..3 {
+                            let Some((first, second, waiter)) = logs.commit(true) else { return };
+                            match waiter.wait() {
+                                Ok(()) => logs.check(first, second),
+                                Err(cause) => assert_eq!(&*cause, "it failed"),
+                            }
+                        }
+                    })
+                })
+                .collect();
+            committers.into_iter().for_each(|committer| committer.join().unwrap());
+            logs.close();
+        },
+        1000,
+    );
+}

@@ -1,0 +1,244 @@
+//! Reading a log from its segments, and cutting it.
+//!
+//! A batch that is not whole is a torn tail, written when the power went, only if nothing says that the log had been
+//! durable beyond its beginning: neither a later batch, each of which names the durable position known when it was
+//! written, nor a later segment, which is begun only when all before it is durable. Otherwise it is corruption.
+
+use super::{Lsn, frame, list_segments, segment_path};
+use crate::error::{Error, Result};
+use crate::files::{Files, read_all, replace};
+use std::path::Path;
+
+/// Takes a record's position, the position after it, and its payload. The position of a record is the one after its
+/// predecessor.
+pub(crate) type Each<'a> = dyn FnMut(Lsn, Lsn, &[u8]) -> Result<()> + 'a;
+
+fn corruption(path: &Path, what: String) -> Error {
+    let what = format!("{what}; restore the database from a backup, or look for the missing part");
+    Error::Corruption { path: path.to_path_buf(), what }
+}
+
+/// For a log without any segment.
+pub(super) fn nothing_there(directory: &Path, name: &str, from: Lsn) -> Error {
+    corruption(directory, format!("no segment of the log {name} is there, though it must go on at {from}"))
+}
+
+/// Reads the records that end behind `from`, which must be zero or the position after a record, and returns the end
+/// of what is whole.
+pub(crate) fn read(
+    files: &dyn Files,
+    directory: &Path,
+    name: &str,
+    database: u64,
+    from: Lsn,
+    each: &mut Each<'_>,
+) -> Result<Lsn> {
+    let firsts = list_segments(files, directory, name)?;
+    // The last segment that can hold something behind `from`, or whatever comes first.
+    let skipped = firsts.partition_point(|first| *first <= from.0).saturating_sub(1);
+    let firsts = &firsts[skipped..];
+    let Some(&oldest) = firsts.first() else {
+        return if from == Lsn(0) { Ok(from) } else { Err(nothing_there(directory, name, from)) };
+    };
+    if oldest > from.0 {
+        let path = segment_path(directory, name, oldest);
+        return Err(corruption(&path, format!("the log begins at {oldest}, but is needed from {from} on")));
+    }
+    let mut end = oldest;
+    for (index, &first) in firsts.iter().enumerate() {
+        let path = segment_path(directory, name, first);
+        if first != end {
+            return Err(corruption(
+                &path,
+                format!("the segment begins at {first}, but the one before it ends at {end}"),
+            ));
+        }
+        let content = read_all(files, &path)?;
+        let next = firsts.get(index + 1).copied();
+        if !check_header(&path, &content, database, first, next.is_none())? {
+            break;
+        }
+        end = read_segment(&path, &content, first, from, each)?;
+        let offset = frame::SEGMENT_HEADER + (end - first) as usize;
+        match next {
+            // Its beginning says that all before it had been durable.
+            Some(next) if end < next => {
+                return Err(corruption(
+                    &path,
+                    format!(
+                        "no whole batch at offset {offset}, position {end}, though the next segment begins at {next}: \
+                         that batch is damaged, or a segment is missing"
+                    ),
+                ));
+            }
+            Some(_) => {}
+            None => check_tail(&path, &content, first, end)?,
+        }
+    }
+    if end < from.0 {
+        let path = segment_path(directory, name, oldest);
+        return Err(corruption(&path, format!("the log ends at {end}, but had been durable up to {from}")));
+    }
+    Ok(Lsn(end))
+}
+
+/// Whether there is a header; without one the segment is the last, and had been begun when the power went.
+fn check_header(path: &Path, content: &[u8], database: u64, first: u64, is_last: bool) -> Result<bool> {
+    let Some(header) = frame::Segment::decode(content) else {
+        // The header is durable before anything is written behind it.
+        let rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
+        if is_last && is_zero(rest) {
+            return Ok(false);
+        }
+        return Err(corruption(path, "the header at offset 0 is damaged".to_owned()));
+    };
+    if header.format > frame::FORMAT {
+        return Err(Error::Usage(format!(
+            "{} has format {}, and this version reads up to {}: open it with the version that wrote it, or a newer one",
+            path.display(),
+            header.format,
+            frame::FORMAT
+        )));
+    }
+    if header.database != database {
+        return Err(corruption(
+            path,
+            format!("it belongs to database {:x}, not {database:x}", header.database),
+        ));
+    }
+    if header.first != first {
+        return Err(corruption(path, format!("it begins at {}, not where its name says", header.first)));
+    }
+    Ok(true)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Reads batches as long as they are whole.
+fn read_segment(path: &Path, content: &[u8], first: u64, from: Lsn, each: &mut Each<'_>) -> Result<u64> {
+    let mut start = first;
+    let mut rest = &content[frame::SEGMENT_HEADER..];
+    while let Some(batch) = frame::batch(rest, start) {
+        let after = start + batch.len() as u64;
+        if after > from.0 {
+            let mut position = start;
+            let mut records = batch.records;
+            while !records.is_empty() {
+                let end = |left: usize| after - left as u64;
+                let Some((payload, behind)) = frame::record(records) else {
+                    let offset = content.len() - rest.len() + batch.len() - records.len();
+                    return Err(corruption(path, format!("the record at offset {offset} is damaged")));
+                };
+                if end(behind.len()) > from.0 {
+                    each(Lsn(position), Lsn(end(behind.len())), payload)?;
+                }
+                position = end(behind.len());
+                records = behind;
+            }
+        }
+        rest = &rest[batch.len()..];
+        start = after;
+    }
+    Ok(start)
+}
+
+/// Looks whether anything behind `end` claims that it had been durable.
+fn check_tail(path: &Path, content: &[u8], first: u64, end: u64) -> Result<()> {
+    let from = frame::SEGMENT_HEADER + (end - first) as usize;
+    let tail = content.get(from..).unwrap_or_default();
+    let [mark, ..] = frame::BATCH_MAGIC;
+    for (offset, _) in tail.iter().enumerate().filter(|(_, byte)| **byte == mark) {
+        if let Some(batch) = frame::batch(&tail[offset..], end + offset as u64)
+            && batch.durable > end
+        {
+            return Err(corruption(
+                path,
+                format!(
+                    "the batch at offset {from} is damaged, and the one at offset {} says that it had been durable",
+                    from + offset
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Cuts a log at `to`, the position after a record: a torn tail, or what recovery decided not to keep. Durable when it
+/// returns, as is all before it; a crash before leaves more of the log, but nothing in part.
+pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn) -> Result<()> {
+    let mut firsts = list_segments(files, directory, name)?;
+    // Newest first, so that what a crash leaves has no gap.
+    while let Some(&first) = firsts.last() {
+        let path = segment_path(directory, name, first);
+        if first < to.0 {
+            break;
+        }
+        if first == to.0 {
+            let mut file = files.open(&path)?;
+            let mut header = [0; frame::SEGMENT_HEADER];
+            let whole = file.read_at(0, &mut header)? == header.len();
+            if whole && frame::Segment::decode(&header).is_some() {
+                break;
+            }
+        }
+        files.remove(&path)?;
+        files.sync_dir(directory)?;
+        firsts.pop();
+    }
+    let Some(&first) = firsts.last() else { return Ok(()) };
+    let path = segment_path(directory, name, first);
+    let content = read_all(files, &path)?;
+    let mut start = first;
+    let mut durable = first;
+    let mut rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
+    while start < to.0 {
+        let batch = frame::batch(rest, start).ok_or_else(|| {
+            corruption(&path, format!("can't cut the log at {to}: it is whole up to {start} only"))
+        })?;
+        let after = start + batch.len() as u64;
+        if after > to.0 {
+            return cut_batch(files, &path, &content, content.len() - rest.len(), start, batch, to);
+        }
+        durable = durable.max(batch.durable);
+        rest = &rest[batch.len()..];
+        start = after;
+    }
+    let offset = |lsn: u64| frame::SEGMENT_HEADER as u64 + (lsn - first);
+    let mut file = files.open(&path)?;
+    if file.len()? != offset(to.0) {
+        file.truncate(offset(to.0))?;
+    }
+    // What was read may not be durable: the process ended before its sync. And if its sync failed, the operating
+    // system may take it for clean, so that another sync would do nothing: hence it is written again.
+    if let Some(unsure) = content.get(offset(durable) as usize..offset(to.0) as usize) {
+        file.write_at(offset(durable), unsure)?;
+    }
+    file.sync()
+}
+
+/// Shortens the batch at `offset` so that it ends at `to`, in a copy of the segment that then takes its place: its
+/// header can't be changed together with its end.
+fn cut_batch(
+    files: &dyn Files,
+    path: &Path,
+    content: &[u8],
+    offset: usize,
+    start: u64,
+    batch: frame::Batch<'_>,
+    to: Lsn,
+) -> Result<()> {
+    let len = (to.0 - start) as usize;
+    let mut records = batch.records;
+    while batch.len() - records.len() < len {
+        let Some((_, behind)) = frame::record(records) else { break };
+        records = behind;
+    }
+    if batch.len() - records.len() != len {
+        return Err(corruption(path, format!("can't cut the log at {to}: no record ends there")));
+    }
+    let mut kept = content[..offset + len].to_vec();
+    frame::seal(&mut kept[offset..], start, batch.durable);
+    replace(files, path, &kept)
+}

@@ -1,0 +1,137 @@
+//! The thread that writes a log.
+
+use super::pipeline::{Pipeline, Work};
+use super::{Segments, create_segment, frame, lock};
+use crate::error::{Error, Result};
+use crate::files::{File, Files, fail_point};
+use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes of zeros that are written ahead at a time.
+const AHEAD: usize = 256 << 10;
+/// Larger batches gain nothing from zeros ahead.
+const SMALL: usize = 16 << 10;
+
+/// How far a file is filled ahead with zeros.
+///
+/// Overwriting what is there saves the file system from recording a new length and new blocks with each sync, a third
+/// of its time for small batches. (Measured on ext4: 105 µs instead of 160 µs for 4 KiB. Allocating without
+/// writing, as by `fallocate`, gained nothing: there the blocks' first write has to be recorded too.)
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Prepared {
+    Upto(u64),
+    /// There is hardly any room.
+    Never,
+}
+
+impl Prepared {
+    pub(super) fn upto(offset: u64) -> Self {
+        Self::Upto(offset)
+    }
+}
+
+pub(super) struct Writer {
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) segments: Segments,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) directory: PathBuf,
+    pub(super) name: &'static str,
+    pub(super) database: u64,
+    /// The newest segment.
+    pub(super) file: Box<dyn File>,
+    /// Its first position.
+    pub(super) first: u64,
+    pub(super) prepared: Prepared,
+    pub(super) segment_bytes: u64,
+}
+
+impl Writer {
+    /// Until the log is closed or fails.
+    pub(super) fn run(mut self) {
+        let pipeline = self.pipeline.clone();
+        let ended = catch_unwind(AssertUnwindSafe(|| self.work()));
+        let cause = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => cause(&error),
+            Err(_) => "the thread of the log panicked".to_owned(),
+        };
+        pipeline.fail(&Arc::from(cause));
+    }
+
+    fn work(&mut self) -> Result<()> {
+        let mut spare = Vec::new();
+        while let Some(mut work) = self.pipeline.next(spare) {
+            if !work.batch.is_empty() {
+                self.write(&mut work)?;
+            }
+            if work.sync {
+                fail_point("log.before_sync");
+                self.file.sync()?;
+                fail_point("log.after_sync");
+            }
+            self.pipeline.finished(&work);
+            spare = work.batch;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, work: &mut Work) -> Result<()> {
+        frame::seal(&mut work.batch, work.start, work.durable);
+        if work.start > self.first && work.end - self.first > self.segment_bytes {
+            self.rotate(work.start)?;
+        }
+        let offset = frame::SEGMENT_HEADER as u64 + (work.start - self.first);
+        fail_point("log.before_write");
+        self.file.write_at(offset, &work.batch)?;
+        fail_point("log.after_write");
+        self.prepare(offset + work.batch.len() as u64, work.batch.len() <= SMALL)
+    }
+
+    /// Fills the file ahead with zeros, now that it is written up to `end`.
+    fn prepare(&mut self, end: u64, small: bool) -> Result<()> {
+        let Prepared::Upto(prepared) = self.prepared else { return Ok(()) };
+        if end < prepared {
+            return Ok(());
+        }
+        self.prepared = Prepared::Upto(end);
+        if !small || end + AHEAD as u64 > self.segment_bytes {
+            return Ok(());
+        }
+        match self.file.write_at(end, &ZEROS) {
+            Ok(()) => self.prepared = Prepared::Upto(end + AHEAD as u64),
+            // No record is in it, and there may still be room for those.
+            Err(Error::Io { source, .. }) if is_full(&source) => self.prepared = Prepared::Never,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Begins a new segment at `first`. The old one is durable before, whatever the durability option: so a segment
+    /// that exists proves that all before it must be there.
+    fn rotate(&mut self, first: u64) -> Result<()> {
+        self.file.sync()?;
+        fail_point("log.before_segment");
+        self.file = create_segment(&*self.files, &self.directory, self.name, self.database, first)?;
+        fail_point("log.after_segment");
+        self.first = first;
+        self.prepared = Prepared::upto(frame::SEGMENT_HEADER as u64);
+        lock(&self.segments).push_back(first);
+        Ok(())
+    }
+}
+
+static ZEROS: [u8; AHEAD] = [0; AHEAD];
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Why the log failed, for those who are told later.
+fn cause(error: &Error) -> String {
+    match error {
+        Error::Io { source, .. } if is_full(source) => format!("the disk is full ({error})"),
+        _ => format!("the log could not be written ({error})"),
+    }
+}

@@ -1,0 +1,116 @@
+//! The log or logs of a database, whichever mode it has.
+
+use crate::engine::MAX_ENGINES;
+use crate::error::{Error, Result};
+use crate::log::{Log, Lsn};
+use crate::record::{self, Group, Stamp};
+use crate::ticket::Ticket;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// See [`crate::LogMode`].
+pub(crate) enum Logs {
+    /// One for all engines.
+    Shared(Arc<Log>),
+    /// One for each, in the order of the engines.
+    PerEngine(Vec<Arc<Log>>),
+}
+
+thread_local! {
+    /// Records are built here, so that a commit allocates nothing for its log.
+    static BUFFERS: RefCell<[Vec<u8>; MAX_ENGINES]> = const { RefCell::new([const { Vec::new() }; MAX_ENGINES]) };
+}
+
+impl Logs {
+    pub(crate) fn all(&self) -> &[Arc<Log>] {
+        match self {
+            Self::Shared(log) => std::slice::from_ref(log),
+            Self::PerEngine(logs) => logs,
+        }
+    }
+
+    /// Before a commit locks anything: refuses when a log can't be written any more, and waits while too much
+    /// waits to be written.
+    pub(crate) fn wait_for_room(&self) -> Result<()> {
+        self.all().iter().try_for_each(|log| log.wait_for_room())
+    }
+
+    /// Appends a commit: whole in one log, or each engine's writes in its own.
+    pub(crate) fn append<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Result<()> {
+        BUFFERS.with_borrow_mut(|buffers| match self {
+            Self::Shared(log) => {
+                let buffer = &mut buffers[0];
+                buffer.clear();
+                record::encode(buffer, stamps, groups);
+                log.append(buffer).map(drop)
+            }
+            Self::PerEngine(logs) => {
+                let mut parts: Vec<usize> = Vec::with_capacity(MAX_ENGINES);
+                for group in groups.filter(|group| !group.writes.is_empty()) {
+                    let engine = usize::from(group.engine);
+                    buffers[engine].clear();
+                    record::encode(&mut buffers[engine], stamps, std::iter::once(group));
+                    parts.push(engine);
+                }
+                match parts[..] {
+                    [] => Ok(()),
+                    [one] => logs[one].append(&buffers[one]).map(drop),
+                    [one, two] => {
+                        Log::append_both((&logs[one], &buffers[one]), (&logs[two], &buffers[two])).map(drop)
+                    }
+                    _ => Err(Error::Usage("a log for each engine is there for two engines only".into())),
+                }
+            }
+        })
+    }
+
+    /// Resolves when all that is in the logs now is durable. The caller's own commit is in them, and
+    /// everything that it can have read.
+    pub(crate) fn ticket(&self) -> Ticket {
+        match self {
+            Self::Shared(log) => Ticket::after(&[(log, log.end())]),
+            Self::PerEngine(logs) => {
+                let ends: Vec<(&Log, Lsn)> = logs.iter().map(|log| (&**log, log.end())).collect();
+                Ticket::after(&ends)
+            }
+        }
+    }
+
+    /// Makes everything durable that is in the logs now.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.all().iter().try_for_each(|log| log.sync(log.end()))
+    }
+
+    /// Positions after the last records, taken together: no commit has one half before them and one behind.
+    pub(crate) fn ends(&self) -> Vec<Lsn> {
+        match self {
+            Self::Shared(log) => vec![log.end()],
+            Self::PerEngine(logs) => match &logs[..] {
+                [first, second] => {
+                    let (first, second) = Log::ends_of_both(first, second);
+                    vec![first, second]
+                }
+                logs => logs.iter().map(|log| log.end()).collect(),
+            },
+        }
+    }
+
+    /// Bytes that are appended and not durable.
+    pub(crate) fn lag(&self) -> u64 {
+        self.all().iter().map(|log| log.end().0.saturating_sub(log.durable().0)).sum()
+    }
+
+    /// Drops what lies before these positions, where whole files do.
+    pub(crate) fn drop_before(&self, positions: &[Lsn]) -> Result<()> {
+        self.all().iter().zip(positions).try_for_each(|(log, position)| log.drop_before(*position))
+    }
+
+    /// Writes what is left, and ends.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.all().iter().try_for_each(|log| log.close())
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.all().iter().map(|log| log.bytes()).sum()
+    }
+}

@@ -1,0 +1,118 @@
+//! The manifest: a small file that says what else belongs to the database. Replaced as a whole, never changed.
+
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use crate::files::{self, Files};
+use crate::keyspace::Engine;
+use crate::options::LogMode;
+use crate::row::Schema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The format that this version writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FILE: &str = "gemel.manifest";
+/// What an interrupted replacement leaves behind.
+pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
+const MAGIC: &str = "gemel";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Random; in every file of the database, so that files of two databases are never mixed.
+    pub(crate) database: u64,
+    pub(crate) log: LogMode,
+    pub(crate) keyspaces: Vec<KeyspaceEntry>,
+    pub(crate) tables: Vec<TableEntry>,
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// For each log, the position from which it must be replayed.
+    pub(crate) log_from: Vec<u64>,
+    /// For each engine, a timestamp that is not below any commit before `log_from`.
+    pub(crate) clocks: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeyspaceEntry {
+    pub(crate) id: KeyspaceId,
+    pub(crate) name: String,
+    pub(crate) engine: Engine,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TableEntry {
+    pub(crate) name: String,
+    pub(crate) engine: Engine,
+    pub(crate) schema: Schema,
+    /// Of the rows, then of each index of the schema in its order.
+    pub(crate) keyspaces: Vec<KeyspaceId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Checkpoint {
+    pub(crate) file: String,
+    pub(crate) at: u64,
+}
+
+impl Manifest {
+    /// Of an empty database.
+    pub(crate) fn new(log: LogMode) -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        let database = RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()));
+        Self {
+            database,
+            log,
+            keyspaces: Vec::new(),
+            tables: Vec::new(),
+            checkpoint: None,
+            log_from: Vec::new(),
+            clocks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn path(directory: &Path) -> PathBuf {
+        directory.join(FILE)
+    }
+
+    /// None when there is no manifest.
+    pub(crate) fn read(files: &dyn Files, directory: &Path) -> Result<Option<Self>> {
+        let path = Self::path(directory);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = files::read_all(files, &path)?;
+        let corrupt = |what: &str| Error::Corruption {
+            path: path.clone(),
+            what: format!("{what}: the file was damaged or is not Gemel's; restore it from a backup"),
+        };
+        let text = String::from_utf8(bytes).map_err(|_| corrupt("not a manifest"))?;
+        let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("not a manifest"))?;
+        let [magic, format, checksum] = head.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(corrupt("not a manifest"));
+        };
+        if magic != MAGIC {
+            return Err(corrupt("not a manifest"));
+        }
+        match format.parse::<u32>() {
+            Ok(FORMAT) => {}
+            Ok(format) => {
+                return Err(Error::Usage(format!(
+                    "{}: the database has format {format} and this version of Gemel reads format {FORMAT}: use the version that wrote it",
+                    directory.display()
+                )));
+            }
+            Err(_) => return Err(corrupt("not a manifest")),
+        }
+        if u32::from_str_radix(checksum, 16) != Ok(crc32fast::hash(body.as_bytes())) {
+            return Err(corrupt("its checksum is wrong"));
+        }
+        serde_json::from_str(body).map(Some).map_err(|error| corrupt(&error.to_string()))
+    }
+
+    /// Replaces the manifest; durable when this returns.
+    pub(crate) fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
+        let path = Self::path(directory);
+        let body = serde_json::to_string(self)
+            .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
+        let text = format!("{MAGIC} {FORMAT} {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
+        files::replace(files, &path, text.as_bytes())
+    }
+}

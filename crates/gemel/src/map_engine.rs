@@ -1,0 +1,143 @@
+//! An engine of a few lines, for tests: a map under a mutex. It shows how little Skeena asks of an engine, stands in as
+//! the third one, and is the plain model against which the real ones can be held.
+
+use crate::clock::{Clock, Timestamp};
+use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
+use crate::error::{Conflict, Result};
+use crate::key::{Key, KeyRange};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+struct Cell {
+    owner: u64,
+    /// By ascending timestamp.
+    versions: Vec<(Timestamp, Option<Box<[u8]>>)>,
+}
+
+impl Cell {
+    fn newest(&self) -> Timestamp {
+        self.versions.last().map_or(Timestamp::ZERO, |(at, _)| *at)
+    }
+
+    fn at(&self, at: Timestamp) -> Option<(&[u8], Timestamp)> {
+        let index = self.versions.partition_point(|(written, _)| *written <= at).checked_sub(1)?;
+        let (written, value) = &self.versions[index];
+        value.as_deref().map(|value| (value, *written))
+    }
+}
+
+/// See the module.
+pub(crate) struct MapEngine {
+    name: &'static str,
+    clock: Clock,
+    cells: Mutex<BTreeMap<(KeyspaceId, Key), Cell>>,
+}
+
+impl MapEngine {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, clock: Clock::new(Timestamp::ZERO), cells: Mutex::default() }
+    }
+
+    pub(crate) fn versions(&self) -> usize {
+        self.cells.lock().values().map(|cell| cell.versions.len()).sum()
+    }
+}
+
+impl Engine for MapEngine {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn open_keyspace(&self, _: KeyspaceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn get(&self, keyspace: KeyspaceId, key: &Key, at: Timestamp, _: Option<&mut Handle>, found: &mut Found<'_>) -> Result<bool> {
+        let cells = self.cells.lock();
+        let Some((value, written)) = cells.get(&(keyspace, key.clone())).and_then(|cell| cell.at(at)) else {
+            return Ok(false);
+        };
+        found(value, written);
+        Ok(true)
+    }
+
+    fn scan(&self, keyspace: KeyspaceId, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()> {
+        let cells = self.cells.lock();
+        let mut rows: Vec<_> = cells
+            .iter()
+            .filter(|((of, key), _)| *of == keyspace && range.contains(key))
+            .filter_map(|((_, key), cell)| cell.at(at).map(|(value, written)| (key.to_vec(), value.to_vec(), written)))
+            .collect();
+        drop(cells);
+        if direction == Direction::Backward {
+            rows.reverse();
+        }
+        for (key, value, written) in rows {
+            if each(&key, &value, written).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+        let mut cells = self.cells.lock();
+        for write in &*writes {
+            let cell = cells.entry((write.keyspace, write.key.clone())).or_default();
+            let kind = match (cell.owner != 0, cell.newest() > write.since) {
+                (true, _) => Conflict::Locked,
+                (_, true) => Conflict::Write,
+                _ => continue,
+            };
+            return Err(Refusal::Clash(Clash { kind, keyspace: write.keyspace }));
+        }
+        for write in writes {
+            cells.entry((write.keyspace, write.key.clone())).or_default().owner = owner;
+        }
+        Ok(())
+    }
+
+    fn draw(&self) -> Timestamp {
+        self.clock.draw()
+    }
+
+    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+        let cells = self.cells.lock();
+        let cell = cells.get(&(keyspace, key.clone()));
+        Ok(cell.is_none_or(|cell| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))
+    }
+
+    fn validate_range(&self, owner: u64, keyspace: KeyspaceId, range: &KeyRange, since: Timestamp) -> Result<bool> {
+        let cells = self.cells.lock();
+        let mut inside = cells.iter().filter(|((of, key), _)| *of == keyspace && range.contains(key));
+        Ok(inside.all(|(_, cell)| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))
+    }
+
+    fn install(&self, writes: &mut [Write], at: Timestamp) {
+        let mut cells = self.cells.lock();
+        for write in writes {
+            let cell = cells.entry((write.keyspace, write.key.clone())).or_default();
+            cell.versions.push((at, write.value.take()));
+            cell.owner = 0;
+        }
+    }
+
+    fn give_up(&self, writes: &mut [Write], _: bool) {
+        let mut cells = self.cells.lock();
+        for write in writes {
+            cells.entry((write.keyspace, write.key.clone())).or_default().owner = 0;
+        }
+    }
+
+    fn collect(&self, watermark: Timestamp) {
+        for cell in self.cells.lock().values_mut() {
+            let newest_needed = cell.versions.partition_point(|(at, _)| *at <= watermark);
+            cell.versions.drain(..newest_needed.saturating_sub(1));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What commits leave behind, until no snapshot sees it any more.
+
+use super::record::RecordRef;
+use crate::clock::Timestamp;
+use crate::engine::{KeyspaceId, Write};
+use crate::key::Key;
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Queues, so that commits rarely meet in one.
+const QUEUES: u64 = 8;
+
+/// A record whose newest version was a tombstone.
+#[derive(Debug)]
+pub(super) struct Deleted {
+    pub(super) keyspace: KeyspaceId,
+    pub(super) key: Key,
+    pub(super) record: RecordRef,
+}
+
+/// The records in which one commit left something to collect.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// Collected when no snapshot is older.
+    pub(super) timestamp: Timestamp,
+    /// Records whose earlier version was replaced.
+    pub(super) updated: Vec<RecordRef>,
+    pub(super) deleted: Vec<Deleted>,
+}
+
+impl Batch {
+    /// A batch of a commit, with nothing in it.
+    pub(super) fn new(timestamp: Timestamp) -> Self {
+        Self { timestamp, updated: Vec::new(), deleted: Vec::new() }
+    }
+
+    /// How many records it has.
+    pub(super) fn len(&self) -> usize {
+        self.updated.len() + self.deleted.len()
+    }
+
+    /// Bytes that its entries take.
+    pub(super) fn bytes(&self) -> u64 {
+        let deleted: u64 = self.deleted.iter().map(|deleted| deleted_bytes(&deleted.key)).sum();
+        self.updated.len() as u64 * UPDATED_BYTES + deleted
+    }
+}
+
+/// Bytes of an entry for a replaced version: its handle and a share of the batch.
+const UPDATED_BYTES: u64 = (size_of::<RecordRef>() + size_of::<Batch>() / 4) as u64;
+
+/// Bytes of an entry for a tombstone.
+fn deleted_bytes(key: &Key) -> u64 {
+    (size_of::<Deleted>() + size_of::<Batch>() / 4 + key.heap_bytes()) as u64
+}
+
+/// Bytes of the entry that `write` will leave: none when it is the first of its key and deletes nothing.
+pub(super) fn entry_bytes(write: &Write, first: bool) -> u64 {
+    match &write.value {
+        None => deleted_bytes(&write.key),
+        Some(_) if first => 0,
+        Some(_) => UPDATED_BYTES,
+    }
+}
+
+/// The batches that wait for the watermark.
+#[derive(Debug, Default)]
+pub(super) struct Garbage {
+    queues: [CachePadded<Queue>; QUEUES as usize],
+}
+
+/// Batches in about the order of their timestamps: commits that run at the same time may come in any order, which only
+/// delays the older one.
+#[derive(Debug)]
+struct Queue {
+    /// Timestamp of the first batch, the largest there is when empty; lets a collector pass by without the lock.
+    oldest: AtomicU64,
+    batches: Mutex<VecDeque<Batch>>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { oldest: AtomicU64::new(u64::MAX), batches: Mutex::default() }
+    }
+}
+
+impl Queue {
+    fn note_oldest(&self, batches: &VecDeque<Batch>) {
+        self.oldest.store(batches.front().map_or(u64::MAX, |batch| batch.timestamp.0), Ordering::Release);
+    }
+
+    /// The first batch, if its time has come and nobody else is at this queue.
+    fn pop(&self, watermark: Timestamp) -> Option<Batch> {
+        if self.oldest.load(Ordering::Acquire) > watermark.0 {
+            return None;
+        }
+        let mut batches = self.batches.try_lock()?;
+        let batch = batches.pop_front_if(|batch| batch.timestamp <= watermark)?;
+        self.note_oldest(&batches);
+        Some(batch)
+    }
+}
+
+impl Garbage {
+    /// Adds what a commit left.
+    pub(super) fn push(&self, batch: Batch) {
+        let queue = &self.queues[(batch.timestamp.0 % QUEUES) as usize];
+        let mut batches = queue.batches.lock();
+        batches.push_back(batch);
+        queue.note_oldest(&batches);
+    }
+
+    /// Hands batches at or before `watermark` to `collect`, until about `most` records were handed out.
+    pub(super) fn pop(&self, watermark: Timestamp, most: usize, mut collect: impl FnMut(Batch)) {
+        let mut handed = 0;
+        // Begins at another queue as the watermark moves, so that none is always the last.
+        for queue in 0..QUEUES {
+            let queue = &self.queues[(watermark.0.wrapping_add(queue) % QUEUES) as usize];
+            while handed < most
+                && let Some(batch) = queue.pop(watermark)
+            {
+                handed += batch.len();
+                collect(batch);
+            }
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.iter().all(|queue| queue.batches.lock().is_empty())
+    }
+}

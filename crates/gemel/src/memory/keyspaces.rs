@@ -1,0 +1,83 @@
+//! The keyspaces of an engine by number, found without a lock.
+
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use std::sync::OnceLock;
+
+/// Keyspaces in a group, and groups.
+const WIDTH: usize = 256;
+
+/// [`WIDTH`] places that are filled once each.
+type Places<T> = Box<[OnceLock<T>]>;
+
+/// Grows by groups, so that nothing moves under a reader.
+pub(super) struct Keyspaces<T> {
+    groups: Places<Places<T>>,
+}
+
+impl<T> Default for Keyspaces<T> {
+    fn default() -> Self {
+        Self { groups: empty() }
+    }
+}
+
+fn empty<T>() -> Places<T> {
+    (0..WIDTH).map(|_| OnceLock::new()).collect()
+}
+
+impl<T: Default> Keyspaces<T> {
+    /// Makes an empty keyspace, unless it is there.
+    pub(super) fn open(&self, keyspace: KeyspaceId) -> Result<()> {
+        let number = keyspace.0 as usize;
+        let Some(group) = self.groups.get(number / WIDTH) else {
+            return Err(Error::Capacity(format!(
+                "the memory engine has room for {} keyspaces, not for number {number}: make fewer tables and indexes",
+                WIDTH * WIDTH
+            )));
+        };
+        group.get_or_init(empty)[number % WIDTH].get_or_init(T::default);
+        Ok(())
+    }
+
+    /// The keyspace of that number.
+    #[inline]
+    pub(super) fn get(&self, keyspace: KeyspaceId) -> Result<&T> {
+        let number = keyspace.0 as usize;
+        self.groups
+            .get(number / WIDTH)
+            .and_then(OnceLock::get)
+            .and_then(|group| group[number % WIDTH].get())
+            .ok_or_else(|| {
+                Error::Usage(format!("keyspace {number} is not in the memory engine: make its table first"))
+            })
+    }
+
+    /// The numbers of those that are open, ascending.
+    pub(super) fn open_ones(&self) -> Vec<KeyspaceId> {
+        let number = |group: usize, place: usize| KeyspaceId((group * WIDTH + place) as u32);
+        let groups = self.groups.iter().enumerate().filter_map(|(i, group)| Some((i, group.get()?)));
+        groups
+            .flat_map(|(i, group)| {
+                let open = group.iter().enumerate().filter(|(_, keyspace)| keyspace.get().is_some());
+                open.map(move |(place, _)| number(i, place))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyspaces_are_found_by_number_and_opened_once() {
+        let keyspaces = Keyspaces::<OnceLock<u8>>::default();
+        for number in [70, 3, 65_535, 3] {
+            keyspaces.open(KeyspaceId(number)).unwrap();
+            let _ = keyspaces.get(KeyspaceId(number)).unwrap().set(1);
+        }
+        assert_eq!(keyspaces.open_ones(), [KeyspaceId(3), KeyspaceId(70), KeyspaceId(65_535)]);
+        assert!(matches!(keyspaces.get(KeyspaceId(4)), Err(Error::Usage(_))));
+        assert!(matches!(keyspaces.open(KeyspaceId(65_536)), Err(Error::Capacity(_))));
+    }
+}

@@ -1,0 +1,323 @@
+//! Chains of versions: the only unsafe code of the memory engine.
+//!
+//! A version is one allocation: a header and the bytes of the value behind it. Whoever removes the pointer to a version
+//! from its chain, always by an atomic swap, is the only one to have it, and hands it to the epoch, which frees it when
+//! no reader that could have seen it is left. So nothing here depends on locks: those of the records keep the
+//! *timestamps* in order, not the memory sound.
+
+use crate::clock::Timestamp;
+use crossbeam_epoch as epoch;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The length of a version that says: deleted.
+const TOMBSTONE: u32 = u32::MAX;
+/// What the allocator adds to an allocation, as an estimate.
+pub(super) const ALLOCATION_BYTES: usize = 8;
+
+/// Keeps the versions that are seen through it in memory.
+///
+/// A type of its own, because a guard of another collector than the one that frees would protect nothing.
+pub(super) struct Pin(epoch::Guard);
+
+impl Pin {
+    /// Pins this thread. Cheap, and cheaper within another pin.
+    pub(super) fn new() -> Self {
+        Self(epoch::pin())
+    }
+}
+
+/// A version, followed in its allocation by its bytes. Never made as a value, only written through a pointer.
+#[repr(C)]
+struct Version {
+    timestamp: Timestamp,
+    /// The next older version.
+    next: AtomicPtr<Version>,
+    /// Length of the value in bytes, or [`TOMBSTONE`].
+    len: u32,
+}
+
+impl Version {
+    /// The layout of a version with a value of `len` bytes.
+    fn layout(len: usize) -> Layout {
+        let Ok((layout, offset)) =
+            Layout::array::<u8>(len).and_then(|bytes| Layout::new::<Self>().extend(bytes))
+        else {
+            // Values are at most `MAX_VALUE_BYTES` long, far below what a layout can describe.
+            unreachable!("a value of {len} bytes")
+        };
+        debug_assert_eq!(offset, size_of::<Self>());
+        layout
+    }
+
+    /// A new version that nobody else knows.
+    fn allocate(timestamp: Timestamp, value: Option<&[u8]>) -> NonNull<Self> {
+        let bytes = value.unwrap_or_default();
+        assert!(bytes.len() < TOMBSTONE as usize, "values are limited to far less");
+        let layout = Self::layout(bytes.len());
+        let header = Self {
+            timestamp,
+            next: AtomicPtr::default(),
+            len: value.map_or(TOMBSTONE, |value| value.len() as u32),
+        };
+        // SAFETY: the layout is never empty, since it holds a header.
+        let memory = unsafe { alloc(layout) };
+        let Some(version) = NonNull::new(memory.cast::<Self>()) else { handle_alloc_error(layout) };
+        // SAFETY: the memory is ours, aligned for the header, and as large as the header and the bytes.
+        unsafe {
+            version.as_ptr().write(header);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add(size_of::<Self>()), bytes.len());
+        }
+        version
+    }
+
+    /// Length of its value.
+    fn value_len(&self) -> usize {
+        if self.len == TOMBSTONE { 0 } else { self.len as usize }
+    }
+
+    /// What a reader sees of a version.
+    ///
+    /// # Safety
+    /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
+    unsafe fn seen<'a>(version: NonNull<Self>) -> Seen<'a> {
+        // SAFETY: it lives, says the caller; header and bytes were written before it was shared and never change, but
+        // for `next`, which is atomic. The pointer was made by the allocation, so it may be used for all of it.
+        unsafe {
+            let header = version.as_ref();
+            let bytes = version.as_ptr().cast::<u8>().add(size_of::<Self>());
+            let value = (header.len != TOMBSTONE).then(|| slice::from_raw_parts(bytes, header.value_len()));
+            Seen { timestamp: header.timestamp, value }
+        }
+    }
+
+    /// Frees a version.
+    ///
+    /// # Safety
+    /// `version` comes from [`Version::allocate`], nobody else can reach it any more, and it is freed but once.
+    unsafe fn free(version: NonNull<Self>) {
+        // SAFETY: it lives until here; the header needs no drop.
+        unsafe {
+            let len = version.as_ref().value_len();
+            dealloc(version.as_ptr().cast(), Self::layout(len));
+        }
+    }
+}
+
+/// Bytes of memory that a version with a value of `len` bytes takes.
+pub(super) fn version_bytes(len: usize) -> u64 {
+    (size_of::<Version>() + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
+}
+
+/// A version as a reader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen<'a> {
+    /// The commit that wrote it.
+    pub(super) timestamp: Timestamp,
+    /// None when it deletes.
+    pub(super) value: Option<&'a [u8]>,
+}
+
+/// What was cut off a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) versions: u64,
+    pub(super) bytes: u64,
+}
+
+/// The versions of a record, newest first.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    head: AtomicPtr<Version>,
+}
+
+impl Chain {
+    /// Whether there is no version.
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.load(Ordering::Acquire).is_null()
+    }
+
+    /// The newest version.
+    pub(super) fn newest<'a>(&'a self, pin: &'a Pin) -> Option<Seen<'a>> {
+        self.at(Timestamp::MAX, pin)
+    }
+
+    /// The newest version committed at or before `at`.
+    #[inline]
+    pub(super) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
+        let version = self.find(at, pin)?;
+        // SAFETY: the pin keeps it from being freed by a cut, and the borrow of the chain from being dropped with it.
+        Some(unsafe { Version::seen(version) })
+    }
+
+    /// Finds the newest version at or before `at`; the pointer is good as long as the pin and the chain.
+    fn find(&self, at: Timestamp, _: &Pin) -> Option<NonNull<Version>> {
+        let mut next = &self.head;
+        loop {
+            let version = NonNull::new(next.load(Ordering::Acquire))?;
+            // SAFETY: it was reachable after the thread was pinned, so the epoch does not free it before the pin ends;
+            // what drops with the chain is kept by the borrow of the chain.
+            let header = unsafe { version.as_ref() };
+            if header.timestamp <= at {
+                return Some(version);
+            }
+            next = &header.next;
+        }
+    }
+
+    /// Puts a version on top. Who holds the record's lock may, and its timestamp is newer than all that are there.
+    pub(super) fn push(&self, timestamp: Timestamp, value: Option<&[u8]>) {
+        let version = Version::allocate(timestamp, value);
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            // SAFETY: nobody else knows the version yet.
+            unsafe { version.as_ref() }.next.store(head, Ordering::Relaxed);
+            // When this succeeds, `head` is the head at that very moment, whatever it was in the meantime.
+            match self.head.compare_exchange(head, version.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Cuts off what no snapshot at or after `watermark` sees: all versions behind the newest one at or before it.
+    pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin) -> Cut {
+        match self.find(watermark, pin) {
+            // SAFETY: as in `find`.
+            Some(version) => Self::retire(&unsafe { version.as_ref() }.next, pin),
+            None => Cut::default(),
+        }
+    }
+
+    /// Removes all versions.
+    pub(super) fn clear(&self, pin: &Pin) -> Cut {
+        Self::retire(&self.head, pin)
+    }
+
+    /// Takes off the versions behind `from`, one after the other, so that two that do it at once never have the same.
+    fn retire(from: &AtomicPtr<Version>, pin: &Pin) -> Cut {
+        let mut cut = Cut::default();
+        let mut next = from.swap(ptr::null_mut(), Ordering::AcqRel);
+        while let Some(version) = NonNull::new(next) {
+            // SAFETY: it was reachable after the thread was pinned and is only freed below, after the pin.
+            let header = unsafe { version.as_ref() };
+            next = header.next.swap(ptr::null_mut(), Ordering::AcqRel);
+            cut.versions += 1;
+            cut.bytes += version_bytes(header.value_len());
+            // SAFETY: the swap that gave us the pointer removed the only one there was, so nobody finds the version any
+            // more and nobody else frees it; those who found it before are pinned, and the epoch waits for them.
+            // The closure holds a plain pointer to plain bytes, good on any thread.
+            unsafe { pin.0.defer_unchecked(move || Version::free(version)) };
+        }
+        cut
+    }
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        let mut next = *self.head.get_mut();
+        while let Some(mut version) = NonNull::new(next) {
+            // SAFETY: what is still reachable has not been retired, and readers borrow the chain, so there are none.
+            unsafe {
+                next = *version.as_mut().next.get_mut();
+                Version::free(version);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// Fewer rounds where every access is checked.
+    const ROUNDS: u64 = if cfg!(miri) { 50 } else { 50_000 };
+
+    fn chain(timestamps: impl IntoIterator<Item = u64>) -> Chain {
+        let chain = Chain::default();
+        for timestamp in timestamps {
+            chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_bytes()));
+        }
+        chain
+    }
+
+    #[test]
+    fn a_reader_gets_the_newest_version_at_or_before_its_snapshot() {
+        let chain = chain([2, 4]);
+        chain.push(Timestamp(6), None);
+        chain.push(Timestamp(8), Some(b""));
+        let pin = Pin::new();
+        let value = |at| chain.at(Timestamp(at), &pin).map(|seen| (seen.timestamp.0, seen.value));
+        assert_eq!(value(1), None);
+        assert_eq!(value(2), Some((2, Some(&b"v2"[..]))));
+        assert_eq!(value(5), Some((4, Some(&b"v4"[..]))));
+        assert_eq!(value(7), Some((6, None)));
+        assert_eq!(value(8), Some((8, Some(&b""[..]))));
+        assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(8));
+    }
+
+    #[test]
+    fn a_cut_keeps_what_a_snapshot_at_the_watermark_sees() {
+        let chain = chain([2, 4, 6]);
+        let pin = Pin::new();
+        assert_eq!(chain.cut(Timestamp(1), &pin), Cut::default());
+        assert_eq!(chain.cut(Timestamp(3), &pin), Cut::default());
+        assert_eq!(chain.cut(Timestamp(5), &pin), Cut { versions: 1, bytes: version_bytes(2) });
+        assert_eq!(chain.at(Timestamp(5), &pin).unwrap().timestamp, Timestamp(4));
+        assert_eq!(chain.at(Timestamp(3), &pin), None);
+        assert_eq!(chain.clear(&pin).versions, 2);
+        assert!(chain.is_empty());
+    }
+
+    #[test]
+    fn what_a_reader_holds_outlives_its_being_cut_off() {
+        let chain = chain([1]);
+        let pin = Pin::new();
+        let seen = chain.newest(&pin).unwrap();
+        for timestamp in 2..100 {
+            // Had the version been freed, one of these would be written over it.
+            chain.push(Timestamp(timestamp), Some(b"xx"));
+            assert_eq!(chain.cut(Timestamp(timestamp), &Pin::new()).versions, 1);
+        }
+        assert_eq!(seen.value, Some(&b"v1"[..]));
+    }
+
+    #[test]
+    fn readers_and_two_cutters_and_a_writer_do_not_hurt_each_other() {
+        let chain = chain([1]);
+        let done = AtomicBool::new(false);
+        let newest = std::sync::atomic::AtomicU64::new(1);
+        let mut cut = 0;
+        std::thread::scope(|scope| {
+            let cutter = || {
+                let mut cut = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let pin = Pin::new();
+                    cut += chain.cut(Timestamp(newest.load(Ordering::Acquire)), &pin).versions;
+                }
+                cut
+            };
+            let cutters = [scope.spawn(cutter), scope.spawn(cutter)];
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let pin = Pin::new();
+                    let seen = chain.newest(&pin).unwrap();
+                    assert_eq!(seen.value, Some(format!("v{}", seen.timestamp).as_bytes()));
+                }
+            });
+            for timestamp in 2..ROUNDS {
+                chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_bytes()));
+                newest.store(timestamp, Ordering::Release);
+            }
+            done.store(true, Ordering::Relaxed);
+            for cutter in cutters {
+                cut += cutter.join().unwrap();
+            }
+        });
+        let left = chain.clear(&Pin::new()).versions;
+        assert_eq!(cut + left, ROUNDS - 1, "every version is cut off once");
+    }
+}

@@ -1,0 +1,184 @@
+//! What each transaction saw and did, recorded from inside, and a check of it: an exact oracle for tests.
+
+use crate::clock::Timestamp;
+use crate::engine::MAX_ENGINES;
+use crate::options::Isolation;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+
+/// One key that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Number of the engine; the anchor is zero.
+    pub engine: usize,
+    /// Number of the keyspace.
+    pub keyspace: u32,
+    /// The key.
+    pub key: Vec<u8>,
+    /// The snapshot on which it was read.
+    pub at: Timestamp,
+    /// The commit that wrote what was read; none when there was nothing; zero when the engine has forgotten it.
+    pub version: Option<Timestamp>,
+}
+
+/// One transaction.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its number.
+    pub number: u64,
+    /// Its isolation.
+    pub isolation: Isolation,
+    /// Its snapshot in each engine that it touched. With read committed there are none but the first of the anchor.
+    pub snapshots: [Option<Timestamp>; MAX_ENGINES],
+    /// What it read.
+    pub accesses: Vec<Access>,
+    /// What it wrote: engine, keyspace, key.
+    pub writes: Vec<(usize, u32, Vec<u8>)>,
+    /// Its commit timestamp in each engine; all none for one that only read.
+    pub commits: [Option<Timestamp>; MAX_ENGINES],
+}
+
+impl Trace {
+    pub(crate) fn new(number: u64, isolation: Isolation, anchor: Timestamp) -> Self {
+        let mut snapshots = [None; MAX_ENGINES];
+        snapshots[0] = Some(anchor);
+        Self { number, isolation, snapshots, accesses: Vec::new(), writes: Vec::new(), commits: [None; MAX_ENGINES] }
+    }
+}
+
+/// Collects the traces of committed transactions.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    traces: Mutex<Vec<Trace>>,
+}
+
+impl Recorder {
+    pub(crate) fn add(&self, trace: Trace) {
+        self.traces.lock().push(trace);
+    }
+
+    /// All traces so far.
+    #[must_use]
+    pub fn take(&self) -> Vec<Trace> {
+        std::mem::take(&mut self.traces.lock())
+    }
+}
+
+/// Checks a complete record of a database's transactions since it was empty: every read is of the newest version at or
+/// below its snapshot; of two transactions that overlapped and wrote the same key one did not commit; snapshots are
+/// monotone over the engines; no snapshot splits a commit. Returns what is wrong, a sentence each.
+#[must_use]
+pub fn check(traces: &[Trace]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut versions: HashMap<(usize, u32, &[u8]), BTreeMap<Timestamp, &Trace>> = HashMap::new();
+    for trace in traces {
+        for (engine, keyspace, key) in &trace.writes {
+            let Some(at) = trace.commits[*engine] else {
+                wrong.push(format!("transaction {} wrote in engine {engine} without a commit timestamp", trace.number));
+                continue;
+            };
+            if let Some(other) = versions.entry((*engine, *keyspace, key)).or_default().insert(at, trace) {
+                wrong.push(format!("transactions {} and {} committed at the same {at}", trace.number, other.number));
+            }
+        }
+    }
+    for trace in traces {
+        for access in &trace.accesses {
+            let newest = versions
+                .get(&(access.engine, access.keyspace, access.key.as_slice()))
+                .and_then(|versions| versions.range(..=access.at).next_back());
+            let expected = newest.map(|(at, _)| *at);
+            let same = match access.version {
+                None | Some(Timestamp::ZERO) => true, // A deletion, or a version whose timestamp is forgotten.
+                Some(version) => Some(version) == expected,
+            };
+            if !same {
+                wrong.push(format!(
+                    "transaction {} read version {:?} of {} in engine {} at {}, but the newest is {expected:?}",
+                    trace.number,
+                    access.version,
+                    access.key.escape_ascii(),
+                    access.engine,
+                    access.at
+                ));
+            }
+        }
+        if trace.isolation == Isolation::ReadCommitted {
+            continue;
+        }
+        for (engine, keyspace, key) in &trace.writes {
+            let (Some(snapshot), Some(commit)) = (trace.snapshots[*engine], trace.commits[*engine]) else { continue };
+            let between = &versions[&(*engine, *keyspace, key.as_slice())];
+            if let Some((at, other)) = between.range(Timestamp(snapshot.0 + 1)..commit).next() {
+                wrong.push(format!(
+                    "transactions {} and {} overlap and both wrote {}: snapshot {snapshot}, commits {at} and {commit}",
+                    trace.number,
+                    other.number,
+                    key.escape_ascii()
+                ));
+            }
+        }
+    }
+    for engine in 1..MAX_ENGINES {
+        check_pairs(traces, engine, &mut wrong);
+    }
+    wrong
+}
+
+/// Snapshots of the anchor and of `engine` are monotone, and split no commit: one sweep over both, sorted by the
+/// anchor's timestamp.
+fn check_pairs(traces: &[Trace], engine: usize, wrong: &mut Vec<String>) {
+    let mut snapshots: Vec<(Timestamp, Timestamp, u64)> = traces
+        .iter()
+        .filter(|trace| trace.isolation != Isolation::ReadCommitted)
+        .filter_map(|trace| Some((trace.snapshots[0]?, trace.snapshots[engine]?, trace.number)))
+        .collect();
+    snapshots.sort_unstable();
+    // The largest so far, among those of strictly smaller anchor timestamps.
+    let mut largest: Option<(Timestamp, u64)> = None;
+    for group in snapshots.chunk_by(|a, b| a.0 == b.0) {
+        if let (Some((before, other)), Some(first)) = (largest, group.first())
+            && before > first.1
+        {
+            wrong.push(format!(
+                "the snapshot of transaction {other} is older in the anchor and newer in engine {engine} than that of {}",
+                first.2
+            ));
+        }
+        if let Some(last) = group.last()
+            && largest.is_none_or(|(before, _)| before < last.1)
+        {
+            largest = Some((last.1, last.2));
+        }
+    }
+    let mut commits: Vec<(Timestamp, Timestamp, u64)> = traces
+        .iter()
+        .filter_map(|trace| Some((trace.commits[0]?, trace.commits[engine]?, trace.number)))
+        .collect();
+    commits.sort_unstable();
+    for pair in commits.windows(2) {
+        if pair[0].1 >= pair[1].1 {
+            wrong.push(format!("the commits of transactions {} and {} cross", pair[0].2, pair[1].2));
+        }
+    }
+    for (anchor, other, number) in &snapshots {
+        // Commits are monotone, so the last one that is seen in the anchor and the first that is not decide.
+        let seen = commits.partition_point(|commit| commit.0 <= *anchor);
+        if let Some(last) = seen.checked_sub(1).and_then(|index| commits.get(index))
+            && last.1 > *other
+        {
+            wrong.push(format!(
+                "transaction {number} sees the commit of {} in the anchor and not in engine {engine}",
+                last.2
+            ));
+        }
+        if let Some(first) = commits.get(seen)
+            && first.1 <= *other
+        {
+            wrong.push(format!(
+                "transaction {number} sees the commit of {} in engine {engine} and not in the anchor",
+                first.2
+            ));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The log's records: one for each commit, or one half of it.
+
+use crate::clock::Timestamp;
+use crate::engine::{KeyspaceId, Write};
+
+/// A commit's place in the order of one engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) engine: u8,
+    pub(crate) at: Timestamp,
+    /// Whether it wrote there.
+    pub(crate) writes: bool,
+}
+
+/// The writes of a commit in one engine.
+pub(crate) struct Group<'a> {
+    pub(crate) engine: u8,
+    pub(crate) writes: &'a [Write],
+}
+
+const COMMIT: u8 = 1;
+
+/// Writes a record into `out`: all stamps, and the writes of `groups`.
+///
+/// Layout, integers little end first: kind u8 = 1; number of stamps u8, each engine u8, writes u8, timestamp u64; then for each
+/// group that has writes engine u8, number u32, each write keyspace u32, key length u16, key, value length + 1
+/// as u32 (zero deletes), value.
+pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) {
+    out.push(COMMIT);
+    out.push(stamps.len() as u8);
+    for stamp in stamps {
+        out.extend([stamp.engine, u8::from(stamp.writes)]);
+        out.extend(stamp.at.0.to_le_bytes());
+    }
+    for group in groups.filter(|group| !group.writes.is_empty()) {
+        out.push(group.engine);
+        out.extend((group.writes.len() as u32).to_le_bytes());
+        for write in group.writes {
+            out.extend(write.keyspace.0.to_le_bytes());
+            out.extend((write.key.len() as u16).to_le_bytes());
+            write.key.with(|key| out.extend_from_slice(key));
+            match &write.value {
+                Some(value) => {
+                    out.extend((value.len() as u32 + 1).to_le_bytes());
+                    out.extend_from_slice(value);
+                }
+                None => out.extend(0_u32.to_le_bytes()),
+            }
+        }
+    }
+}
+
+/// A record as it is read.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) stamps: Vec<Stamp>,
+    rest: &'a [u8],
+}
+
+/// A write as it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replay<'a> {
+    pub(crate) engine: u8,
+    pub(crate) at: Timestamp,
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+    fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+}
+
+impl<'a> Record<'a> {
+    /// None when the bytes are no record.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        if reader.u8()? != COMMIT {
+            return None;
+        }
+        let count = reader.u8()?;
+        let mut stamps = Vec::with_capacity(usize::from(count));
+        for _ in 0..count {
+            let [engine, writes] = reader.array()?;
+            stamps.push(Stamp { engine, writes: writes != 0, at: Timestamp(u64::from_le_bytes(reader.array()?)) });
+        }
+        Some(Self { stamps, rest: reader.0 })
+    }
+
+    /// Hands over all writes; none when the bytes are no record after all.
+    pub(crate) fn replay<E>(&self, mut each: impl FnMut(Replay<'a>) -> Result<(), E>) -> Option<Result<(), E>> {
+        let mut reader = Reader(self.rest);
+        while !reader.0.is_empty() {
+            let engine = reader.u8()?;
+            let at = self.stamps.iter().find(|stamp| stamp.engine == engine)?.at;
+            for _ in 0..reader.u32()? {
+                let keyspace = KeyspaceId(reader.u32()?);
+                let length = u16::from_le_bytes(reader.array()?);
+                let key = reader.bytes(usize::from(length))?;
+                let value = match reader.u32()? {
+                    0 => None,
+                    length => Some(reader.bytes(length as usize - 1)?),
+                };
+                if let Err(error) = each(Replay { engine, at, keyspace, key, value }) {
+                    return Some(Err(error));
+                }
+            }
+        }
+        Some(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Handle;
+    use crate::key::Key;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn write(keyspace: u32, key: &[u8], value: Option<&[u8]>) -> Write {
+        let value = value.map(Into::into);
+        Write { keyspace: KeyspaceId(keyspace), key: Key::new(key), value, since: Timestamp::ZERO, handle: Handle::None }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_went() {
+        let stamps = [
+            Stamp { engine: 0, at: Timestamp(7), writes: true },
+            Stamp { engine: 1, at: Timestamp(9), writes: true },
+        ];
+        let memory = [write(1, b"a", Some(b"1")), write(2, b"b", None)];
+        let disk = [write(3, b"a key longer than sixteen bytes", Some(b""))];
+        let mut bytes = Vec::new();
+        encode(&mut bytes, &stamps, [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter());
+        let record = Record::decode(&bytes).unwrap();
+        assert_eq!(record.stamps, stamps);
+        let mut all = Vec::new();
+        record.replay(|replay| { all.push(replay); Ok::<_, Infallible>(()) }).unwrap().unwrap();
+        let replay = |engine, at, keyspace, key, value| Replay { engine, at: Timestamp(at), keyspace: KeyspaceId(keyspace), key, value };
+        assert_eq!(all, [
+            replay(0, 7, 1, b"a", Some(b"1".as_slice())),
+            replay(0, 7, 2, b"b", None),
+            replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
+        ]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(record) = Record::decode(&bytes) {
+                let _ = record.replay(|_| Ok::<_, Infallible>(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Opening a database: manifest, checkpoint, log.
+
+use crate::checkpoint::{self, Fault};
+use crate::clock::Timestamp;
+use crate::coordinator::Coordinator;
+use crate::disk::DiskEngine;
+use crate::engine::{Engine as _, MAX_ENGINES};
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::key::Key;
+use crate::keyspace::{Engine, Keyspace};
+use crate::log::{Log, Lsn, reader};
+use crate::logs::Logs;
+use crate::manifest::{KeyspaceEntry, Manifest};
+use crate::memory::MemoryEngine;
+use crate::options::{LogMode, Options};
+use crate::record::Record;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// Rows read from the checkpoint.
+    pub checkpoint_rows: u64,
+    /// Bytes of the checkpoint.
+    pub checkpoint_bytes: u64,
+    /// Commits replayed from the log, or halves of them.
+    pub records: u64,
+    /// Bytes of log that were replayed.
+    pub log_bytes: u64,
+    /// Commits that were cut off because a part of them, or of one before them, had not reached its log.
+    pub cut_records: u64,
+    /// How long it all took.
+    pub took: Duration,
+}
+
+/// An engine's name as a directory and as a log.
+const LOG_NAMES: [&str; 2] = ["memory", "disk"];
+const SHARED_LOG: &str = "log";
+
+pub(crate) struct Opened {
+    pub(crate) core: Arc<Coordinator>,
+    pub(crate) memory: Arc<MemoryEngine>,
+    pub(crate) disk: Arc<DiskEngine>,
+    pub(crate) manifest: Manifest,
+    pub(crate) recovered: Recovered,
+}
+
+pub(crate) fn handle(database: u64, entry: &KeyspaceEntry) -> Keyspace {
+    Keyspace { database, id: entry.id, engine: entry.engine.index() as u8, name: entry.name.as_str().into() }
+}
+
+/// The names of a database's logs.
+pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
+    match mode {
+        LogMode::Shared => &[SHARED_LOG],
+        LogMode::PerEngine => &LOG_NAMES,
+    }
+}
+
+pub(crate) fn recover(
+    files: Arc<dyn Files>,
+    directory: &Path,
+    manifest: Manifest,
+    options: &Options,
+    begun: Instant,
+) -> Result<Opened> {
+    let mut recovered = Recovered::default();
+    let memory = Arc::new(MemoryEngine::new(Timestamp::ZERO, options.memory_limit_bytes));
+    // The disk engine must make the log durable before it writes files, but the log is opened only after it was read.
+    let durable: Arc<std::sync::OnceLock<Vec<Arc<Log>>>> = Arc::default();
+    let hook = {
+        let logs = Arc::clone(&durable);
+        Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
+    };
+    let disk = Arc::new(DiskEngine::open(&directory.join("disk"), options, hook)?);
+    for entry in &manifest.keyspaces {
+        match entry.engine {
+            Engine::Memory => memory.open_keyspace(entry.id)?,
+            Engine::Disk => disk.open_keyspace(entry.id)?,
+        }
+    }
+    let mut last = [Timestamp::ZERO; MAX_ENGINES];
+    for (last, clock) in last.iter_mut().zip(&manifest.clocks) {
+        *last = Timestamp(*clock);
+    }
+    last[1] = last[1].max(disk.clock().drawn());
+    if let Some(checkpoint) = &manifest.checkpoint {
+        let path = directory.join(&checkpoint.file);
+        let at = load_checkpoint(&*files, &path, manifest.database, &memory, &mut recovered)?;
+        if at.0 != checkpoint.at {
+            return Err(Error::Corruption {
+                path,
+                what: "the checkpoint is not the one that the manifest names: restore the directory from a backup".into(),
+            });
+        }
+        last[0] = last[0].max(at);
+    }
+    let ends = replay(&*files, directory, &manifest, &memory, &disk, &mut last, &mut recovered)?;
+    memory.finish_restore();
+    memory.clock().recover(last[0]);
+    disk.clock().recover(last[1]);
+    let names = log_names(manifest.log);
+    let mut logs = Vec::with_capacity(names.len());
+    for (name, end) in names.iter().zip(ends) {
+        logs.push(Log::open(Arc::clone(&files), directory, name, manifest.database, end, options.durability)?);
+    }
+    let _ = durable.set(logs.clone());
+    let logs = match manifest.log {
+        LogMode::Shared => Logs::Shared(logs.swap_remove(0)),
+        LogMode::PerEngine => Logs::PerEngine(logs),
+    };
+    let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
+    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone()));
+    *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
+    recovered.took = begun.elapsed();
+    Ok(Opened { core, memory, disk, manifest, recovered })
+}
+
+fn load_checkpoint(
+    files: &dyn Files,
+    path: &Path,
+    database: u64,
+    memory: &MemoryEngine,
+    recovered: &mut Recovered,
+) -> Result<Timestamp> {
+    let fault = |fault| match fault {
+        Fault::Error(error) => error,
+        Fault::Damaged(what) => {
+            Error::Corruption { path: path.to_path_buf(), what: format!("{what}: restore the directory from a backup") }
+        }
+    };
+    let input = files.open(path)?;
+    let mut rows = 0;
+    let (at, said) = checkpoint::read(input, database, |block| {
+        recovered.checkpoint_bytes += block.len() as u64;
+        for entry in checkpoint::entries(block) {
+            let entry = entry?;
+            memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at)?;
+            rows += 1;
+        }
+        Ok(())
+    })
+    .map_err(fault)?;
+    if rows != said {
+        return Err(fault(Fault::Damaged(format!("the checkpoint has {rows} rows where it says {said}"))));
+    }
+    recovered.checkpoint_rows = rows;
+    Ok(at)
+}
+
+/// Replays the logs and returns the positions at which they go on.
+fn replay(
+    files: &dyn Files,
+    directory: &Path,
+    manifest: &Manifest,
+    memory: &MemoryEngine,
+    disk: &DiskEngine,
+    last: &mut [Timestamp; MAX_ENGINES],
+    recovered: &mut Recovered,
+) -> Result<Vec<Lsn>> {
+    let names = log_names(manifest.log);
+    let from = |index: usize| Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
+    let cut = match manifest.log {
+        LogMode::Shared => vec![Lsn(u64::MAX)],
+        LogMode::PerEngine => agree(files, directory, manifest)?,
+    };
+    let mut ends = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let corrupt = |at: Lsn| Error::Corruption {
+            path: directory.join(name),
+            what: format!("the record at log position {} is no commit: restore the directory from a backup", at.0),
+        };
+        let mut end_of_good = from(index);
+        let end = reader::read(files, directory, name, manifest.database, from(index), &mut |start, end, payload| {
+            if end > cut[index] {
+                recovered.cut_records += 1;
+                return Ok(());
+            }
+            end_of_good = end;
+            recovered.records += 1;
+            recovered.log_bytes += end.0 - start.0;
+            let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
+            for stamp in &record.stamps {
+                let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
+                *last = (*last).max(stamp.at);
+            }
+            record
+                .replay(|write| {
+                    let key = Key::new(write.key);
+                    match write.engine {
+                        0 => memory.restore(write.keyspace, &key, write.value, write.at)?,
+                        1 => disk.restore(write.keyspace, &key, write.value, write.at)?,
+                        _ => return Err(corrupt(start)),
+                    }
+                    Ok(())
+                })
+                .ok_or_else(|| corrupt(start))?
+        })?;
+        let end = if cut[index] < end { end_of_good } else { end };
+        reader::truncate(files, directory, name, end)?;
+        ends.push(end);
+    }
+    Ok(ends)
+}
+
+/// Per-engine logs: the longest pair of prefixes in which no commit has only one of its halves.
+fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
+    let names = log_names(manifest.log);
+    // Of each log, commits over both engines: where the half lies, by the anchor's timestamp.
+    let mut halves: Vec<HashMap<Timestamp, (Lsn, Lsn)>> = vec![HashMap::new(); names.len()];
+    let mut cut = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
+        let end = reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
+            if let Some(record) = Record::decode(payload)
+                && record.stamps.iter().filter(|stamp| stamp.writes).count() > 1
+                && let Some(anchor) = record.stamps.first()
+            {
+                halves[index].insert(anchor.at, (start, end));
+            }
+            Ok(())
+        })?;
+        cut.push(end);
+    }
+    loop {
+        let before = cut.clone();
+        for index in 0..names.len() {
+            let other = 1 - index;
+            let hole = halves[index]
+                .iter()
+                .filter(|(anchor, (_, end))| {
+                    *end <= cut[index] && halves[other].get(anchor).is_none_or(|(_, end)| *end > cut[other])
+                })
+                .map(|(_, (start, _))| *start)
+                .min();
+            if let Some(hole) = hole {
+                cut[index] = cut[index].min(hole);
+            }
+        }
+        if cut == before {
+            return Ok(cut);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Where each column stands in a row's bytes, and how a row is written.
+//!
+//! A row is, in this order:
+//!
+//! | part | bytes |
+//! |---|---|
+//! | form: 0 narrow, 1 wide | 1 |
+//! | null bitmap, one bit for each nullable column | (nullable columns + 7) / 8 |
+//! | columns of fixed width, little-endian; zeros where null | their widths |
+//! | ends of the other columns, counted from where their bytes begin | 2 each, 4 if wide |
+//! | bytes of the other columns; none where null | |
+//!
+//! A row is wide when its last part is longer than 65,535 bytes, and only then; so equal rows have equal bytes.
+
+use super::schema::{Column, ColumnType, Schema};
+use super::value::Value;
+use super::view::RowView;
+use super::{corrupt, misfit, unusable};
+use crate::error::{Error, Result};
+use crate::key::MAX_VALUE_BYTES;
+
+/// The longest part of variable columns that a narrow row has.
+const NARROW_BYTES: usize = u16::MAX as usize;
+pub(super) const NARROW: u8 = 0;
+pub(super) const WIDE: u8 = 1;
+
+/// The codec of a table's rows: where each column stands, worked out once from the schema.
+///
+/// ```
+/// use gemel::row::{ColumnType, Layout, RowView, Schema, Value};
+///
+/// # fn main() -> gemel::Result<()> {
+/// let schema = Schema::new()
+///     .column("id", ColumnType::I32)
+///     .column("quantity", ColumnType::I16)
+///     .column("data", ColumnType::Text)
+///     .primary_key(["id"]);
+/// let layout = Layout::new("stock", &schema)?;
+/// let quantity = layout.column("quantity")?;
+///
+/// let mut row = layout.encode(&[Value::Int(1), Value::Int(90), Value::Text("original")])?;
+/// layout.replace(&mut row, quantity, Value::Int(80))?;
+/// assert_eq!(RowView::new(&layout, &row)?.int(quantity)?, 80);
+///
+/// let refused = layout.replace(&mut row, quantity, Value::Int(1 << 20));
+/// assert_eq!(
+///     refused.unwrap_err().to_string(),
+///     "table stock, column quantity: 1048576 does not fit a 16-bit integer",
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Layout {
+    table: Box<str>,
+    columns: Box<[Column]>,
+    slots: Box<[Slot]>,
+    /// Offset of the ends of the variable columns.
+    pub(super) ends: usize,
+    /// How many variable columns there are.
+    pub(super) variable: usize,
+}
+
+/// Where a column stands, small and apart from its name, which only messages need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) kind: ColumnType,
+    pub(super) place: Place,
+    /// The byte of the row with the bit that is set when the column is null.
+    null_byte: u16,
+    /// That bit; none if the column is not nullable.
+    null_bit: u8,
+}
+
+/// Where the value of a column stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// At an offset from the row's beginning, with a width.
+    Fixed { offset: u16, width: u8 },
+    /// The how-manieth of the variable columns.
+    Variable(u16),
+}
+
+impl Slot {
+    pub(super) fn nullable(&self) -> bool {
+        self.null_bit != 0
+    }
+
+    /// Whether the column is null in `row`, which is long enough.
+    #[inline]
+    pub(super) fn is_null(&self, row: &[u8]) -> bool {
+        row[usize::from(self.null_byte)] & self.null_bit != 0
+    }
+
+    /// Notes whether the column is null; without effect if it can't be.
+    #[inline]
+    fn set_null(&self, row: &mut [u8], null: bool) {
+        let byte = &mut row[usize::from(self.null_byte)];
+        *byte = if null { *byte | self.null_bit } else { *byte & !self.null_bit };
+    }
+}
+
+impl Layout {
+    /// The layout of rows of `schema`; `table` names them in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] with all that is wrong in the schema.
+    pub fn new(table: &str, schema: &Schema) -> Result<Self> {
+        schema.check().map_err(|faults| unusable(table, &faults))?;
+        let nullable = schema.columns.iter().filter(|column| column.nullable).count();
+        // The limit on columns keeps all of these small.
+        let (mut offset, mut variable, mut nulls) = (1 + nullable.div_ceil(8), 0, 0);
+        let mut slots = Vec::with_capacity(schema.columns.len());
+        for column in &schema.columns {
+            let place = if let Some(width) = column.kind.width() {
+                offset += width;
+                Place::Fixed { offset: (offset - width) as u16, width: width as u8 }
+            } else {
+                variable += 1;
+                Place::Variable(variable - 1)
+            };
+            let (null_byte, null_bit) =
+                if column.nullable { (1 + nulls / 8, 1 << (nulls % 8)) } else { (0, 0) };
+            nulls += u16::from(column.nullable);
+            slots.push(Slot { kind: column.kind, place, null_byte, null_bit });
+        }
+        let columns = schema.columns.clone().into();
+        Ok(Self {
+            table: table.into(),
+            columns,
+            slots: slots.into(),
+            ends: offset,
+            variable: variable.into(),
+        })
+    }
+
+    /// Name of the table.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// How many columns there are.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Position of a column, for [`RowView`], [`RowBuf`](super::RowBuf) and [`Layout::replace`]. Look it up once, not for each row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] if there is no such column.
+    pub fn column(&self, name: &str) -> Result<usize> {
+        self.columns
+            .iter()
+            .position(|column| column.name == name)
+            .ok_or_else(|| Error::Usage(format!("table {}: there is no column {name}", self.table)))
+    }
+
+    /// The bytes of a row of `values`, one for each column in the order of the schema.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constraint`] if their number is wrong or one does not fit its column, [`Error::Capacity`] if the row is
+    /// longer than [`MAX_VALUE_BYTES`].
+    pub fn encode(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
+        let mut row = Vec::new();
+        self.encode_into(values, &mut row)?;
+        Ok(row)
+    }
+
+    /// The same into `row`, in place of what it holds; so its memory serves many rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::encode`]; `row` then holds nothing of use.
+    pub fn encode_into(&self, values: &[Value<'_>], row: &mut Vec<u8>) -> Result<()> {
+        row.clear();
+        if values.len() != self.slots.len() {
+            return Err(self.miscounted(values.len()));
+        }
+        // A text for a column of another kind is counted as well, and refused below.
+        let tail: usize = values
+            .iter()
+            .map(|value| match value {
+                Value::Text(text) => text.len(),
+                Value::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            })
+            .sum();
+        let wide = tail > NARROW_BYTES;
+        let begin = self.begin(wide);
+        if begin + tail > MAX_VALUE_BYTES {
+            return Err(self.too_long(begin + tail));
+        }
+        row.reserve_exact(begin + tail);
+        row.resize(begin, 0);
+        row[0] = if wide { WIDE } else { NARROW };
+        let mut end = self.ends;
+        for (column, (slot, value)) in self.slots.iter().zip(values).enumerate() {
+            match (slot.place, value) {
+                (_, Value::Null) if slot.nullable() => slot.set_null(row, true),
+                (Place::Fixed { offset, width }, _) => {
+                    let Some(bits) = value.to_bits(slot.kind) else {
+                        return Err(self.misfit(column, *value));
+                    };
+                    write_bits(row, offset, width, bits);
+                }
+                (Place::Variable(_), _) => {
+                    let Some(bytes) = value.tail_bytes(slot.kind) else {
+                        return Err(self.misfit(column, *value));
+                    };
+                    row.extend_from_slice(bytes);
+                }
+            }
+            if let Place::Variable(_) = slot.place {
+                let written = row.len() - begin;
+                write_end(row, end, wide, written);
+                end += end_width(wide);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one column of an encoded row: in place if its width is fixed, else by moving what comes behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constraint`] if the value does not fit the column, [`Error::Usage`] if there is no such column,
+    /// [`Error::Corruption`] if `row` is none of this layout, [`Error::Capacity`] if it would get too long. The row is then as before.
+    pub fn replace(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
+        let view = RowView::new(self, row)?;
+        let slot = self.slot(column)?;
+        let null = matches!(value, Value::Null) && slot.nullable();
+        match slot.place {
+            Place::Fixed { offset, width } => {
+                let bits = if null { Some(0) } else { value.to_bits(slot.kind) };
+                let Some(bits) = bits else { return Err(self.misfit(column, value)) };
+                write_bits(row, offset, width, bits);
+            }
+            Place::Variable(ordinal) => {
+                let ordinal = usize::from(ordinal);
+                let bytes = if null { Some(&[][..]) } else { value.tail_bytes(slot.kind) };
+                let Some(bytes) = bytes else { return Err(self.misfit(column, value)) };
+                let (wide, begin) = (view.wide, self.begin(view.wide));
+                let old = view.span(ordinal)?;
+                let tail = row.len() - begin - old.len() + bytes.len();
+                if (tail > NARROW_BYTES) != wide {
+                    return self.rebuild(row, column, value);
+                }
+                if begin + tail > MAX_VALUE_BYTES {
+                    return Err(self.too_long(begin + tail));
+                }
+                let ends = |n| self.ends + n * end_width(wide);
+                // All later ends are looked at before the first is moved, so a malformed row is left alone.
+                let mut last = old.end;
+                for later in ordinal + 1..self.variable {
+                    let end = read_end(row, ends(later), wide);
+                    if end < last {
+                        return Err(self.corrupt("the ends of its columns are not in order"));
+                    }
+                    last = end;
+                }
+                for moved in ordinal..self.variable {
+                    let end = read_end(row, ends(moved), wide) - old.len() + bytes.len();
+                    write_end(row, ends(moved), wide, end);
+                }
+                row.splice(begin + old.start..begin + old.end, bytes.iter().copied());
+            }
+        }
+        slot.set_null(row, null);
+        Ok(())
+    }
+
+    /// [`Layout::replace`] where the row changes between narrow and wide.
+    #[cold]
+    fn rebuild(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
+        let view = RowView::new(self, row)?;
+        let mut values = view.values()?;
+        values[column] = value;
+        *row = self.encode(&values)?;
+        Ok(())
+    }
+
+    /// The columns, for messages.
+    pub(super) fn described(&self) -> &[Column] {
+        &self.columns
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, column: usize) -> Result<&Slot> {
+        self.slots.get(column).ok_or_else(|| self.unknown(column))
+    }
+
+    /// Where the bytes of the variable columns begin.
+    pub(super) fn begin(&self, wide: bool) -> usize {
+        self.ends + self.variable * end_width(wide)
+    }
+
+    #[cold]
+    fn unknown(&self, column: usize) -> Error {
+        Error::Usage(format!(
+            "table {}: there is no column {column}, only 0 to {}",
+            self.table,
+            self.slots.len() - 1
+        ))
+    }
+
+    #[cold]
+    fn miscounted(&self, given: usize) -> Error {
+        Error::Constraint(format!(
+            "table {}: {given} values given for {} columns",
+            self.table,
+            self.slots.len()
+        ))
+    }
+
+    #[cold]
+    fn too_long(&self, bytes: usize) -> Error {
+        Error::Capacity(format!(
+            "table {}: a row of {bytes} bytes, at most {MAX_VALUE_BYTES} are possible",
+            self.table
+        ))
+    }
+
+    #[cold]
+    fn misfit(&self, column: usize, value: Value<'_>) -> Error {
+        misfit(&self.table, &self.columns[column], value)
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, what: &str) -> Error {
+        corrupt(&self.table, format_args!("a malformed row: {what}"))
+    }
+}
+
+pub(super) fn end_width(wide: bool) -> usize {
+    if wide { 4 } else { 2 }
+}
+
+/// Reads the end that stands at `offset`, which callers know to be within the row.
+#[inline]
+pub(super) fn read_end(row: &[u8], offset: usize, wide: bool) -> usize {
+    if wide {
+        row[offset..].first_chunk().map_or(0, |end| u32::from_le_bytes(*end) as usize)
+    } else {
+        row[offset..].first_chunk().map_or(0, |end| usize::from(u16::from_le_bytes(*end)))
+    }
+}
+
+/// Writes an end, which fits: it is at most [`NARROW_BYTES`], or [`MAX_VALUE_BYTES`] if wide.
+#[inline]
+fn write_end(row: &mut [u8], offset: usize, wide: bool, end: usize) {
+    if wide {
+        row[offset..offset + 4].copy_from_slice(&(end as u32).to_le_bytes());
+    } else {
+        row[offset..offset + 2].copy_from_slice(&(end as u16).to_le_bytes());
+    }
+}
+
+/// Writes the bits of a column of fixed width.
+#[inline]
+fn write_bits(row: &mut [u8], offset: u16, width: u8, bits: i64) {
+    let to = &mut row[usize::from(offset)..][..usize::from(width)];
+    match width {
+        1 => to.copy_from_slice(&(bits as u8).to_le_bytes()),
+        2 => to.copy_from_slice(&(bits as u16).to_le_bytes()),
+        4 => to.copy_from_slice(&(bits as u32).to_le_bytes()),
+        _ => to.copy_from_slice(&bits.to_le_bytes()),
+    }
+}
+
+/// Reads the bits of a column of fixed width, sign-extended.
+#[inline]
+pub(super) fn read_bits(row: &[u8], offset: u16, width: u8) -> Option<i64> {
+    let from = row.get(usize::from(offset)..)?;
+    Some(match width {
+        1 => i64::from(*from.first()?),
+        2 => i64::from(i16::from_le_bytes(*from.first_chunk()?)),
+        4 => i64::from(i32::from_le_bytes(*from.first_chunk()?)),
+        _ => i64::from_le_bytes(*from.first_chunk()?),
+    })
+}

@@ -1,0 +1,149 @@
+//! Typed tables over keyspaces of bytes: schemas, values, the codecs of keys and rows, tables with secondary indexes.
+//!
+//! The codecs stand on their own, for applications that keep rows in another store:
+//!
+//! ```
+//! use gemel::row::{ColumnType, KeyLayout, Layout, RowView, Schema, Value};
+//!
+//! # fn main() -> gemel::Result<()> {
+//! let schema = Schema::new()
+//!     .column("id", ColumnType::I32)
+//!     .column("name", ColumnType::Text)
+//!     .nullable("email", ColumnType::Text)
+//!     .primary_key(["id"]);
+//! let layout = Layout::new("person", &schema)?;
+//! let key = KeyLayout::primary("person", &schema)?;
+//!
+//! let values = [Value::Int(7), Value::Text("Ada"), Value::Null];
+//! let stored_key = key.encode(&values[..1])?;
+//! let stored_row = layout.encode(&values)?;
+//!
+//! assert_eq!(stored_key, [0x80, 0, 0, 7]);
+//! let row = RowView::new(&layout, &stored_row)?;
+//! assert_eq!(row.text(1)?, "Ada");
+//! assert!(row.is_null(2)?);
+//! # Ok(())
+//! # }
+//! ```
+
+mod keys;
+mod layout;
+mod scan;
+mod schema;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+mod view;
+
+pub use keys::{KeyLayout, RowRange};
+pub use layout::Layout;
+pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
+pub use table::Table;
+pub use value::{OwnedValue, Value};
+pub use view::{RowBuf, RowView};
+
+use crate::engine::Direction;
+use crate::keyspace::Keyspace;
+use crate::transaction::Transaction;
+use crate::error::{Error, Result};
+use std::ops::{Bound, ControlFlow};
+use std::path::PathBuf;
+
+/// Takes a key and its value, in the order of a scan.
+pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
+/// What tables need of the transaction below them: ordered maps of bytes that show the transaction's own writes.
+///
+/// A put or a delete of a key that the same transaction has read must be checked, at commit, against the view in which it
+/// was read: constraints and index entries follow from what was read.
+pub trait Bytes {
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// Whatever the transaction refuses; so for all of these.
+    fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Hands the value of `key` to `found`, without a copy where there is none to make; false when there is no value.
+    fn read(&mut self, keyspace: &Keyspace, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(self.get(keyspace, key)?.inspect(|value| found(value)).is_some())
+    }
+
+    /// Sets the value of `key`.
+    fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes `key`, if it is there.
+    fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
+
+    /// Hands keys and values between the bounds, which never cross, to `each`, until it breaks.
+    fn scan(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Each<'_>,
+    ) -> Result<()>;
+}
+
+impl Bytes for Transaction {
+    fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Self::get(self, keyspace, key)
+    }
+
+    fn read(&mut self, keyspace: &Keyspace, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        Ok(Self::read(self, keyspace, key, found)?.is_some())
+    }
+
+    fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        Self::put(self, keyspace, key, value)
+    }
+
+    fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
+        Self::delete(self, keyspace, key)
+    }
+
+    fn scan(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        Self::scan(self, keyspace, lower, upper, direction, each)
+    }
+}
+
+/// Stored bytes of `table` that can't have been written with its schema.
+#[cold]
+fn corrupt(table: &str, what: impl std::fmt::Display) -> Error {
+    Error::Corruption {
+        path: PathBuf::from(format!("table {table}")),
+        what: format!(
+            "{what}; either another schema wrote it or the storage is damaged: restore it from a copy"
+        ),
+    }
+}
+
+/// Why `column` of `table` can't hold `value`.
+#[cold]
+fn misfit(table: &str, column: &Column, value: Value<'_>) -> Error {
+    let Column { name, kind, nullable } = column;
+    Error::Constraint(match value {
+        Value::Null if !nullable => {
+            format!("table {table}, column {name}: expected {kind}, given null; it is not nullable")
+        }
+        Value::Int(n) if matches!(kind, ColumnType::I16 | ColumnType::I32) => {
+            format!("table {table}, column {name}: {n} does not fit {kind}")
+        }
+        _ => format!("table {table}, column {name}: expected {kind}, given {} {value}", value.kind()),
+    })
+}
+
+/// That a schema can't be used, with everything that is wrong in it.
+#[cold]
+fn unusable(table: &str, faults: &[SchemaFault]) -> Error {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    Error::Usage(format!("table {table}: the schema can't be used: {}", faults.join("; ")))
+}

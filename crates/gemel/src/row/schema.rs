@@ -1,0 +1,349 @@
+//! Schemas: columns, primary key and secondary indexes, and what is wrong with them.
+
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::fmt;
+
+/// The most columns that a table may have.
+pub const MAX_COLUMNS: usize = 256;
+/// The most digits that a decimal may have behind its point: more do not fit 64 bits.
+pub const MAX_SCALE: u8 = 18;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnType {
+    /// An integer of 16 bits.
+    I16,
+    /// An integer of 32 bits.
+    I32,
+    /// An integer of 64 bits.
+    I64,
+    /// A decimal number: a 64-bit count of units of its last digit.
+    Decimal {
+        /// Digits behind the point, at most [`MAX_SCALE`].
+        scale: u8,
+    },
+    /// Yes or no.
+    Bool,
+    /// A text of any length.
+    Text,
+    /// Bytes, any number.
+    Bytes,
+    /// Microseconds since 1970-01-01 00:00 UTC, 64 bits.
+    Timestamp,
+    /// A floating-point number of 64 bits.
+    F64,
+}
+
+impl ColumnType {
+    /// Bytes that each value takes in a row, or None if that differs from value to value.
+    #[must_use]
+    pub fn width(self) -> Option<usize> {
+        match self {
+            Self::Bool => Some(1),
+            Self::I16 => Some(2),
+            Self::I32 => Some(4),
+            Self::I64 | Self::Decimal { .. } | Self::Timestamp | Self::F64 => Some(8),
+            Self::Text | Self::Bytes => None,
+        }
+    }
+}
+
+impl fmt::Display for ColumnType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::I16 => f.write_str("a 16-bit integer"),
+            Self::I32 => f.write_str("a 32-bit integer"),
+            Self::I64 => f.write_str("a 64-bit integer"),
+            Self::Decimal { scale } => write!(f, "a decimal of scale {scale}"),
+            Self::Bool => f.write_str("a boolean"),
+            Self::Text => f.write_str("a text"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Timestamp => f.write_str("a timestamp"),
+            Self::F64 => f.write_str("a float"),
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnType,
+    /// Whether it may be null.
+    pub nullable: bool,
+}
+
+/// A secondary index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexDef {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Names of its columns, the most significant first.
+    pub columns: Vec<String>,
+    /// Whether no two rows may have the same values in its columns. Rows with a null there are exempt.
+    pub unique: bool,
+}
+
+/// The shape of a table. [`Schema::check`] tells whether it can be one.
+///
+/// ```
+/// use gemel::row::{ColumnType, Schema};
+///
+/// let schema = Schema::new()
+///     .column("w_id", ColumnType::I32)
+///     .column("c_id", ColumnType::I32)
+///     .column("last", ColumnType::Text)
+///     .nullable("balance", ColumnType::Decimal { scale: 2 })
+///     .primary_key(["w_id", "c_id"])
+///     .index("by_name", ["w_id", "last"]);
+/// assert!(schema.check().is_ok());
+/// assert_eq!(schema.position("last"), Some(2));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// The columns, in the order of a row's values.
+    pub columns: Vec<Column>,
+    /// Names of the columns of the primary key, the most significant first.
+    pub primary_key: Vec<String>,
+    /// The secondary indexes.
+    pub indexes: Vec<IndexDef>,
+}
+
+impl Schema {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a column that is never null.
+    #[must_use]
+    pub fn column(mut self, name: &str, kind: ColumnType) -> Self {
+        self.columns.push(Column { name: name.to_owned(), kind, nullable: false });
+        self
+    }
+
+    /// Adds a column that may be null.
+    #[must_use]
+    pub fn nullable(mut self, name: &str, kind: ColumnType) -> Self {
+        self.columns.push(Column { name: name.to_owned(), kind, nullable: true });
+        self
+    }
+
+    /// Sets the primary key.
+    #[must_use]
+    pub fn primary_key<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> Self {
+        self.primary_key = columns.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// Adds an index of rows that may be alike in its columns.
+    #[must_use]
+    pub fn index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
+        self.with_index(name, columns, false)
+    }
+
+    /// Adds an index that refuses a second row with the same values in its columns (unless one of them is null).
+    #[must_use]
+    pub fn unique_index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
+        self.with_index(name, columns, true)
+    }
+
+    fn with_index<'n>(
+        mut self,
+        name: &str,
+        columns: impl IntoIterator<Item = &'n str>,
+        unique: bool,
+    ) -> Self {
+        let columns = columns.into_iter().map(str::to_owned).collect();
+        self.indexes.push(IndexDef { name: name.to_owned(), columns, unique });
+        self
+    }
+
+    /// Position of a column in a row's values.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Whether a table can have this shape.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, at once.
+    pub fn check(&self) -> Result<(), Vec<SchemaFault>> {
+        let mut faults = Vec::new();
+        if self.columns.is_empty() {
+            faults.push(SchemaFault::NoColumns);
+        }
+        if self.columns.len() > MAX_COLUMNS {
+            faults.push(SchemaFault::TooManyColumns(self.columns.len()));
+        }
+        let mut names = HashSet::new();
+        for column in &self.columns {
+            if column.name.is_empty() {
+                faults.push(SchemaFault::UnnamedColumn);
+            } else if !names.insert(&column.name) {
+                faults.push(SchemaFault::DuplicateColumn(column.name.clone()));
+            }
+            if let ColumnType::Decimal { scale } = column.kind
+                && scale > MAX_SCALE
+            {
+                faults.push(SchemaFault::Scale { column: column.name.clone(), scale });
+            }
+        }
+        self.check_key("the primary key", &self.primary_key, &mut faults);
+        for column in self.columns.iter().filter(|column| column.nullable) {
+            if self.primary_key.contains(&column.name) {
+                faults.push(SchemaFault::NullablePrimaryKey(column.name.clone()));
+            }
+        }
+        let mut names = HashSet::new();
+        for index in &self.indexes {
+            if index.name.is_empty() {
+                faults.push(SchemaFault::UnnamedIndex);
+            } else if !names.insert(&index.name) {
+                faults.push(SchemaFault::DuplicateIndex(index.name.clone()));
+            }
+            self.check_key(&format!("index {}", index.name), &index.columns, &mut faults);
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    fn check_key(&self, key: &str, columns: &[String], faults: &mut Vec<SchemaFault>) {
+        if columns.is_empty() {
+            faults.push(SchemaFault::EmptyKey(key.to_owned()));
+        }
+        let mut names = HashSet::new();
+        for name in columns {
+            if self.position(name).is_none() {
+                faults.push(SchemaFault::UnknownColumn { key: key.to_owned(), column: name.clone() });
+            }
+            if !names.insert(name) {
+                faults.push(SchemaFault::RepeatedColumn { key: key.to_owned(), column: name.clone() });
+            }
+        }
+    }
+}
+
+/// Why a table can't have a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// There are no columns.
+    #[error("there are no columns: give at least one")]
+    NoColumns,
+    /// There are more than [`MAX_COLUMNS`] columns.
+    #[error("there are {0} columns: at most {MAX_COLUMNS} are possible")]
+    TooManyColumns(usize),
+    /// A column has an empty name.
+    #[error("a column has no name: give it one")]
+    UnnamedColumn,
+    /// Two columns have the same name.
+    #[error("column {0} is there twice: rename one")]
+    DuplicateColumn(String),
+    /// A decimal has more than [`MAX_SCALE`] digits behind its point.
+    #[error("column {column} has scale {scale}: at most {MAX_SCALE} is possible")]
+    Scale {
+        /// Name of the column.
+        column: String,
+        /// Its scale.
+        scale: u8,
+    },
+    /// The primary key or an index has no columns.
+    #[error("{0} has no columns: name at least one")]
+    EmptyKey(String),
+    /// The primary key or an index names a column that is not there.
+    #[error("{key} names column {column}, which is not there: add or rename it")]
+    UnknownColumn {
+        /// Which key.
+        key: String,
+        /// The unknown name.
+        column: String,
+    },
+    /// The primary key or an index names a column more than once.
+    #[error("{key} names column {column} twice: drop one")]
+    RepeatedColumn {
+        /// Which key.
+        key: String,
+        /// Name of the column.
+        column: String,
+    },
+    /// A column of the primary key may be null.
+    #[error("column {0} of the primary key is nullable: make it not nullable")]
+    NullablePrimaryKey(String),
+    /// An index has an empty name.
+    #[error("an index has no name: give it one")]
+    UnnamedIndex,
+    /// Two indexes have the same name.
+    #[error("index {0} is there twice: rename one")]
+    DuplicateIndex(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_tells_all_that_is_wrong_at_once() {
+        let schema = Schema::new()
+            .column("a", ColumnType::I32)
+            .column("a", ColumnType::Decimal { scale: 19 })
+            .nullable("b", ColumnType::Text)
+            .column("", ColumnType::Bool)
+            .primary_key(["b", "x", "b"])
+            .index("i", [])
+            .unique_index("i", ["y"])
+            .index("", ["b"]);
+        let key = || "the primary key".to_owned();
+        let mut faults = schema.check().unwrap_err();
+        let mut expected = vec![
+            SchemaFault::DuplicateColumn("a".into()),
+            SchemaFault::Scale { column: "a".into(), scale: 19 },
+            SchemaFault::UnnamedColumn,
+            SchemaFault::UnknownColumn { key: key(), column: "x".into() },
+            SchemaFault::RepeatedColumn { key: key(), column: "b".into() },
+            SchemaFault::NullablePrimaryKey("b".into()),
+            SchemaFault::EmptyKey("index i".into()),
+            SchemaFault::DuplicateIndex("i".into()),
+            SchemaFault::UnknownColumn { key: "index i".into(), column: "y".into() },
+            SchemaFault::UnnamedIndex,
+        ];
+        let order = |fault: &SchemaFault| fault.to_string();
+        faults.sort_by_key(order);
+        expected.sort_by_key(order);
+        assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn an_empty_schema_has_neither_columns_nor_a_key() {
+        let faults = Schema::new().check().unwrap_err();
+        assert_eq!(faults, [SchemaFault::NoColumns, SchemaFault::EmptyKey("the primary key".into())]);
+    }
+
+    #[test]
+    fn more_columns_than_the_limit_are_refused() {
+        let mut schema = Schema::new().primary_key(["c0"]);
+        for n in 0..=MAX_COLUMNS {
+            schema = schema.column(&format!("c{n}"), ColumnType::Bool);
+        }
+        assert_eq!(schema.check().unwrap_err(), [SchemaFault::TooManyColumns(MAX_COLUMNS + 1)]);
+        schema.columns.pop();
+        assert_eq!(schema.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_survives_the_catalog() {
+        let schema = Schema::new()
+            .column("id", ColumnType::I64)
+            .nullable("price", ColumnType::Decimal { scale: 2 })
+            .primary_key(["id"])
+            .unique_index("by_price", ["price"]);
+        let json = serde_json::to_string(&schema).unwrap();
+        assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+    }
+}

@@ -1,0 +1,334 @@
+//! Encoded rows: read column by column, and changed in place.
+
+use super::layout::{Layout, NARROW, Place, WIDE, end_width, read_bits, read_end};
+use super::schema::{Column, ColumnType, MAX_COLUMNS};
+use super::value::Value;
+use crate::error::{Error, Result};
+use std::fmt;
+use std::ops::Range;
+
+/// An encoded row, from which single columns are read without decoding the others.
+#[derive(Clone, Copy)]
+pub struct RowView<'a> {
+    layout: &'a Layout,
+    bytes: &'a [u8],
+    /// Where the bytes of the variable columns begin.
+    begin: usize,
+    pub(super) wide: bool,
+}
+
+impl<'a> RowView<'a> {
+    /// Looks at an encoded row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corruption`] if its length can't be that of a row of this layout. Damage further in is found when the
+    /// columns concerned are read.
+    #[inline]
+    pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> Result<Self> {
+        let wide = match bytes.first() {
+            Some(&NARROW) => false,
+            Some(&WIDE) => true,
+            Some(_) => return Err(layout.corrupt("its first byte is none that rows have")),
+            None => return Err(layout.corrupt("it is empty")),
+        };
+        let begin = layout.begin(wide);
+        if bytes.len() < begin {
+            return Err(layout.corrupt("it ends before its columns"));
+        }
+        let tail = if layout.variable == 0 { 0 } else { read_end(bytes, begin - end_width(wide), wide) };
+        if bytes.len() - begin != tail {
+            return Err(layout.corrupt("its length is not what it says itself"));
+        }
+        Ok(Self { layout, bytes, begin, wide })
+    }
+
+    /// The layout that it follows.
+    #[must_use]
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
+    /// The encoded row.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The value of a column, by its position.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] if there is no such column, [`Error::Corruption`] if its bytes are malformed.
+    #[inline]
+    pub fn get(&self, column: usize) -> Result<Value<'a>> {
+        let slot = self.layout.slot(column)?;
+        if slot.is_null(self.bytes) {
+            return Ok(Value::Null);
+        }
+        let value = match slot.place {
+            Place::Fixed { offset, width } => {
+                read_bits(self.bytes, offset, width).and_then(|bits| Value::from_bits(slot.kind, bits))
+            }
+            Place::Variable(ordinal) => {
+                let bytes = &self.bytes[self.begin..][self.span(ordinal.into())?];
+                match slot.kind {
+                    ColumnType::Text => std::str::from_utf8(bytes).ok().map(Value::Text),
+                    _ => Some(Value::Bytes(bytes)),
+                }
+            }
+        };
+        value.ok_or_else(|| self.malformed(column))
+    }
+
+    /// All values, in the order of the schema.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corruption`] if a column is malformed.
+    pub fn values(&self) -> Result<Vec<Value<'a>>> {
+        (0..self.layout.columns()).map(|column| self.get(column)).collect()
+    }
+
+    /// Whether a column is null.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] if there is no such column.
+    pub fn is_null(&self, column: usize) -> Result<bool> {
+        Ok(self.layout.slot(column)?.is_null(self.bytes))
+    }
+
+    /// An integer.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::get`], and [`Error::Usage`] if the column holds something else or null; so for the others below.
+    #[inline]
+    pub fn int(&self, column: usize) -> Result<i64> {
+        match self.get(column)? {
+            Value::Int(n) => Ok(n),
+            other => Err(self.other(column, "an integer", other)),
+        }
+    }
+
+    /// A decimal, in units of its last digit.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    #[inline]
+    pub fn decimal(&self, column: usize) -> Result<i64> {
+        match self.get(column)? {
+            Value::Decimal(n) => Ok(n),
+            other => Err(self.other(column, "a decimal", other)),
+        }
+    }
+
+    /// A boolean.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    pub fn bool(&self, column: usize) -> Result<bool> {
+        match self.get(column)? {
+            Value::Bool(b) => Ok(b),
+            other => Err(self.other(column, "a boolean", other)),
+        }
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    #[inline]
+    pub fn text(&self, column: usize) -> Result<&'a str> {
+        match self.get(column)? {
+            Value::Text(text) => Ok(text),
+            other => Err(self.other(column, "a text", other)),
+        }
+    }
+
+    /// Bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    pub fn bytes(&self, column: usize) -> Result<&'a [u8]> {
+        match self.get(column)? {
+            Value::Bytes(bytes) => Ok(bytes),
+            other => Err(self.other(column, "bytes", other)),
+        }
+    }
+
+    /// A time, in microseconds since 1970-01-01 00:00 UTC.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    pub fn timestamp(&self, column: usize) -> Result<i64> {
+        match self.get(column)? {
+            Value::Timestamp(us) => Ok(us),
+            other => Err(self.other(column, "a timestamp", other)),
+        }
+    }
+
+    /// A floating-point number.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::int`].
+    pub fn float(&self, column: usize) -> Result<f64> {
+        match self.get(column)? {
+            Value::Float(x) => Ok(x),
+            other => Err(self.other(column, "a float", other)),
+        }
+    }
+
+    /// Where a variable column stands, counted from the first of them.
+    #[inline]
+    pub(super) fn span(&self, ordinal: usize) -> Result<Range<usize>> {
+        let at = self.layout.ends + ordinal * end_width(self.wide);
+        let start = if ordinal == 0 { 0 } else { read_end(self.bytes, at - end_width(self.wide), self.wide) };
+        let end = read_end(self.bytes, at, self.wide);
+        if start <= end && end <= self.bytes.len() - self.begin {
+            Ok(start..end)
+        } else {
+            Err(self.layout.corrupt("the ends of its columns are not in order"))
+        }
+    }
+
+    #[cold]
+    fn malformed(&self, column: usize) -> Error {
+        let Column { name, kind, .. } = &self.layout.described()[column];
+        self.layout.corrupt(&format!("column {name} is not {kind}"))
+    }
+
+    #[cold]
+    fn other(&self, column: usize, asked: &str, value: Value<'_>) -> Error {
+        let (table, name) = (self.layout.table(), &self.layout.described()[column].name);
+        Error::Usage(format!(
+            "table {table}, column {name}: read as {asked}, but it holds {} {value}",
+            value.kind()
+        ))
+    }
+}
+
+impl fmt::Debug for RowView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (position, column) in self.layout.described().iter().enumerate() {
+            match self.get(position) {
+                Ok(value) => map.entry(&column.name, &format_args!("{value}")),
+                Err(_) => map.entry(&column.name, &format_args!("malformed")),
+            };
+        }
+        map.finish()
+    }
+}
+
+/// An encoded row of one's own, whose columns can be changed.
+///
+/// ```
+/// use gemel::row::{ColumnType, Layout, RowBuf, Schema, Value};
+///
+/// # fn main() -> gemel::Result<()> {
+/// let schema = Schema::new().column("id", ColumnType::I32).column("name", ColumnType::Text).primary_key(["id"]);
+/// let layout = Layout::new("person", &schema)?;
+/// let mut row = RowBuf::new(&layout, &[Value::Int(1), Value::Text("Ann")])?;
+/// row.set(1, Value::Text("Anna"))?;
+/// assert_eq!(row.view().text(1)?, "Anna");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RowBuf<'l> {
+    layout: &'l Layout,
+    bytes: Vec<u8>,
+    changed: ColumnSet,
+}
+
+impl<'l> RowBuf<'l> {
+    /// A row of `values`, one for each column in the order of the schema.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::encode`].
+    pub fn new(layout: &'l Layout, values: &[Value<'_>]) -> Result<Self> {
+        Ok(Self { layout, bytes: layout.encode(values)?, changed: ColumnSet::default() })
+    }
+
+    /// An encoded row.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowView::new`].
+    pub fn from_bytes(layout: &'l Layout, bytes: Vec<u8>) -> Result<Self> {
+        RowView::new(layout, &bytes)?;
+        Ok(Self { layout, bytes, changed: ColumnSet::default() })
+    }
+
+    /// To read it.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> RowView<'_> {
+        // Whatever made or changed the bytes has checked them.
+        let wide = self.bytes[0] == WIDE;
+        RowView { layout: self.layout, bytes: &self.bytes, begin: self.layout.begin(wide), wide }
+    }
+
+    /// Sets a column, by its position.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::replace`].
+    pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<()> {
+        self.layout.replace(&mut self.bytes, column, value)?;
+        self.changed.add(column);
+        Ok(())
+    }
+
+    /// The encoded row.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The encoded row.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The columns that were set.
+    pub(super) fn changed(&self) -> ColumnSet {
+        self.changed
+    }
+}
+
+impl fmt::Debug for RowBuf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
+}
+
+/// A set of columns of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ColumnSet([u64; MAX_COLUMNS / 64]);
+
+impl ColumnSet {
+    /// Adds a column, which the table has.
+    pub(super) fn add(&mut self, column: usize) {
+        self.0[column / 64] |= 1 << (column % 64);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// Whether the two sets have a column in common.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+}

@@ -1,0 +1,94 @@
+//! A commit on its way to stable storage.
+
+use crate::error::{Error, Result};
+use crate::log::waiter::{Outcome, Waiter};
+use crate::log::{Log, Lsn};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A commit on its way to stable storage.
+///
+/// Everybody sees the commit already; what is left is that it survives a crash. A ticket is a future, so it can be
+/// awaited; [`Ticket::wait`] blocks the thread, and [`Ticket::on_done`] leaves a callback. Dropping it gives up only
+/// the answer. The answer is an [`Error::Unknown`] when the log could not be written: then only opening the database
+/// again tells whether the commit survived.
+#[derive(Debug)]
+#[must_use = "a commit is durable only when its ticket says so"]
+pub struct Ticket(State);
+
+#[derive(Debug)]
+enum State {
+    Known(Outcome),
+    Waiting(Arc<Waiter>),
+}
+
+impl Ticket {
+    /// One that is resolved already, because there is nothing to wait for.
+    pub(crate) fn done() -> Self {
+        Self(State::Known(Ok(())))
+    }
+
+    /// Resolved when every log is durable up to its position. Logs that acknowledge at once are not waited for.
+    pub(crate) fn after(waits: &[(&Log, Lsn)]) -> Self {
+        let is_open = |(log, lsn): &&(&Log, Lsn)| log.is_awaited() && log.durable() < *lsn;
+        let open = waits.iter().filter(is_open).count();
+        if open == 0 {
+            let failure =
+                waits.iter().filter(|(log, lsn)| log.durable() < *lsn).find_map(|(log, _)| log.failure());
+            return Self(State::Known(failure.map_or(Ok(()), Err)));
+        }
+        // All are counted before the first can arrive; those that are durable meanwhile arrive at once.
+        let awaited = waits.iter().filter(|(log, _)| log.is_awaited());
+        let waiter = Arc::new(Waiter::new(awaited.clone().count()));
+        for (log, lsn) in awaited {
+            log.enqueue(*lsn, &waiter);
+        }
+        Self(State::Waiting(waiter))
+    }
+
+    /// Blocks the thread until the commit is durable.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] when the log failed.
+    pub fn wait(self) -> Result<()> {
+        answer(match self.0 {
+            State::Known(outcome) => outcome,
+            State::Waiting(waiter) => waiter.wait(),
+        })
+    }
+
+    /// Whether the answer is there, so that [`Ticket::wait`] would not block.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match &self.0 {
+            State::Known(_) => true,
+            State::Waiting(waiter) => waiter.is_done(),
+        }
+    }
+
+    /// Calls `callback` with the answer: at once if it is there, otherwise on the log's own thread. There it delays
+    /// all other commits, so it should be short, and must not wait for a commit itself.
+    pub fn on_done(self, callback: impl FnOnce(Result<()>) + Send + 'static) {
+        match self.0 {
+            State::Known(outcome) => callback(answer(outcome)),
+            State::Waiting(waiter) => waiter.on_done(Box::new(|outcome| callback(answer(outcome)))),
+        }
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &self.0 {
+            State::Known(outcome) => Poll::Ready(answer(outcome.clone())),
+            State::Waiting(waiter) => waiter.poll(context).map(answer),
+        }
+    }
+}
+
+fn answer(outcome: Outcome) -> Result<()> {
+    outcome.map_err(|cause| Error::Unknown(cause.to_string()))
+}

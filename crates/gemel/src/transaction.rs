@@ -1,0 +1,476 @@
+//! A transaction over keyspaces of any engine: its snapshots, its own writes, and scans that merge both.
+
+use crate::active::{Count, Seat};
+use crate::clock::Timestamp;
+use crate::coordinator::{Coordinator, Outcome};
+use crate::engine::{Direction, Handle, KeyspaceId, MAX_ENGINES};
+use crate::error::{Error, Result};
+use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use crate::keyspace::Keyspace;
+use crate::options::Isolation;
+use crate::oracle::{Access, Trace};
+use crate::ticket::Ticket;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// A write that waits for the commit.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) engine: usize,
+    pub(crate) value: Option<Box<[u8]>>,
+    pub(crate) since: Timestamp,
+    pub(crate) handle: Handle,
+}
+
+/// Something that a serializable transaction read, and that must still be so at its commit.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    Key { engine: usize, keyspace: KeyspaceId, key: Key, since: Timestamp },
+    Range { engine: usize, keyspace: KeyspaceId, range: KeyRange, since: Timestamp },
+}
+
+impl Seen {
+    pub(crate) fn engine(&self) -> usize {
+        match self {
+            Self::Key { engine, .. } | Self::Range { engine, .. } => *engine,
+        }
+    }
+}
+
+/// A running transaction. Dropping it rolls it back. It may move between threads.
+///
+/// Writes are kept here until [`Transaction::commit`] and are visible to the transaction's own reads and scans.
+/// After a retryable error ([`Error::is_retryable`]) the transaction is of no more use: drop it and begin anew.
+pub struct Transaction {
+    pub(crate) core: Arc<Coordinator>,
+    pub(crate) seat: Seat,
+    pub(crate) isolation: Isolation,
+    /// Snapshot of the anchor engine.
+    pub(crate) anchor: Timestamp,
+    /// Snapshots of the other engines, once selected.
+    pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
+    pub(crate) writes: BTreeMap<(KeyspaceId, Key), Pending>,
+    pub(crate) seen: Vec<Seen>,
+    /// Read committed: the views on which keys were read last. A write of such a key was decided on that view.
+    views: BTreeMap<(KeyspaceId, Key), Timestamp>,
+    pub(crate) trace: Option<Box<Trace>>,
+    failed: Option<Count>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("number", &self.seat.number)
+            .field("isolation", &self.isolation)
+            .field("anchor", &self.anchor)
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn checked_key(bytes: &[u8]) -> Result<Key> {
+    if bytes.is_empty() {
+        return Err(Error::Usage("a key must have at least one byte".into()));
+    }
+    checked_length(bytes)
+}
+
+fn checked_length(bytes: &[u8]) -> Result<Key> {
+    if bytes.len() > MAX_KEY_BYTES {
+        return Err(Error::Capacity(format!("a key of {} bytes is too long: at most {MAX_KEY_BYTES}", bytes.len())));
+    }
+    Ok(Key::new(bytes))
+}
+
+fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
+    Ok(match bound {
+        Bound::Included(bytes) => Bound::Included(checked_length(bytes)?),
+        Bound::Excluded(bytes) => Bound::Excluded(checked_length(bytes)?),
+        Bound::Unbounded => Bound::Unbounded,
+    })
+}
+
+/// Whether no key can lie between the bounds because they are crossed. `a..a` is empty, not crossed.
+fn crossed(range: &KeyRange) -> bool {
+    match (&range.lower, &range.upper) {
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => lower > upper,
+        _ => false,
+    }
+}
+
+fn empty(range: &KeyRange) -> bool {
+    match (&range.lower, &range.upper) {
+        (Bound::Included(lower), Bound::Excluded(upper))
+        | (Bound::Excluded(lower), Bound::Included(upper))
+        | (Bound::Excluded(lower), Bound::Excluded(upper)) => lower == upper,
+        _ => false,
+    }
+}
+
+impl Transaction {
+    pub(crate) fn begin(core: Arc<Coordinator>, isolation: Isolation) -> Result<Self> {
+        let seat = core.active.begin(isolation)?;
+        let anchor = core.refresh(seat);
+        let trace = core.recorder().map(|_| Box::new(Trace::new(seat.number, isolation, anchor)));
+        Ok(Self {
+            core,
+            seat,
+            isolation,
+            anchor,
+            others: [None; MAX_ENGINES],
+            writes: BTreeMap::new(),
+            seen: Vec::new(),
+            views: BTreeMap::new(),
+            trace,
+            failed: None,
+            ended: false,
+        })
+    }
+
+    /// Its number, as the database's state names it.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.seat.number
+    }
+
+    fn usable(&self, keyspace: &Keyspace) -> Result<()> {
+        if self.failed.is_some() {
+            return Err(Error::Usage(
+                "the transaction failed earlier and can't go on: drop it and begin a new one".into(),
+            ));
+        }
+        if keyspace.database != self.core.database {
+            return Err(Error::Usage(format!("keyspace {:?} belongs to another database", keyspace.name())));
+        }
+        Ok(())
+    }
+
+    /// The snapshot of an engine on which the next access reads.
+    fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
+        let at = match self.isolation {
+            Isolation::ReadCommitted => {
+                let anchor = self.core.refresh(self.seat);
+                self.core.newest(engine, anchor)
+            }
+            _ if engine == 0 => return Ok(self.anchor),
+            _ => match self.others[engine] {
+                Some(at) => return Ok(at),
+                None => match self.core.select(engine, self.anchor) {
+                    Ok(at) => at,
+                    Err(error) => {
+                        self.failed = Some(Count::Csr);
+                        return Err(error);
+                    }
+                },
+            },
+        };
+        if self.isolation != Isolation::ReadCommitted {
+            self.others[engine] = Some(at);
+            if let Some(trace) = &mut self.trace {
+                trace.snapshots[engine] = Some(at);
+            }
+        }
+        Ok(at)
+    }
+
+    /// Hands the value of a key to `f`, without a copy; none when the key is not there.
+    ///
+    /// # Errors
+    /// A key that is too long, a snapshot that can't be had (retryable), or a file that can't be read.
+    pub fn read<R>(&mut self, keyspace: &Keyspace, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        self.usable(keyspace)?;
+        let key = checked_key(key)?;
+        self.read_key(keyspace, key, None, f)
+    }
+
+    fn read_key<R>(
+        &mut self,
+        keyspace: &Keyspace,
+        key: Key,
+        handle: Option<&mut Handle>,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let place = (keyspace.id, key);
+        if !self.writes.is_empty() && let Some(pending) = self.writes.get(&place) {
+            return Ok(pending.value.as_deref().map(f));
+        }
+        let key = place.1;
+        let engine = keyspace.engine_index();
+        let at = self.snapshot(engine)?;
+        let (mut f, mut result, mut version) = (Some(f), None, None);
+        self.core.engines[engine].get(keyspace.id, &key, at, handle, &mut |value, written| {
+            version = Some(written);
+            result = f.take().map(|f| f(value));
+        })?;
+        if let Some(trace) = &mut self.trace {
+            trace.accesses.push(Access { engine, keyspace: keyspace.id.0, key: key.to_vec(), at, version });
+        }
+        match self.isolation {
+            Isolation::ReadCommitted => drop(self.views.insert((keyspace.id, key), at)),
+            Isolation::Snapshot => {}
+            Isolation::Serializable => self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at }),
+        }
+        Ok(result)
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// As [`Transaction::read`].
+    pub fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(keyspace, key, <[u8]>::to_vec)
+    }
+
+    /// Writes a value, whether the key is there or not.
+    ///
+    /// # Errors
+    /// A key or value that is too long, or a snapshot that can't be had (retryable). Conflicts show at the commit.
+    pub fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        self.usable(keyspace)?;
+        self.write(keyspace, checked_key(key)?, Some(value.into()), Handle::None)
+    }
+
+    /// Deletes a key, whether it is there or not.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
+        self.usable(keyspace)?;
+        self.write(keyspace, checked_key(key)?, None, Handle::None)
+    }
+
+    /// Writes a value under a key that must not be there.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] when it is there; else as [`Transaction::put`].
+    pub fn insert(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
+        self.usable(keyspace)?;
+        let key = checked_key(key)?;
+        let mut handle = Handle::None;
+        if self.read_key(keyspace, key.clone(), Some(&mut handle), |_| ())?.is_some() {
+            return Err(Error::Constraint(format!("key {key:?} of keyspace {} is there already", keyspace.name())));
+        }
+        self.write(keyspace, key, Some(value.into()), handle)
+    }
+
+    /// Reads a value, lets `f` change it, and writes it back; false when the key is not there.
+    ///
+    /// # Errors
+    /// As [`Transaction::read`] and [`Transaction::put`].
+    pub fn update(&mut self, keyspace: &Keyspace, key: &[u8], f: impl FnOnce(&mut Vec<u8>)) -> Result<bool> {
+        self.usable(keyspace)?;
+        let key = checked_key(key)?;
+        let mut handle = Handle::None;
+        let Some(mut value) = self.read_key(keyspace, key.clone(), Some(&mut handle), <[u8]>::to_vec)? else {
+            return Ok(false);
+        };
+        f(&mut value);
+        self.write(keyspace, key, Some(value.into_boxed_slice()), handle)?;
+        Ok(true)
+    }
+
+    fn write(&mut self, keyspace: &Keyspace, key: Key, value: Option<Box<[u8]>>, handle: Handle) -> Result<()> {
+        let length = value.as_ref().map_or(0, |value| value.len());
+        if length > MAX_VALUE_BYTES {
+            return Err(Error::Capacity(format!("a value of {length} bytes is too large: at most {MAX_VALUE_BYTES}")));
+        }
+        let engine = keyspace.engine_index();
+        let place = (keyspace.id, key);
+        let since = match self.views.get(&place) {
+            Some(view) => *view,
+            None => self.snapshot(engine)?,
+        };
+        match self.writes.entry(place) {
+            // The first write fixes the snapshot on which it was decided.
+            std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().value = value,
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(Pending { engine, value, since, handle });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the keys of a range and their values to `each`, in order, until it breaks. Own writes are part of it.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the bounds are crossed; else as [`Transaction::read`].
+    pub fn scan(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.usable(keyspace)?;
+        let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
+        if crossed(&range) {
+            return Err(Error::Usage(format!(
+                "the bounds of a scan of {} are crossed: the lower one lies above the upper one",
+                keyspace.name()
+            )));
+        }
+        if empty(&range) {
+            return Ok(());
+        }
+        let engine = keyspace.engine_index();
+        let at = self.snapshot(engine)?;
+        let serializable = self.isolation == Isolation::Serializable;
+        // What the scan really covered, for a scan that broke off read nothing behind that.
+        let mut last: Option<Key> = None;
+        let mut deliver = |key: &[u8], value: &[u8]| {
+            let flow = each(key, value);
+            if serializable && flow.is_break() {
+                last = Some(Key::new(key));
+            }
+            flow
+        };
+        let traced = self.trace.is_some();
+        let mut accesses = Vec::new();
+        let mut note = |key: &[u8], written| {
+            if traced {
+                accesses.push(Access { engine, keyspace: keyspace.id.0, key: key.to_vec(), at, version: Some(written) });
+            }
+        };
+        let store = &self.core.engines[engine];
+        if self.writes.is_empty() {
+            store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
+                note(key, written);
+                deliver(key, value)
+            })?;
+        } else {
+            let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
+            let mut flow = ControlFlow::Continue(());
+            store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
+                note(key, written);
+                flow = own.up_to(key, value, &mut deliver);
+                flow
+            })?;
+            if flow.is_continue() {
+                let _ = own.rest(&mut deliver);
+            }
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.accesses.append(&mut accesses);
+        }
+        if serializable {
+            let range = match (last, direction) {
+                (None, _) => range,
+                (Some(last), Direction::Forward) => KeyRange { upper: Bound::Included(last), ..range },
+                (Some(last), Direction::Backward) => KeyRange { lower: Bound::Included(last), ..range },
+            };
+            self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+        }
+        Ok(())
+    }
+
+    /// Commits. What was written is visible to others at once; the ticket says when it is durable. A transaction
+    /// that wrote nothing commits too: its ticket waits until what it read is durable.
+    ///
+    /// # Errors
+    /// A conflict with another transaction ([`Error::is_retryable`]), a full memory engine, or a log that
+    /// can't be written. The transaction has left no trace then.
+    pub fn commit(mut self) -> Result<Ticket> {
+        if self.failed.is_some() {
+            return Err(Error::Usage("the transaction failed earlier and can't be committed: begin a new one".into()));
+        }
+        let core = Arc::clone(&self.core);
+        let outcome = core.commit(&mut self);
+        self.ended = true;
+        match outcome {
+            Ok(Outcome { count, ticket }) => {
+                core.active.end(self.seat, count);
+                core.collect();
+                Ok(ticket)
+            }
+            Err((count, error)) => {
+                core.active.end(self.seat, count);
+                Err(error)
+            }
+        }
+    }
+
+    /// Rolls back. Dropping does the same.
+    pub fn rollback(self) {}
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.core.active.end(self.seat, self.failed.unwrap_or(Count::RolledBack));
+        }
+    }
+}
+
+/// Own writes of one keyspace and range, in the order of a scan.
+struct Own<'a> {
+    next: Option<(&'a Key, Option<&'a [u8]>)>,
+    iterator: Box<dyn Iterator<Item = (&'a Key, Option<&'a [u8]>)> + 'a>,
+    direction: Direction,
+}
+
+impl<'a> Own<'a> {
+    fn new(
+        writes: &'a BTreeMap<(KeyspaceId, Key), Pending>,
+        keyspace: KeyspaceId,
+        range: &'a KeyRange,
+        direction: Direction,
+    ) -> Self {
+        let from = match &range.lower {
+            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            Bound::Unbounded => Key::new(&[]),
+        };
+        let until = match &range.upper {
+            Bound::Included(key) | Bound::Excluded(key) => Bound::Included((keyspace, key.clone())),
+            Bound::Unbounded => Bound::Excluded((KeyspaceId(keyspace.0 + 1), Key::new(&[]))),
+        };
+        let items = writes
+            .range((Bound::Included((keyspace, from)), until))
+            .filter(|((_, key), _)| range.contains(key))
+            .map(|((_, key), pending)| (key, pending.value.as_deref()));
+        let mut iterator: Box<dyn Iterator<Item = _>> = match direction {
+            Direction::Forward => Box::new(items),
+            Direction::Backward => Box::new(items.rev()),
+        };
+        Self { next: iterator.next(), iterator, direction }
+    }
+
+    /// How the next own key lies to `key` in the order of the scan.
+    fn order(&self, key: &[u8]) -> Option<Ordering> {
+        let (own, _) = self.next?;
+        let order = own.with(|own| own.cmp(key));
+        Some(if self.direction == Direction::Forward { order } else { order.reverse() })
+    }
+
+    /// Delivers own writes that come before `key`, then `key` with its own or its committed value.
+    fn up_to(
+        &mut self,
+        key: &[u8],
+        committed: &[u8],
+        deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while self.order(key) == Some(Ordering::Less) {
+            self.one(deliver)?;
+        }
+        if self.order(key) == Some(Ordering::Equal) { self.one(deliver) } else { deliver(key, committed) }
+    }
+
+    fn one(&mut self, deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Some((key, value)) = self.next else { return ControlFlow::Continue(()) };
+        self.next = self.iterator.next();
+        match value {
+            Some(value) => key.with(|key| deliver(key, value)),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn rest(&mut self, deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
+        while self.next.is_some() {
+            self.one(deliver)?;
+        }
+        ControlFlow::Continue(())
+    }
+}

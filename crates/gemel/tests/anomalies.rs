@@ -1,0 +1,180 @@
+//! What goes wrong over two engines without common snapshots, by the names of Skeena's figures: prevented with
+//! the registry, and there without it, which shows that these tests can fail.
+
+use gemel::{Database, Engine, Error, Isolation, Keyspace, Options, Transaction};
+
+struct Shop {
+    db: Database,
+    hot: Keyspace,
+    cold: Keyspace,
+    _directory: tempfile::TempDir,
+}
+
+fn shop(csr: bool) -> Shop {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("db"), Options { csr, ..Options::default() }).unwrap();
+    let hot = db.keyspace("hot", Engine::Memory).unwrap();
+    let cold = db.keyspace("cold", Engine::Disk).unwrap();
+    let shop = Shop { db, hot, cold, _directory: directory };
+    shop.run(|transaction| {
+        transaction.put(&shop.hot, b"x", b"0")?;
+        transaction.put(&shop.cold, b"y", b"0")
+    });
+    shop
+}
+
+impl Shop {
+    fn begin(&self, isolation: Isolation) -> Transaction {
+        self.db.begin(isolation).unwrap()
+    }
+
+    fn run(&self, work: impl FnOnce(&mut Transaction) -> gemel::Result<()>) {
+        let mut transaction = self.begin(Isolation::Serializable);
+        work(&mut transaction).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+    }
+
+    fn x(&self, transaction: &mut Transaction) -> u8 {
+        transaction.get(&self.hot, b"x").unwrap().unwrap()[0] - b'0'
+    }
+
+    fn y(&self, transaction: &mut Transaction) -> u8 {
+        transaction.get(&self.cold, b"y").unwrap().unwrap()[0] - b'0'
+    }
+}
+
+/// Figure 2.1 (a): a reader takes its two snapshots on different sides of a commit over both engines.
+fn skewed_snapshots(csr: bool) -> (u8, u8) {
+    let shop = shop(csr);
+    let mut reader = shop.begin(Isolation::Snapshot);
+    let x = shop.x(&mut reader);
+    shop.run(|writer| {
+        writer.put(&shop.hot, b"x", b"1")?;
+        writer.put(&shop.cold, b"y", b"1")
+    });
+    (x, shop.y(&mut reader))
+}
+
+#[test]
+fn skewed_snapshots_are_prevented() {
+    assert_eq!(skewed_snapshots(true), (0, 0));
+}
+
+#[test]
+fn skewed_snapshots_happen_without_the_registry() {
+    assert_eq!(skewed_snapshots(false), (0, 1));
+}
+
+/// A later reader with an older view of the disk engine than an earlier one: snapshots that are not monotone.
+fn order_of_snapshots(csr: bool) -> ((u8, u8), (u8, u8)) {
+    let shop = shop(csr);
+    let mut early = shop.begin(Isolation::Snapshot);
+    shop.run(|writer| writer.put(&shop.hot, b"x", b"1"));
+    let mut late = shop.begin(Isolation::Snapshot);
+    let late_sees = (shop.x(&mut late), shop.y(&mut late));
+    shop.run(|writer| writer.put(&shop.cold, b"y", b"1"));
+    let early_sees = (shop.x(&mut early), shop.y(&mut early));
+    (early_sees, late_sees)
+}
+
+#[test]
+fn snapshots_of_both_engines_keep_one_order() {
+    assert_eq!(order_of_snapshots(true), ((0, 0), (1, 0)));
+}
+
+#[test]
+fn snapshots_of_both_engines_cross_without_the_registry() {
+    // One sees x before y, the other y before x: a long fork.
+    assert_eq!(order_of_snapshots(false), ((0, 1), (1, 0)));
+}
+
+/// Figure 2.2: two transactions each read in one engine what the other writes there.
+#[test]
+fn write_skew_over_two_engines_is_prevented_by_serializable_and_allowed_by_snapshot() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        let shop = shop(true);
+        let (mut one, mut two) = (shop.begin(isolation), shop.begin(isolation));
+        assert_eq!(shop.x(&mut one) + shop.y(&mut one), 0);
+        assert_eq!(shop.x(&mut two) + shop.y(&mut two), 0);
+        one.put(&shop.hot, b"x", b"1").unwrap();
+        two.put(&shop.cold, b"y", b"1").unwrap();
+        one.commit().unwrap().wait().unwrap();
+        let second = two.commit();
+        match isolation {
+            Isolation::Serializable => assert!(matches!(second, Err(Error::Conflict { .. })), "{second:?}"),
+            _ => assert!(second.is_ok()),
+        }
+    }
+}
+
+/// The cycle of Figure 2.2 closed by a reader: who reads y and then writes x comes before who writes y; a reader that sees
+/// the second and not the first fits nowhere. No writer has touched both engines with a write.
+fn reader_of_a_dependency(csr: bool) -> (u8, u8) {
+    let shop = shop(csr);
+    let mut reader = shop.begin(Isolation::Serializable);
+    let mut first = shop.begin(Isolation::Serializable);
+    assert_eq!(shop.y(&mut first), 0);
+    first.put(&shop.hot, b"x", b"1").unwrap();
+    first.commit().unwrap().wait().unwrap();
+    shop.run(|second| second.put(&shop.cold, b"y", b"1"));
+    let sees = (shop.x(&mut reader), shop.y(&mut reader));
+    reader.commit().unwrap().wait().unwrap();
+    sees
+}
+
+#[test]
+fn a_reader_never_sees_the_second_of_two_dependent_commits_alone() {
+    assert_eq!(reader_of_a_dependency(true), (0, 0));
+}
+
+#[test]
+fn a_reader_sees_the_second_of_two_dependent_commits_alone_without_the_registry() {
+    assert_eq!(reader_of_a_dependency(false), (0, 1));
+}
+
+#[test]
+fn phantoms_are_prevented_in_both_engines() {
+    for keyspace in 0..2 {
+        let shop = shop(true);
+        let space = [&shop.hot, &shop.cold][keyspace];
+        let mut counter = shop.begin(Isolation::Serializable);
+        let mut rows = 0;
+        counter
+            .scan(space, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, gemel::Direction::Forward, |_, _| {
+                rows += 1;
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(rows, 1);
+        shop.run(|other| other.insert(space, b"new", b"1"));
+        counter.put([&shop.cold, &shop.hot][keyspace], b"count", b"1").unwrap();
+        let outcome = counter.commit();
+        assert!(matches!(outcome, Err(Error::Conflict { .. })), "{outcome:?}");
+    }
+}
+
+#[test]
+fn read_committed_sees_what_was_committed_meanwhile_in_both_engines() {
+    let shop = shop(true);
+    let mut reader = shop.begin(Isolation::ReadCommitted);
+    assert_eq!((shop.x(&mut reader), shop.y(&mut reader)), (0, 0));
+    shop.run(|writer| {
+        writer.put(&shop.hot, b"x", b"1")?;
+        writer.put(&shop.cold, b"y", b"1")
+    });
+    assert_eq!((shop.x(&mut reader), shop.y(&mut reader)), (1, 1));
+}
+
+#[test]
+fn the_first_of_two_writers_of_a_key_wins_in_both_engines() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        let (mut one, mut two) = (shop.begin(Isolation::Snapshot), shop.begin(Isolation::Snapshot));
+        for transaction in [&mut one, &mut two] {
+            transaction.put(space, b"k", b"v").unwrap();
+        }
+        one.commit().unwrap().wait().unwrap();
+        let error = two.commit().unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+    }
+}

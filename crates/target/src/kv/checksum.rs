@@ -1,0 +1,88 @@
+//! Checksums of the tables, equal to those of an SQL database with the same rows.
+
+use crate::kv::codec::KvRow;
+use crate::kv::scan::rows_of;
+use crate::kv::store::{KeyRange, StoreError, StoreTx};
+use crate::sql::checksum::hash;
+use crate::target::TableChecksum;
+use lydite_tpcc::rows::{self, ColumnSink};
+use lydite_tpcc::schema::{Column, ColumnType, Table};
+use lydite_tpcc::{Cents, Rate, Timestamp};
+use std::fmt::Write;
+
+/// Reads all nine tables.
+pub(crate) fn checksums(tx: &mut impl StoreTx) -> Result<Vec<TableChecksum>, StoreError> {
+    Table::ALL
+        .into_iter()
+        .map(|table| match table {
+            Table::Item => sum::<rows::Item>(tx),
+            Table::Warehouse => sum::<rows::Warehouse>(tx),
+            Table::District => sum::<rows::District>(tx),
+            Table::Customer => sum::<rows::Customer>(tx),
+            Table::History => sum::<rows::History>(tx),
+            Table::Orders => sum::<rows::Order>(tx),
+            Table::NewOrder => sum::<rows::NewOrder>(tx),
+            Table::OrderLine => sum::<rows::OrderLine>(tx),
+            Table::Stock => sum::<rows::Stock>(tx),
+        })
+        .collect()
+}
+
+fn sum<R: KvRow>(tx: &mut impl StoreTx) -> Result<TableChecksum, StoreError> {
+    let mut checksum = TableChecksum { table: R::TABLE, rows: 0, sum: 0 };
+    let mut text = Canonical { text: String::new(), columns: R::TABLE.schema().columns.iter() };
+    rows_of::<R>(tx, KeyRange::ALL, |row| {
+        text.text.clear();
+        text.columns = R::TABLE.schema().columns.iter();
+        row.emit(&mut text);
+        checksum.rows += 1;
+        checksum.sum = checksum.sum.wrapping_add(hash(&text.text));
+    })?;
+    Ok(checksum)
+}
+
+/// A row as the text that [`crate::sql::checksum`] hashes: amounts as whole cents, rates as whole ten-thousandths, of
+/// a time only whether it is there, `-` for other nulls, and `|` between.
+struct Canonical {
+    text: String,
+    /// The columns that are still to come.
+    columns: std::slice::Iter<'static, Column>,
+}
+
+impl Canonical {
+    fn column(&mut self, value: impl std::fmt::Display) {
+        if !self.text.is_empty() {
+            self.text.push('|');
+        }
+        self.columns.next();
+        // Writing to a string can't fail.
+        let _written = write!(self.text, "{value}");
+    }
+}
+
+impl ColumnSink for Canonical {
+    fn int(&mut self, value: i64) {
+        self.column(value);
+    }
+
+    fn money(&mut self, value: Cents) {
+        self.column(value.0);
+    }
+
+    fn rate(&mut self, value: Rate) {
+        self.column(value.0);
+    }
+
+    fn text(&mut self, value: &str) {
+        self.column(value);
+    }
+
+    fn time(&mut self, _value: Timestamp) {
+        self.column(1);
+    }
+
+    fn null(&mut self) {
+        let is_time = self.columns.as_slice().first().is_some_and(|column| column.kind == ColumnType::Time);
+        self.column(if is_time { '0' } else { '-' });
+    }
+}

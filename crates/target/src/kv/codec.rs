@@ -1,0 +1,304 @@
+//! Bytes of keys and values: keys whose order is that of their columns, values whose columns stand at fixed places.
+//!
+//! Numbers are big-endian in keys and little-endian in values. Texts stand in their column's full width with zeros
+//! behind, except a row's last one, which is as long as it is. So a column is read or replaced where it stands, and
+//! the rest of the row is never looked at.
+
+use crate::kv::store::{KvTable, StoreError};
+use arrayvec::ArrayVec;
+use lydite_tpcc::outcome::Address;
+use lydite_tpcc::rows::Row;
+use lydite_tpcc::text::Text;
+use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+/// A key. The longest is that of a customer's name: 5 bytes, two texts of 16 with a zero behind each, and 4 bytes.
+pub(crate) type Key = ArrayVec<u8, 48>;
+
+/// A column's bytes are not what was written, or its new value does not fit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+impl From<Malformed> for StoreError {
+    fn from(Malformed(what): Malformed) -> Self {
+        Self::Failed(format!("{what}: a value is damaged or does not fit: load with --fresh"))
+    }
+}
+
+/// A row of a table that can be stored.
+pub(crate) trait KvRow: Row + Sized {
+    /// Where it is stored.
+    const KV_TABLE: KvTable;
+    /// Its key; for HISTORY, which has none, all but the number behind it.
+    fn key(&self) -> Key;
+    /// Writes its value over `value`.
+    fn encode(&self, value: &mut Vec<u8>) -> Result<(), Malformed>;
+    /// Reads it back.
+    fn decode(key: &[u8], value: &[u8]) -> Result<Self, Malformed>;
+}
+
+/// A part of a key.
+pub(crate) trait KeyPart: Sized {
+    /// Appends it.
+    fn push(self, key: &mut Key);
+    /// Takes it off the front; none when the key ends before.
+    fn take(key: &mut &[u8]) -> Option<Self>;
+}
+
+macro_rules! key_parts {
+    ($($kind:ident($inner:ty)),*) => {$(
+        impl KeyPart for $kind {
+            fn push(self, key: &mut Key) {
+                key.extend(self.0.to_be_bytes());
+            }
+            fn take(key: &mut &[u8]) -> Option<Self> {
+                let (bytes, rest) = key.split_first_chunk()?;
+                *key = rest;
+                Some(Self(<$inner>::from_be_bytes(*bytes)))
+            }
+        }
+    )*};
+}
+
+key_parts!(WarehouseId(u32), DistrictId(u8), CustomerId(u32), OrderId(u32), ItemId(u32));
+
+impl KeyPart for u8 {
+    fn push(self, key: &mut Key) {
+        key.push(self);
+    }
+    fn take(key: &mut &[u8]) -> Option<Self> {
+        let (&first, rest) = key.split_first()?;
+        *key = rest;
+        Some(first)
+    }
+}
+
+/// The least key above all that begin with `prefix`; none when there is no such key.
+pub(crate) fn behind(prefix: &[u8]) -> Option<Key> {
+    let cut = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut key: Key = prefix[..=cut].iter().copied().collect();
+    key[cut] += 1;
+    Some(key)
+}
+
+/// A type of columns.
+pub(crate) trait Column: Sized {
+    /// Bytes that it takes.
+    const WIDTH: usize;
+    /// Reads it from exactly that many bytes; none when they are not what [`Column::write`] writes.
+    fn read(bytes: &[u8]) -> Option<Self>;
+    /// Writes it into exactly that many bytes; none when it does not fit.
+    fn write(&self, bytes: &mut [u8]) -> Option<()>;
+}
+
+macro_rules! integers {
+    ($($kind:ty),*) => {$(
+        impl Column for $kind {
+            const WIDTH: usize = size_of::<Self>();
+            fn read(bytes: &[u8]) -> Option<Self> {
+                Some(Self::from_le_bytes(bytes.try_into().ok()?))
+            }
+            fn write(&self, bytes: &mut [u8]) -> Option<()> {
+                bytes.copy_from_slice(&self.to_le_bytes());
+                Some(())
+            }
+        }
+    )*};
+}
+
+integers!(u8, u32, i16);
+
+/// What holds a number of another type, within bounds.
+macro_rules! numbers {
+    ($($kind:ident($inner:ty) in $range:expr),* $(,)?) => {$(
+        impl Column for $kind {
+            const WIDTH: usize = size_of::<$inner>();
+            fn read(bytes: &[u8]) -> Option<Self> {
+                let number = <$inner>::from_le_bytes(bytes.try_into().ok()?);
+                ($range).contains(&number).then_some(Self(number))
+            }
+            fn write(&self, bytes: &mut [u8]) -> Option<()> {
+                bytes.copy_from_slice(&self.0.to_le_bytes());
+                ($range).contains(&self.0).then_some(())
+            }
+        }
+    )*};
+}
+
+/// Twelve digits, two of them fractional (clause 1.3.1): no sum over a warehouse can overflow then.
+const MAX_CENTS: i64 = 999_999_999_999;
+
+numbers!(
+    WarehouseId(u32) in ..,
+    DistrictId(u8) in ..,
+    CustomerId(u32) in ..,
+    OrderId(u32) in ..,
+    ItemId(u32) in ..,
+    CarrierId(u8) in 1..,
+    Timestamp(i64) in i64::MIN + 1..,
+    Cents(i64) in -MAX_CENTS..=MAX_CENTS,
+    Rate(i32) in -9_999..=9_999,
+);
+
+/// S_QUANTITY, four digits.
+impl Column for i32 {
+    const WIDTH: usize = i16::WIDTH;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        i16::read(bytes).map(Self::from)
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        i16::try_from(*self).ok()?.write(bytes)
+    }
+}
+
+impl Column for bool {
+    const WIDTH: usize = 1;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        u8::from(*self).write(bytes)
+    }
+}
+
+/// Null is a value that the type refuses.
+macro_rules! nullable {
+    ($($kind:ident null $null:expr),*) => {$(
+        impl Column for Option<$kind> {
+            const WIDTH: usize = $kind::WIDTH;
+            fn read(bytes: &[u8]) -> Option<Self> {
+                if *bytes == $null.to_le_bytes() { Some(None) } else { $kind::read(bytes).map(Some) }
+            }
+            fn write(&self, bytes: &mut [u8]) -> Option<()> {
+                match self {
+                    Some(value) => value.write(bytes)?,
+                    None => bytes.copy_from_slice(&$null.to_le_bytes()),
+                }
+                Some(())
+            }
+        }
+    )*};
+}
+
+nullable!(CarrierId null 0_u8, Timestamp null i64::MIN);
+
+impl<const N: usize> Column for Text<N> {
+    const WIDTH: usize = N;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        Self::from(std::str::from_utf8(&bytes[..end]).ok()?).ok()
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        let (text, zeros) = bytes.split_at_mut(self.len());
+        text.copy_from_slice(self.as_bytes());
+        zeros.fill(0);
+        Some(())
+    }
+}
+
+impl<const N: usize, const COUNT: usize> Column for [Text<N>; COUNT] {
+    const WIDTH: usize = N * COUNT;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut texts = [Text::new(); COUNT];
+        for (text, bytes) in texts.iter_mut().zip(bytes.chunks_exact(N)) {
+            *text = Text::read(bytes)?;
+        }
+        Some(texts)
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        self.iter().zip(bytes.chunks_exact_mut(N)).try_for_each(|(text, bytes)| text.write(bytes))
+    }
+}
+
+impl Column for Address {
+    const WIDTH: usize = 3 * 20 + 2 + 9;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            street_1: Text::read(&bytes[..20])?,
+            street_2: Text::read(&bytes[20..40])?,
+            city: Text::read(&bytes[40..60])?,
+            state: Text::read(&bytes[60..62])?,
+            zip: Text::read(&bytes[62..])?,
+        })
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        self.street_1.write(&mut bytes[..20])?;
+        self.street_2.write(&mut bytes[20..40])?;
+        self.city.write(&mut bytes[40..60])?;
+        self.state.write(&mut bytes[60..62])?;
+        self.zip.write(&mut bytes[62..])
+    }
+}
+
+/// A column of a table: where it stands in the row.
+pub(crate) struct Field<T> {
+    /// Table and column, for messages.
+    name: &'static str,
+    offset: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T: Column> Field<T> {
+    /// The column `name` at `offset`.
+    pub(crate) const fn at(name: &'static str, offset: usize) -> Self {
+        Self { name, offset, kind: PhantomData }
+    }
+
+    /// Its value in a row.
+    pub(crate) fn get(&self, row: &[u8]) -> Result<T, Malformed> {
+        row.get(self.offset..self.offset + T::WIDTH).and_then(T::read).ok_or(Malformed(self.name))
+    }
+
+    /// Replaces its value in a row.
+    pub(crate) fn set(&self, row: &mut [u8], value: &T) -> Result<(), Malformed> {
+        let bytes = row.get_mut(self.offset..self.offset + T::WIDTH).ok_or(Malformed(self.name))?;
+        value.write(bytes).ok_or(Malformed(self.name))
+    }
+}
+
+impl<T: Count> Field<T> {
+    /// Adds to its value in a row.
+    pub(crate) fn add(&self, row: &mut [u8], by: T) -> Result<(), Malformed> {
+        let sum = self.get(row)?.plus(by).ok_or(Malformed(self.name))?;
+        self.set(row, &sum)
+    }
+}
+
+impl<const N: usize, const COUNT: usize> Field<[Text<N>; COUNT]> {
+    /// The text at `index`.
+    pub(crate) fn nth(&self, row: &[u8], index: usize) -> Result<Text<N>, Malformed> {
+        if index >= COUNT {
+            return Err(Malformed(self.name));
+        }
+        Field::at(self.name, self.offset + index * N).get(row)
+    }
+}
+
+/// A type of columns that count or sum.
+pub(crate) trait Count: Column {
+    /// The sum; none when it does not fit.
+    fn plus(self, by: Self) -> Option<Self>;
+}
+
+impl Count for u32 {
+    fn plus(self, by: Self) -> Option<Self> {
+        self.checked_add(by)
+    }
+}
+
+impl Count for OrderId {
+    fn plus(self, by: Self) -> Option<Self> {
+        self.0.checked_add(by.0).map(Self)
+    }
+}
+
+impl Count for Cents {
+    fn plus(self, by: Self) -> Option<Self> {
+        self.0.checked_add(by.0).map(Self)
+    }
+}

@@ -1,0 +1,231 @@
+//! How the rows of each table are stored: one module per table with its key and its columns.
+
+use crate::kv::codec::{Column, Field, Key, KeyPart, KvRow, Malformed};
+use crate::kv::store::KvTable;
+use lydite_tpcc::outcome::Address;
+use lydite_tpcc::rows;
+use lydite_tpcc::text::{Credit, LastName, Text};
+use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
+
+/// Columns one behind the other.
+macro_rules! fields {
+    ($table:ident at $offset:expr;) => {
+        /// Bytes of all columns but the last text.
+        pub(crate) const WIDTH: usize = $offset;
+    };
+    ($table:ident at $offset:expr; $field:ident $column:ident: $kind:ty, $($rest:tt)*) => {
+        pub(crate) const $field: Field<$kind> =
+            Field::at(concat!(stringify!($table), ".", stringify!($column)), $offset);
+        fields!($table at $offset + <$kind as Column>::WIDTH; $($rest)*);
+    };
+}
+
+/// A table: the columns of its key, those at fixed places, and the text behind them.
+macro_rules! table {
+    (
+        $name:ident: $row:ident, key($($part:ident: $part_kind:ty),*),
+        { $($field:ident $column:ident: $kind:ty),* $(,)? } $(, text $text:ident)?
+    ) => {
+        pub(crate) mod $name {
+            use super::*;
+
+            /// Where its rows are.
+            pub(crate) const TABLE: KvTable = KvTable::$row;
+
+            fields!($name at 0; $($field $column: $kind,)*);
+
+            /// A row's key, or what the keys of several begin with.
+            pub(crate) fn key($($part: $part_kind),*) -> Key {
+                let mut key = Key::new();
+                $($part.push(&mut key);)*
+                key
+            }
+
+            $(
+                /// The text behind the other columns.
+                pub(crate) fn $text(row: &[u8]) -> Result<&str, Malformed> {
+                    let bytes = row.get(WIDTH..);
+                    bytes
+                        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                        .ok_or(Malformed(concat!(stringify!($name), ".", stringify!($text))))
+                }
+            )?
+        }
+
+        impl KvRow for rows::$row {
+            const KV_TABLE: KvTable = KvTable::$row;
+
+            fn key(&self) -> Key {
+                $name::key($(self.$part),*)
+            }
+
+            fn encode(&self, value: &mut Vec<u8>) -> Result<(), Malformed> {
+                value.clear();
+                value.resize($name::WIDTH, 0);
+                $($name::$field.set(value, &self.$column)?;)*
+                $(value.extend_from_slice(self.$text.as_bytes());)?
+                Ok(())
+            }
+
+            fn decode(mut key: &[u8], value: &[u8]) -> Result<Self, Malformed> {
+                const KEY: Malformed = Malformed(concat!("the key of ", stringify!($name)));
+                value.get(..$name::WIDTH).ok_or(Malformed(concat!("a row of ", stringify!($name))))?;
+                // Struct fields are evaluated in the order in which they are written: that of the key.
+                let row = Self {
+                    $($part: <$part_kind>::take(&mut key).ok_or(KEY)?,)*
+                    $($column: $name::$field.get(value)?,)*
+                    $($text: Text::from($name::$text(value)?)
+                        .map_err(|_| Malformed(concat!(stringify!($name), ".", stringify!($text))))?,)?
+                };
+                Ok(row)
+            }
+        }
+    };
+}
+
+table!(item: Item, key(id: ItemId), { IM_ID im_id: u32, PRICE price: Cents, NAME name: Text<24> }, text data);
+
+table!(warehouse: Warehouse, key(id: WarehouseId), {
+    YTD ytd: Cents, TAX tax: Rate, NAME name: Text<10>, ADDRESS address: Address,
+});
+
+table!(district: District, key(w_id: WarehouseId, id: DistrictId), {
+    NEXT_O_ID next_o_id: OrderId, YTD ytd: Cents, TAX tax: Rate, NAME name: Text<10>, ADDRESS address: Address,
+});
+
+table!(customer: Customer, key(w_id: WarehouseId, d_id: DistrictId, id: CustomerId), {
+    BALANCE balance: Cents,
+    YTD_PAYMENT ytd_payment: Cents,
+    PAYMENT_CNT payment_cnt: u32,
+    DELIVERY_CNT delivery_cnt: u32,
+    DISCOUNT discount: Rate,
+    CREDIT credit: Credit,
+    LAST last: LastName,
+    FIRST first: Text<16>,
+    MIDDLE middle: Text<2>,
+    CREDIT_LIM credit_lim: Cents,
+    SINCE since: Timestamp,
+    PHONE phone: Text<16>,
+    ADDRESS address: Address,
+}, text data);
+
+table!(history: History, key(w_id: WarehouseId, d_id: DistrictId), {
+    C_W_ID c_w_id: WarehouseId,
+    C_D_ID c_d_id: DistrictId,
+    C_ID c_id: CustomerId,
+    DATE date: Timestamp,
+    AMOUNT amount: Cents,
+}, text data);
+
+table!(order: Order, key(w_id: WarehouseId, d_id: DistrictId, id: OrderId), {
+    C_ID c_id: CustomerId,
+    CARRIER_ID carrier_id: Option<CarrierId>,
+    OL_CNT ol_cnt: u8,
+    ALL_LOCAL all_local: bool,
+    ENTRY_D entry_d: Timestamp,
+});
+
+table!(new_order: NewOrder, key(w_id: WarehouseId, d_id: DistrictId, o_id: OrderId), {});
+
+table!(order_line: OrderLine, key(w_id: WarehouseId, d_id: DistrictId, o_id: OrderId, number: u8), {
+    I_ID i_id: ItemId,
+    SUPPLY_W_ID supply_w_id: WarehouseId,
+    DELIVERY_D delivery_d: Option<Timestamp>,
+    QUANTITY quantity: u8,
+    AMOUNT amount: Cents,
+    DIST_INFO dist_info: Text<24>,
+});
+
+table!(stock: Stock, key(w_id: WarehouseId, i_id: ItemId), {
+    QUANTITY quantity: i32,
+    YTD ytd: u32,
+    ORDER_CNT order_cnt: u32,
+    REMOTE_CNT remote_cnt: u32,
+    DIST dist: [Text<24>; 10],
+}, text data);
+
+/// What makes the key of a row of HISTORY its own, which has no primary key (clause 1.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HistoryNumber {
+    /// Microseconds; no two payments of a session have the same. Zero for loaded rows.
+    pub(crate) time: u64,
+    /// Number of the session within this process; for loaded rows their own, within the warehouse. Below 2²⁴.
+    pub(crate) session: u32,
+}
+
+impl HistoryNumber {
+    /// The whole key of a row: 16 bytes, which many stores compare at once.
+    pub(crate) fn key(self, w_id: WarehouseId, d_id: DistrictId) -> Key {
+        let mut key = history::key(w_id, d_id);
+        key.extend(self.time.to_be_bytes());
+        let [_, session @ ..] = self.session.to_be_bytes();
+        key.extend(session);
+        key
+    }
+}
+
+/// What all keys of a district begin with, in the tables of districts.
+pub(crate) fn district_prefix(w_id: WarehouseId, d_id: DistrictId) -> Key {
+    district::key(w_id, d_id)
+}
+
+/// Customers by name, without values.
+pub(crate) mod customer_by_name {
+    use super::*;
+
+    /// Where they are.
+    pub(crate) const TABLE: KvTable = KvTable::CustomerByName;
+
+    /// What the keys of all customers with this last name begin with.
+    pub(crate) fn prefix(w_id: WarehouseId, d_id: DistrictId, last: &LastName) -> Key {
+        let mut key = district_prefix(w_id, d_id);
+        push_text(&mut key, last);
+        key
+    }
+
+    /// A customer's key: C_LAST, C_FIRST, C_ID.
+    pub(crate) fn key(row: &rows::Customer) -> Key {
+        let mut key = prefix(row.w_id, row.d_id, &row.last);
+        push_text(&mut key, &row.first);
+        row.id.push(&mut key);
+        key
+    }
+
+    /// C_ID in such a key.
+    pub(crate) fn c_id(key: &[u8]) -> Result<CustomerId, Malformed> {
+        let mut end = key.len().checked_sub(4).and_then(|start| key.get(start..)).unwrap_or_default();
+        CustomerId::take(&mut end).ok_or(Malformed("the key of customer_by_name"))
+    }
+
+    /// A text and a zero, which is less than all that texts are made of: so a text comes before those that it begins.
+    fn push_text(key: &mut Key, text: &str) {
+        key.extend(text.bytes());
+        key.push(0);
+    }
+}
+
+/// Orders by customer, without values.
+pub(crate) mod order_by_customer {
+    use super::*;
+
+    /// Where they are.
+    pub(crate) const TABLE: KvTable = KvTable::OrderByCustomer;
+
+    /// What the keys of all orders of a customer begin with.
+    pub(crate) fn prefix(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId) -> Key {
+        customer::key(w_id, d_id, c_id)
+    }
+
+    /// An order's key.
+    pub(crate) fn key(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId, o_id: OrderId) -> Key {
+        let mut key = prefix(w_id, d_id, c_id);
+        o_id.push(&mut key);
+        key
+    }
+
+    /// O_ID in such a key.
+    pub(crate) fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
+        let mut end = key.get(9..).unwrap_or_default();
+        OrderId::take(&mut end).ok_or(Malformed("the key of orders_by_customer"))
+    }
+}

@@ -1,0 +1,152 @@
+//! Loading: rows in batches; a note in `lydite_meta` says that a unit is whole.
+//!
+//! A unit whose load was interrupted leaves rows behind that no note speaks of. Loading it again writes the same
+//! keys, so nothing of them stays.
+
+use crate::error::TargetError;
+use crate::kv::codec::KvRow;
+use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_customer};
+use crate::kv::meta;
+use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::target::{LoadProgress, LoadUnit, Loader};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{AnyRow, History, Row};
+use std::sync::Arc;
+
+/// A transaction of a load is committed when it has so many bytes: large enough that commits cost little, small
+/// enough that a store can hold several in memory.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// See [`Loader`].
+pub(crate) struct KvLoader<S> {
+    store: Arc<S>,
+    place: String,
+}
+
+impl<S: Store> KvLoader<S> {
+    pub(crate) fn new(store: Arc<S>, place: String) -> Self {
+        Self { store, place }
+    }
+
+    fn fill(
+        &self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), StoreError> {
+        let mut batch = Batch {
+            store: &*self.store,
+            tx: None,
+            value: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            history: 0,
+            pending: Vec::new(),
+            progress,
+        };
+        for &table in unit.tables() {
+            population.write_table(table, unit.warehouse(), &mut batch)?;
+        }
+        batch.commit()?;
+        // The unit is whole only when all its rows are sure to stay.
+        batch.pending.into_iter().try_for_each(Pending::wait)?;
+        let mut tx = self.store.begin(Access::Load)?;
+        meta::note_loaded(&mut tx, unit)?;
+        tx.commit()?.wait()
+    }
+}
+
+impl<S: Store> Loader for KvLoader<S> {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        self.fill(unit, population, progress)
+            .map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
+    }
+}
+
+struct Batch<'a, S: Store> {
+    store: &'a S,
+    /// Begun by the first row.
+    tx: Option<S::Tx<'a>>,
+    /// A buffer.
+    value: Vec<u8>,
+    /// Rows and bytes of this transaction.
+    rows: u64,
+    bytes: u64,
+    /// Rows of HISTORY in this unit.
+    history: u32,
+    pending: Vec<S::Pending>,
+    progress: &'a LoadProgress,
+}
+
+impl<S: Store> Batch<'_, S> {
+    fn put(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.bytes += (key.len() + self.value.len()) as u64;
+        let tx = match &mut self.tx {
+            Some(tx) => tx,
+            none => none.insert(self.store.begin(Access::Load)?),
+        };
+        tx.put(table, key, &self.value)
+    }
+
+    fn row<R: KvRow>(&mut self, row: &R) -> Result<(), StoreError> {
+        row.encode(&mut self.value)?;
+        self.put(R::KV_TABLE, &row.key())
+    }
+
+    fn index(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.value.clear();
+        self.put(table, key)
+    }
+
+    fn history(&mut self, row: &History) -> Result<(), StoreError> {
+        self.history += 1;
+        let number = HistoryNumber { time: 0, session: self.history };
+        row.encode(&mut self.value)?;
+        self.put(history::TABLE, &number.key(row.w_id, row.d_id))
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if let Some(tx) = self.tx.take() {
+            self.pending.push(tx.commit()?);
+        }
+        self.progress.add(self.rows, self.bytes);
+        self.rows = 0;
+        self.bytes = 0;
+        if self.progress.stopped() {
+            return Err(StoreError::Failed("the load was interrupted".into()));
+        }
+        Ok(())
+    }
+}
+
+impl<S: Store> RowWriter for Batch<'_, S> {
+    type Error = StoreError;
+
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), StoreError> {
+        match row.as_any() {
+            AnyRow::Item(row) => self.row(row)?,
+            AnyRow::Warehouse(row) => self.row(row)?,
+            AnyRow::District(row) => self.row(row)?,
+            AnyRow::Customer(row) => {
+                self.row(row)?;
+                self.index(customer_by_name::TABLE, &customer_by_name::key(row))?;
+            }
+            AnyRow::History(row) => self.history(row)?,
+            AnyRow::Order(row) => {
+                self.row(row)?;
+                let key = order_by_customer::key(row.w_id, row.d_id, row.c_id, row.id);
+                self.index(order_by_customer::TABLE, &key)?;
+            }
+            AnyRow::NewOrder(row) => self.row(row)?,
+            AnyRow::OrderLine(row) => self.row(row)?,
+            AnyRow::Stock(row) => self.row(row)?,
+        }
+        self.rows += 1;
+        if self.bytes >= BATCH_BYTES { self.commit() } else { Ok(()) }
+    }
+}

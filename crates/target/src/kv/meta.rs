@@ -1,0 +1,109 @@
+//! Lydite's own notes in a store: what it was loaded with, and how far. The names are those of the SQL databases.
+
+use crate::kv::codec::Key;
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::target::{DatabaseState, LoadUnit};
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::schema::Table;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+const TABLE: KvTable = KvTable::Meta;
+
+/// The note of a unit that is loaded: this and the number, big end first.
+const LOADED: &[u8] = b"loaded ";
+
+/// Stores `meta` in the state "loading".
+pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
+    let notes = [
+        ("state", "loading".to_string()),
+        ("warehouses", meta.warehouses.to_string()),
+        ("seed", meta.seed.to_string()),
+        ("c_load", meta.c_load.0.to_string()),
+        ("population", meta.population.to_string()),
+        ("lydite", meta.lydite.clone()),
+    ];
+    notes.iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
+}
+
+/// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
+pub(crate) fn note_loaded(tx: &mut impl StoreTx, unit: LoadUnit) -> Result<(), StoreError> {
+    let mut key: Key = LOADED.iter().copied().collect();
+    key.extend(unit.warehouse().0.to_be_bytes());
+    tx.put(TABLE, &key, &[])
+}
+
+/// Notes that the load has ended.
+pub(crate) fn note_ready<S: Store>(store: &S) -> Result<(), StoreError> {
+    let mut tx = store.begin(Access::Write)?;
+    tx.put(TABLE, b"state", b"ready")?;
+    tx.commit()?.wait()
+}
+
+/// Reads the notes.
+pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
+    let mut notes: BTreeMap<String, String> = BTreeMap::new();
+    let mut units: Vec<u32> = Vec::new();
+    tx.scan(TABLE, KeyRange::ALL, Direction::Forward, |key, value| {
+        match key.strip_prefix(LOADED) {
+            Some(unit) => units.extend(unit.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))),
+            None => {
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                notes.insert(text(key), text(value));
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    if notes.is_empty() {
+        let tables = tables_with_rows(tx)?;
+        return Ok(if tables.is_empty() { DatabaseState::Empty } else { DatabaseState::Foreign { tables } });
+    }
+    let meta = DatabaseMeta {
+        warehouses: note(&notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?,
+        seed: note(&notes, "seed", |_| true)?,
+        c_load: CLoad(note(&notes, "c_load", |_| true)?),
+        population: note(&notes, "population", |_| true)?,
+        lydite: note(&notes, "lydite", |_| true)?,
+    };
+    match notes.get("state").map(String::as_str) {
+        Some("ready") => Ok(DatabaseState::Ready { meta }),
+        Some("loading") => Ok(DatabaseState::Loading {
+            meta,
+            items: units.contains(&0),
+            warehouses: units.into_iter().filter(|&unit| unit > 0).map(WarehouseId).collect(),
+        }),
+        _ => Err(bad("state")),
+    }
+}
+
+/// The note `name`, if it can be read and is good.
+fn note<T: std::str::FromStr>(
+    notes: &BTreeMap<String, String>,
+    name: &str,
+    good: impl Fn(&T) -> bool,
+) -> Result<T, StoreError> {
+    notes.get(name).and_then(|text| text.parse().ok()).filter(good).ok_or_else(|| bad(name))
+}
+
+fn bad(name: &str) -> StoreError {
+    StoreError::Failed(format!("lydite_meta has no {name} or a bad one: load with --fresh"))
+}
+
+/// Rows without notes were not loaded by us, or a reset of them was interrupted.
+fn tables_with_rows(tx: &mut impl StoreTx) -> Result<Vec<String>, StoreError> {
+    let mut tables = Vec::new();
+    for table in Table::ALL {
+        let mut found = false;
+        tx.scan(table.into(), KeyRange::ALL, Direction::Forward, |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        if found {
+            tables.push(table.name().to_string());
+        }
+    }
+    Ok(tables)
+}

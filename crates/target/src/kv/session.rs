@@ -1,0 +1,77 @@
+//! A session: plays transactions on an open store.
+
+use crate::error::TxError;
+use crate::kv::layout::HistoryNumber;
+use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
+use crate::kv::transactions::{Stop, delivery, new_order, order_status, payment, stock_level};
+use crate::profile::asks_for_an_unused_item;
+use crate::target::Session;
+use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Sessions of this process so far. Starts at 1.
+static SESSIONS: AtomicU32 = AtomicU32::new(1);
+
+/// See [`Session`].
+pub(crate) struct KvSession<S: Store> {
+    store: Arc<S>,
+    number: HistoryNumber,
+}
+
+impl<S: Store> KvSession<S> {
+    pub(crate) fn new(store: Arc<S>) -> Self {
+        let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        Self { store, number: HistoryNumber { time: 0, session } }
+    }
+
+    /// Runs one transaction up to its commit. It may be acknowledged when the second part of the answer has been
+    /// waited for; until then the session can play others.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub(crate) fn submit(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
+        let now = now();
+        let access = match transaction {
+            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => Access::Read,
+            Transaction::NewOrder(_) | Transaction::Payment(_) | Transaction::Delivery(_) => Access::Write,
+        };
+        let mut tx = self.store.begin(access).map_err(StoreError::in_transaction)?;
+        let played = match transaction {
+            Transaction::NewOrder(input) => new_order(&mut tx, input, now),
+            Transaction::Payment(input) => {
+                // Later than the last one, whatever the clock does.
+                self.number.time = u64::try_from(now.0).unwrap_or(0).max(self.number.time + 1);
+                payment(&mut tx, input, now, self.number)
+            }
+            Transaction::OrderStatus(input) => order_status(&mut tx, input),
+            Transaction::Delivery(input) => delivery(&mut tx, input, now),
+            Transaction::StockLevel(input) => stock_level(&mut tx, input),
+        };
+        match played {
+            Ok(outcome) => Ok((outcome, tx.commit().map_err(StoreError::in_transaction)?)),
+            Err(Stop::Store(error)) => Err(error.in_transaction()),
+            Err(Stop::UnusedItem(order)) if asks_for_an_unused_item(transaction) => {
+                Err(TxError::RolledBack(Box::new(order)))
+            }
+            Err(Stop::UnusedItem(order)) => {
+                Err(TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id)))
+            }
+        }
+    }
+}
+
+impl<S: Store> Session for KvSession<S> {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let (outcome, pending) = self.submit(transaction)?;
+        pending.wait().map_err(StoreError::in_wait)?;
+        Ok(outcome)
+    }
+}
+
+/// The clock of the system under test, which is this process.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

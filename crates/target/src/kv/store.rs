@@ -1,0 +1,285 @@
+//! What a key-value store must do so that the one text of the transactions runs on it.
+
+use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::target::Description;
+use lydite_tpcc::schema::Table;
+use std::ops::ControlFlow;
+
+/// An ordered map from byte keys to byte values: the nine tables, what finds their rows by other columns, and
+/// Lydite's own notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum KvTable {
+    Item,
+    Warehouse,
+    District,
+    Customer,
+    History,
+    Order,
+    NewOrder,
+    OrderLine,
+    Stock,
+    /// Customers of a district by C_LAST and C_FIRST.
+    CustomerByName,
+    /// Orders of a district by O_C_ID.
+    OrderByCustomer,
+    /// What the database was loaded with, and how far.
+    Meta,
+}
+
+impl KvTable {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 12;
+    /// All, in the order of [`KvTable::index`].
+    pub(crate) const ALL: [Self; Self::COUNT] = [
+        Self::Item,
+        Self::Warehouse,
+        Self::District,
+        Self::Customer,
+        Self::History,
+        Self::Order,
+        Self::NewOrder,
+        Self::OrderLine,
+        Self::Stock,
+        Self::CustomerByName,
+        Self::OrderByCustomer,
+        Self::Meta,
+    ];
+
+    /// A dense number from 0, for tables of handles.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in the store.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CustomerByName => "customer_by_name",
+            Self::OrderByCustomer => "orders_by_customer",
+            Self::Meta => "lydite_meta",
+            _ => self.table().map_or("", Table::name),
+        }
+    }
+
+    /// The table of TPC-C whose rows it holds.
+    pub(crate) fn table(self) -> Option<Table> {
+        Table::ALL.into_iter().find(|&table| Self::from(table) == self)
+    }
+}
+
+impl From<Table> for KvTable {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Item => Self::Item,
+            Table::Warehouse => Self::Warehouse,
+            Table::District => Self::District,
+            Table::Customer => Self::Customer,
+            Table::History => Self::History,
+            Table::Orders => Self::Order,
+            Table::NewOrder => Self::NewOrder,
+            Table::OrderLine => Self::OrderLine,
+            Table::Stock => Self::Stock,
+        }
+    }
+}
+
+/// What a transaction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It only reads, on one snapshot.
+    Read,
+    /// One of the five transactions, or a note of Lydite's.
+    Write,
+    /// It loads or drops many rows and meets nobody else at them: a store may leave out what protects against
+    /// others.
+    Load,
+}
+
+/// The way of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From the least key to the greatest.
+    Forward,
+    /// From the greatest key to the least.
+    Backward,
+}
+
+/// The keys of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange<'a> {
+    /// The least key.
+    pub(crate) from: &'a [u8],
+    /// All keys are less than this one.
+    pub(crate) below: Option<&'a [u8]>,
+}
+
+impl KeyRange<'_> {
+    /// All keys.
+    pub(crate) const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
+}
+
+/// Why a store refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreError {
+    /// Lost against a concurrent transaction: the same one may be tried again.
+    Retry {
+        /// In what way.
+        reason: AbortReason,
+        /// The store's words.
+        detail: String,
+    },
+    /// The store takes no more transactions.
+    Unavailable {
+        /// Whether the transaction may have been committed.
+        committed: Committed,
+        /// The store's words.
+        detail: String,
+    },
+    /// Anything else; trying again would not help.
+    Failed(String),
+}
+
+impl StoreError {
+    /// The store's words, on one line.
+    pub(crate) fn line(&self) -> &str {
+        match self {
+            Self::Retry { detail, .. } | Self::Unavailable { detail, .. } | Self::Failed(detail) => detail,
+        }
+    }
+
+    /// The error of a transaction that it kept from committing.
+    pub(crate) fn in_transaction(self) -> TxError {
+        match self {
+            Self::Retry { reason, detail } => TxError::Aborted { reason, detail },
+            Self::Unavailable { committed, detail } => TxError::Unavailable { committed, detail },
+            Self::Failed(detail) => TxError::Fatal(detail),
+        }
+    }
+
+    /// The error of a transaction whose commit was accepted, and then did not become durable for all we know.
+    pub(crate) fn in_wait(self) -> TxError {
+        TxError::Unavailable { committed: Committed::Unknown, detail: self.line().to_string() }
+    }
+
+    /// The error of an operation on a whole target.
+    pub(crate) fn on_target(self, doing: &str, place: &str) -> TargetError {
+        let message = format!("{place}: {doing}: {}", self.line());
+        match self {
+            Self::Unavailable { .. } => TargetError::unreachable(message),
+            Self::Retry { .. } | Self::Failed(_) => TargetError::database(message),
+        }
+    }
+}
+
+/// A store that is open. All its transactions come from it, from any thread.
+pub(crate) trait Store: Send + Sync + Sized + 'static {
+    /// What a target's URL says.
+    type Config: Send + Sync + 'static;
+    /// A transaction.
+    type Tx<'a>: StoreTx<Pending = Self::Pending>;
+    /// A commit that is accepted and perhaps not durable yet.
+    type Pending: Pending;
+
+    /// What and where it is, for the beginning of messages: `gemel /var/lib/x`.
+    fn place(config: &Self::Config) -> String;
+
+    /// What it is.
+    fn describe(config: &Self::Config) -> Description;
+
+    /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
+    fn is_there(config: &Self::Config) -> bool;
+
+    /// Opens it, with all of [`KvTable::ALL`]; what is not there is made, empty.
+    fn open(config: &Self::Config) -> Result<Self, StoreError>;
+
+    /// Begins a transaction, on one snapshot.
+    fn begin(&self, access: Access) -> Result<Self::Tx<'_>, StoreError>;
+
+    /// Removes all entries of a table.
+    fn clear(&self, table: KvTable) -> Result<(), StoreError> {
+        clear_in_batches(self, table)
+    }
+
+    /// After loading: whatever makes the store ready to be measured, a checkpoint perhaps. `stage` is told what
+    /// begins.
+    fn settle(&self, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A transaction. Sees its own writes. Dropping it rolls it back.
+///
+/// Snapshot isolation with the first committer winning is enough for level 3 of clause 3.4.1: the five transactions
+/// can't tell it from serializable execution.
+pub(crate) trait StoreTx: Sized {
+    /// See [`Store::Pending`].
+    type Pending: Pending;
+
+    /// Hands the value of `key` to `found`, without a copy where the store can; none when there is none.
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError>;
+
+    /// Lets `change` change the value of `key` and writes it back; none when there is none. Whoever returns an
+    /// error from `change` gives up the transaction, so what is written then does not matter.
+    fn modify<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        change: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> Result<Option<R>, StoreError>;
+
+    /// Writes an entry, new or not. Values may be empty.
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes an entry.
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError>;
+
+    /// Hands over the entries of a range, in order, until `each` breaks.
+    fn scan(
+        &mut self,
+        table: KvTable,
+        range: KeyRange<'_>,
+        direction: Direction,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+
+    /// Commits. The transaction is not to be acknowledged before [`Pending::wait`] has returned.
+    fn commit(self) -> Result<Self::Pending, StoreError>;
+}
+
+/// A commit that is accepted: no other transaction can undo it, a crash perhaps.
+pub(crate) trait Pending: Send + 'static {
+    /// Waits until it survives a crash, as far as the store's settings promise.
+    fn wait(self) -> Result<(), StoreError>;
+}
+
+/// For stores whose commits are done when they return.
+impl Pending for () {
+    fn wait(self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// How many entries are dropped in one transaction.
+const DROPPED_AT_ONCE: usize = 4_096;
+
+fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
+    loop {
+        let mut tx = store.begin(Access::Load)?;
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
+        tx.scan(table, KeyRange::ALL, Direction::Forward, |key, _| {
+            keys.push(key.to_vec());
+            if keys.len() < DROPPED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        for key in &keys {
+            tx.delete(table, key)?;
+        }
+        tx.commit()?.wait()?;
+        if keys.len() < DROPPED_AT_ONCE {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A key-value store as a target.
+
+use crate::error::TargetError;
+use crate::kv::check::check;
+use crate::kv::checksum::checksums;
+use crate::kv::loader::KvLoader;
+use crate::kv::meta;
+use crate::kv::session::KvSession;
+use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A store that is opened when it is asked for something, and stays open as long as the target and its sessions.
+pub(crate) struct KvTarget<S: Store> {
+    config: S::Config,
+    open: Mutex<Option<Arc<S>>>,
+}
+
+impl<S: Store> KvTarget<S> {
+    pub(crate) fn new(config: S::Config) -> Self {
+        Self { config, open: Mutex::new(None) }
+    }
+
+    /// Opens it unless it is open.
+    pub(crate) fn store(&self) -> Result<Arc<S>, TargetError> {
+        let mut open = self.open.lock();
+        if let Some(store) = &*open {
+            return Ok(Arc::clone(store));
+        }
+        let store = Arc::new(S::open(&self.config).map_err(|error| {
+            TargetError::unreachable(format!("{}: open: {}", S::place(&self.config), error.line()))
+        })?);
+        *open = Some(Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// None when there is nothing to open.
+    fn store_if_there(&self) -> Result<Option<Arc<S>>, TargetError> {
+        if self.open.lock().is_some() || S::is_there(&self.config) {
+            self.store().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn failed(&self, doing: &'static str) -> impl Fn(StoreError) -> TargetError {
+        let place = S::place(&self.config);
+        move |error| error.on_target(doing, &place)
+    }
+
+    /// What the database was loaded with, if it is loaded.
+    fn loaded(&self, tx: &mut S::Tx<'_>) -> Result<DatabaseMeta, TargetError> {
+        match meta::state(tx).map_err(self.failed("read lydite_meta"))? {
+            DatabaseState::Ready { meta } => Ok(meta),
+            _ => Err(TargetError::usage(format!(
+                "{}: the database is not loaded: use lydite load",
+                S::place(&self.config)
+            ))),
+        }
+    }
+}
+
+impl<S: Store> Target for KvTarget<S> {
+    fn describe(&self) -> Result<Description, TargetError> {
+        Ok(S::describe(&self.config))
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let Some(store) = self.store_if_there()? else { return Ok(DatabaseState::Empty) };
+        let failed = self.failed("read lydite_meta");
+        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        meta::state(&mut tx).map_err(failed)
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("create the tables");
+        let mut tx = store.begin(Access::Write).map_err(&failed)?;
+        if meta::state(&mut tx).map_err(&failed)? != DatabaseState::Empty {
+            return Err(TargetError::usage(format!(
+                "{}: there are rows already: load with --fresh",
+                S::place(&self.config)
+            )));
+        }
+        meta::create(&mut tx, meta).and_then(|()| tx.commit()?.wait()).map_err(failed)
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(KvLoader::new(self.store()?, S::place(&self.config))))
+    }
+
+    fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let store = self.store()?;
+        store.settle(stage).map_err(self.failed("finish the load"))?;
+        meta::note_ready(&*store).map_err(self.failed("note the end of the load"))
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        let store = self.store()?;
+        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
+        self.loaded(&mut tx)?;
+        drop(tx);
+        Ok(Box::new(KvSession::new(store)))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        let Some(store) = self.store_if_there()? else { return Ok(()) };
+        // The notes first: rows without notes are never taken for a database that can be run or resumed.
+        std::iter::once(KvTable::Meta)
+            .chain(KvTable::ALL)
+            .try_for_each(|table| store.clear(table))
+            .map_err(self.failed("remove the rows"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("check the conditions");
+        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let meta = self.loaded(&mut tx)?;
+        let findings = check(&mut tx, meta.warehouses, conditions).map_err(failed)?;
+        findings.iter().for_each(done);
+        Ok(findings)
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("read the tables");
+        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        checksums(&mut tx).map_err(failed)
+    }
+}

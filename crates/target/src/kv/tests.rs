@@ -1,0 +1,314 @@
+//! The text of the transactions on the store in memory, and the bytes of rows and keys.
+
+use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
+use crate::kv::codec::{KvRow, Malformed, behind};
+use crate::kv::conformance::{
+    a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed, assert_conditions, inputs, load,
+    play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
+    the_answers_and_the_rows_are_those_of_sqlite,
+};
+use crate::kv::layout::{
+    customer, customer_by_name, district, history, new_order, order_by_customer, order_line, stock,
+};
+use crate::kv::memory::{Memory, MemoryConfig};
+use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
+use crate::kv::target::KvTarget;
+use crate::target::{DatabaseState, Target};
+use lydite_tpcc::outcome::DeliveryOutcome;
+use lydite_tpcc::text::truncated;
+use lydite_tpcc::transaction::{
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, Rate, Timestamp, Transaction,
+    WarehouseId, rows,
+};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+#[test]
+fn the_answers_and_the_rows_in_memory_are_those_of_sqlite() {
+    the_answers_and_the_rows_are_those_of_sqlite::<Memory>(MemoryConfig::default());
+}
+
+#[test]
+fn sessions_that_fight_for_one_warehouse_keep_the_conditions_in_memory() {
+    let config = MemoryConfig::default();
+    config.refuse_every.store(3, Ordering::Relaxed);
+    sessions_that_fight_for_one_warehouse_keep_the_conditions::<Memory>(config);
+}
+
+#[test]
+fn an_interrupted_load_into_memory_can_be_resumed() {
+    an_interrupted_load_can_be_resumed::<Memory>(MemoryConfig::default());
+}
+
+#[test]
+fn a_spoiled_row_in_memory_is_found_and_named() {
+    a_spoiled_row_is_found_and_named::<Memory>(MemoryConfig::default());
+}
+
+#[test]
+fn an_aborted_transaction_leaves_nothing_and_its_session_goes_on() {
+    let config = MemoryConfig::default();
+    let target = KvTarget::<Memory>::new(config.clone());
+    load(&target, 1);
+    let before = target.checksums().expect("checksums");
+    let inputs = inputs(1, 50);
+    config.refuse_every.store(1, Ordering::Relaxed);
+    let refused =
+        TxError::Aborted { reason: AbortReason::Serialization, detail: "refused by the test".into() };
+    let answers = play(&target, &inputs);
+    assert!(answers.contains(&Err(refused)));
+    assert_eq!(target.checksums(), Ok(before));
+    config.refuse_every.store(0, Ordering::Relaxed);
+    let answers = play(&target, &inputs);
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))));
+    assert_conditions(&target);
+}
+
+#[test]
+fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
+    // Clause 2.3.6. One row of each table that the profiles name is taken away, then put back.
+    let config = MemoryConfig::default();
+    let target = KvTarget::<Memory>::new(config.clone());
+    load(&target, 1);
+    let store = target.store().expect("open");
+    let before = target.checksums().expect("checksums");
+    let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(3), CustomerId(5));
+    let line = |i_id| OrderLineInput { i_id, supply_w_id: w_id, quantity: 1 };
+    let lines = (10..15).map(|id| line(ItemId(id))).collect();
+    let order = Transaction::NewOrder(NewOrder { w_id, d_id, c_id, lines });
+    let payment = Transaction::Payment(Payment {
+        w_id,
+        d_id,
+        c_w_id: w_id,
+        c_d_id: d_id,
+        customer: CustomerSelector::Id(c_id),
+        amount: Cents(100),
+    });
+    let nobody = CustomerSelector::LastName(truncated("NOBODY"));
+    let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
+    let delivery = Transaction::Delivery(Delivery { w_id, carrier_id: CarrierId(1) });
+    let level = Transaction::StockLevel(StockLevel { w_id, d_id, threshold: 10 });
+    let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
+    let stock_14 = stock::key(w_id, ItemId(14));
+    let oldest = order_line::key(w_id, d_id, OrderId(2_101), 1);
+    let first = order_by_customer::key(w_id, d_id, c_id, OrderId(0));
+    let cases: [(KvTable, &[u8], &Transaction, &str); 11] = [
+        (KvTable::Warehouse, &[0, 0, 0, 1], &order, "warehouse 1 is missing"),
+        (KvTable::District, &d, &order, "district 1/3 is missing"),
+        (KvTable::Customer, &c, &order, "customer 1/3/5 is missing"),
+        (KvTable::Item, &[0, 0, 0, 14], &order, "an item of order 3001 is missing"),
+        (KvTable::Stock, &stock_14, &order, "stock 1/14 is missing"),
+        (KvTable::Warehouse, &[0, 0, 0, 1], &payment, "warehouse 1 is missing"),
+        (KvTable::Customer, &c, &payment, "customer 1/3/5 is missing"),
+        (KvTable::Customer, &c, &status(CustomerSelector::Id(c_id)), "customer 1/3/5 is missing"),
+        (KvTable::Order, &oldest[..9], &delivery, "order 1/3/2101 is missing"),
+        (KvTable::District, &d, &level, "district 1/3 is missing"),
+        // Nothing is taken away here; there is no such customer.
+        (
+            KvTable::OrderByCustomer,
+            &first,
+            &status(nobody),
+            "a customer named NOBODY of district 1/3 is missing",
+        ),
+    ];
+    let mut session = target.connect().expect("connect");
+    for (table, key, input, message) in cases {
+        let mut tx = store.begin(Access::Write).expect("begin");
+        let row = tx.read(table, key, <[u8]>::to_vec).expect("read");
+        tx.delete(table, key).expect("delete");
+        tx.commit().expect("commit");
+        assert_eq!(session.execute(input), Err(TxError::Fatal(format!("{message}: run lydite check"))));
+        let mut tx = store.begin(Access::Write).expect("begin");
+        if let Some(row) = row {
+            tx.put(table, key, &row).expect("put");
+        }
+        tx.commit().expect("commit");
+    }
+    assert_eq!(target.checksums(), Ok(before));
+}
+
+#[test]
+fn delivery_skips_a_district_without_a_new_order() {
+    // Clause 2.7.4.2.
+    let target = KvTarget::<Memory>::new(MemoryConfig::default());
+    load(&target, 1);
+    let store = target.store().expect("open");
+    let mut tx = store.begin(Access::Write).expect("begin");
+    for o_id in 2_101..=3_000 {
+        let key = new_order::key(WarehouseId(1), DistrictId(3), OrderId(o_id));
+        tx.delete(KvTable::NewOrder, &key).expect("delete");
+    }
+    tx.commit().expect("commit");
+    let delivery = Transaction::Delivery(Delivery { w_id: WarehouseId(1), carrier_id: CarrierId(1) });
+    let outcome = target.connect().expect("connect").execute(&delivery);
+    let delivered = DistrictId::all().filter(|d| d.0 != 3).map(|d| (d, OrderId(2_101))).collect();
+    assert_eq!(outcome, Ok(Outcome::Delivery(DeliveryOutcome { delivered })));
+}
+
+#[test]
+fn rows_without_notes_are_foreign_and_bad_notes_are_named() {
+    let config = MemoryConfig::default();
+    let target = KvTarget::<Memory>::new(config.clone());
+    let store = Memory::open(&config).expect("open");
+    let put = |table, key: &[u8], value: &[u8]| {
+        let mut tx = store.begin(Access::Write).expect("begin");
+        tx.put(table, key, value).expect("put");
+        tx.commit().expect("commit");
+    };
+    put(KvTable::Stock, b"mine", b"too short");
+    assert_eq!(target.state(), Ok(DatabaseState::Foreign { tables: vec!["stock".into()] }));
+    let error = target.checksums().expect_err("not a row of ours");
+    assert_eq!(
+        error.message,
+        "memory: read the tables: a row of stock: a value is damaged or does not fit: load with --fresh"
+    );
+    put(KvTable::Meta, b"state", b"ready");
+    let error = target.state().expect_err("notes without warehouses");
+    assert!(error.message.contains("no warehouses or a bad one: load with --fresh"), "{error}");
+    target.reset().expect("reset");
+    assert_eq!(target.state(), Ok(DatabaseState::Empty));
+}
+
+#[test]
+fn what_a_store_refuses_is_told_apart() {
+    let lost = |committed| StoreError::Unavailable { committed, detail: "poisoned".into() };
+    let unavailable = |committed| TxError::Unavailable { committed, detail: "poisoned".into() };
+    assert_eq!(lost(Committed::No).in_transaction(), unavailable(Committed::No));
+    assert_eq!(lost(Committed::No).in_wait(), unavailable(Committed::Unknown), "the commit was accepted");
+    assert_eq!(StoreError::Failed("full".into()).in_transaction(), TxError::Fatal("full".into()));
+    let error = lost(Committed::No).on_target("load ITEM", "gemel x");
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (TargetErrorKind::Unreachable, "gemel x: load ITEM: poisoned")
+    );
+}
+
+#[test]
+fn every_table_has_a_number_and_a_name_of_its_own() {
+    let names: BTreeSet<&str> = KvTable::ALL.into_iter().map(KvTable::name).collect();
+    assert_eq!(names.len(), KvTable::COUNT);
+    assert!(!names.contains(""));
+    assert!(KvTable::ALL.into_iter().map(KvTable::index).eq(0..KvTable::COUNT));
+}
+
+#[test]
+fn keys_are_ordered_as_their_columns() {
+    let key = |w, d, o, number| order_line::key(WarehouseId(w), DistrictId(d), OrderId(o), number);
+    let sorted = [key(1, 1, 2, 15), key(1, 1, 255, 1), key(1, 1, 256, 1), key(1, 2, 1, 1), key(256, 1, 1, 1)];
+    assert!(sorted.is_sorted());
+    assert_eq!(key(1, 1, 1, 1).len(), 10);
+
+    // C_LAST is a prefix of another one, C_FIRST too.
+    let named = |last: &str, first: &str, id| {
+        let mut row = population(1).customers(WarehouseId(1)).next().expect("a customer");
+        (row.last, row.first, row.id) = (truncated(last), truncated(first), CustomerId(id));
+        customer_by_name::key(&row)
+    };
+    let sorted = [
+        named("BAR", "A", 9),
+        named("BAR", "A", 300),
+        named("BAR", "AA", 1),
+        named("BAR", "a", 1),
+        named("BARBAR", "A", 1),
+    ];
+    assert!(sorted.is_sorted());
+    let prefix = customer_by_name::prefix(WarehouseId(1), DistrictId(1), &truncated("BAR"));
+    assert_eq!(sorted.iter().filter(|key| key.starts_with(&prefix)).count(), 4);
+    assert_eq!(customer_by_name::c_id(&sorted[1]), Ok(CustomerId(300)));
+    let of = |c, o| order_by_customer::key(WarehouseId(1), DistrictId(1), CustomerId(c), OrderId(o));
+    assert!(of(7, 4_000) < of(8, 1));
+    assert_eq!(order_by_customer::o_id(&of(7, 4_000)), Ok(OrderId(4_000)));
+}
+
+#[test]
+fn the_key_behind_a_prefix_is_above_all_that_begin_with_it_and_no_other() {
+    assert_eq!(behind(&[1, 2]).as_deref(), Some(&[1, 3][..]));
+    assert_eq!(behind(&[1, 255, 255]).as_deref(), Some(&[2][..]));
+    assert_eq!(behind(&[255, 255]), None);
+    assert_eq!(behind(&[]), None);
+}
+
+/// Encodes and decodes a row; no prefix of the value may be taken for a row, nor make the decoder panic.
+fn there_and_back<R: KvRow + PartialEq + std::fmt::Debug>(row: &R, width: usize) {
+    let mut value = vec![7; 3];
+    row.encode(&mut value).expect("encode");
+    assert_eq!(R::decode(&row.key(), &value).as_ref(), Ok(row));
+    for end in 0..width {
+        assert!(R::decode(&row.key(), &value[..end]).is_err(), "{end} bytes of {row:?}");
+    }
+    for end in 0..row.key().len() {
+        assert!(R::decode(&row.key()[..end], &value).is_err(), "{end} bytes of the key of {row:?}");
+    }
+    for position in 0..value.len() {
+        for byte in [0, 0x7f, 0x80, 0xff] {
+            let mut spoiled = value.clone();
+            spoiled[position] = byte;
+            // It may be another row; all that counts is that nothing panics.
+            let _read = R::decode(&row.key(), &spoiled);
+        }
+    }
+}
+
+#[test]
+fn every_row_comes_back_as_it_was_stored() {
+    let population = population(2);
+    let w = WarehouseId(2);
+    let mut value = Vec::new();
+    population.items().take(100).for_each(|row| there_and_back(&row, 36));
+    there_and_back(&population.warehouse(w), 93);
+    population.districts(w).for_each(|row| there_and_back(&row, 97));
+    for row in population.customers(w).take(20) {
+        there_and_back(&row, customer::WIDTH);
+        row.encode(&mut value).expect("encode");
+        assert!(value.len() <= 667, "{}", value.len());
+    }
+    population.history(w).take(20).for_each(|row| there_and_back(&row, history::WIDTH));
+    population.orders(w).skip(2_090).take(20).for_each(|row| there_and_back(&row, 15));
+    population.new_orders(w).take(1).for_each(|row| there_and_back(&row, 0));
+    population.order_lines(w).take(20).for_each(|row| there_and_back(&row, order_line::WIDTH));
+    for row in population.stock(w).take(20) {
+        there_and_back(&row, stock::WIDTH);
+        row.encode(&mut value).expect("encode");
+        assert!(value.len() <= 304, "{}", value.len());
+    }
+}
+
+#[test]
+fn a_column_is_replaced_without_touching_the_others() {
+    let mut row = population(1).stock(WarehouseId(1)).next().expect("a row of stock");
+    let mut value = Vec::new();
+    row.encode(&mut value).expect("encode");
+    stock::QUANTITY.set(&mut value, &-7).expect("fits");
+    stock::YTD.add(&mut value, 5).expect("fits");
+    (row.quantity, row.ytd) = (-7, row.ytd + 5);
+    assert_eq!(rows::Stock::decode(&row.key(), &value), Ok(row.clone()));
+    assert_eq!(stock::DIST.nth(&value, 9), Ok(row.dist[9]));
+    assert_eq!(stock::DIST.nth(&value, 10), Err(Malformed("stock.dist")));
+    assert_eq!(stock::data(&value), Ok(row.data.as_str()));
+}
+
+#[test]
+fn a_value_that_does_not_fit_its_column_is_an_error() {
+    let mut row = population(1).customers(WarehouseId(1)).next().expect("a customer");
+    let mut value = Vec::new();
+    row.encode(&mut value).expect("encode");
+    assert_eq!(
+        customer::BALANCE.add(&mut value, Cents(999_999_999_999)),
+        Ok(()),
+        "-10.00 and the largest amount of twelve digits"
+    );
+    assert_eq!(customer::BALANCE.add(&mut value, Cents(1_001)), Err(Malformed("customer.balance")));
+    row.discount = Rate(10_000);
+    assert_eq!(row.encode(&mut value), Err(Malformed("customer.discount")));
+    row.discount = Rate(0);
+    row.payment_cnt = u32::MAX;
+    row.encode(&mut value).expect("encode");
+    assert_eq!(customer::PAYMENT_CNT.add(&mut value, 1), Err(Malformed("customer.payment_cnt")));
+    let mut line = population(1).order_lines(WarehouseId(1)).next().expect("a line");
+    line.delivery_d = Some(Timestamp(i64::MIN));
+    assert_eq!(line.encode(&mut value), Err(Malformed("order_line.delivery_d")), "the place of null");
+    assert_eq!(stock::key(WarehouseId(1), ItemId(2)).as_slice(), [0, 0, 0, 1, 0, 0, 0, 2]);
+}

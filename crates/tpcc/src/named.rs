@@ -1,0 +1,51 @@
+//! Enums whose variants have a name each, as it is written in databases, on command lines and in results.
+
+/// Declares an enum whose variants are written with their names, and gives it `ALL` in the order of the declaration,
+/// `COUNT`, `index` (the place in `ALL`, for tables with an entry for each) and `name`.
+///
+/// ```
+/// lydite_tpcc::named_enum! {
+///     /// A colour.
+///     #[derive(Clone, Copy, Debug, PartialEq)]
+///     pub enum Colour {
+///         /// Like the sky.
+///         Blue = "blue",
+///         /// Like grass.
+///         Green = "green",
+///     }
+/// }
+/// assert_eq!(Colour::ALL, [Colour::Blue, Colour::Green]);
+/// assert_eq!((Colour::Green.index(), Colour::Green.name()), (1, "green"));
+/// ```
+#[macro_export]
+macro_rules! named_enum {
+    ($(#[$about:meta])* $visibility:vis enum $Enum:ident {
+        $($(#[$about_variant:meta])* $Variant:ident = $name:literal,)+
+    }) => {
+        $(#[$about])*
+        $visibility enum $Enum {
+            $($(#[$about_variant])* $Variant,)+
+        }
+
+        impl $Enum {
+            /// How many there are.
+            $visibility const COUNT: usize = [$($name),+].len();
+            /// All, in the order of their numbers.
+            $visibility const ALL: [Self; Self::COUNT] = [$(Self::$Variant),+];
+
+            /// Its number, from 0, for tables with an entry for each.
+            #[must_use]
+            $visibility const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// Its name.
+            #[must_use]
+            $visibility const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $name,)+
+                }
+            }
+        }
+    };
+}
