@@ -1,0 +1,326 @@
+//! From memory to files: sealing, flushing, compaction, and holding writers back when those can't keep up.
+
+use super::keyspaces::{Keyspace, Keyspaces};
+use super::store::Compaction;
+use super::{BeforeFlush, DiskState};
+use crate::clock::{Clock, Timestamp};
+use crate::error::{Error, Result};
+use parking_lot::lock_api::RawRwLock as _;
+use parking_lot::{Condvar, Mutex, RawRwLock};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes of writes in memory at which commits wait, as a multiple of the write buffer.
+const FULL_BUFFERS: u64 = 3;
+/// Unsorted runs of files in one keyspace at which commits wait.
+const FULL_RUNS: usize = 24;
+/// How long until a compaction that waits for the watermark is tried again.
+const LATER: Duration = Duration::from_millis(200);
+
+/// What commits and the background threads share.
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) keyspaces: Keyspaces,
+    /// Held shared by a commit from drawing its timestamp to its last insert; see [`Shared::rotate`].
+    pub(crate) latch: RawRwLock,
+    /// No snapshot before this will be read.
+    pub(crate) watermark: AtomicU64,
+    before_flush: BeforeFlush,
+    write_buffer_bytes: u64,
+    /// Bytes of writes that are not sealed.
+    active_bytes: AtomicU64,
+    /// Bytes of sealed writes that are not in files.
+    sealed_bytes: AtomicU64,
+    /// Most unsorted runs in any keyspace, as of the last flush or compaction.
+    runs: AtomicUsize,
+    flushes: AtomicU64,
+    compactions: AtomicU64,
+    stalls: AtomicU64,
+    /// The flusher has been asked, so that it is asked once.
+    asked: AtomicBool,
+    /// Held by whoever flushes.
+    flushing: Mutex<()>,
+    /// Held by whoever compacts.
+    compacting: Mutex<()>,
+    orders: Mutex<Orders>,
+    /// There are orders.
+    ordered: Condvar,
+    /// There is room for writes.
+    room: Condvar,
+    failure: OnceLock<String>,
+}
+
+/// What the threads shall do.
+#[derive(Default)]
+struct Orders {
+    flush: bool,
+    compact: bool,
+    stop: bool,
+}
+
+/// Starts the threads.
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
+    let mut threads = Vec::new();
+    for (name, work) in [
+        ("gemel-flush", Shared::flush_on_demand as fn(&Shared)),
+        ("gemel-compact", Shared::compact_on_demand),
+    ] {
+        let worker = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || worker.guard(work));
+        match thread {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                shared.stop();
+                return Err(error);
+            }
+        }
+    }
+    Ok(threads)
+}
+
+impl Shared {
+    pub(crate) fn new(write_buffer_bytes: u64, before_flush: BeforeFlush) -> Self {
+        Self {
+            clock: Clock::new(Timestamp::ZERO),
+            keyspaces: Keyspaces::default(),
+            latch: RawRwLock::INIT,
+            watermark: AtomicU64::new(0),
+            before_flush,
+            write_buffer_bytes,
+            active_bytes: AtomicU64::new(0),
+            sealed_bytes: AtomicU64::new(0),
+            runs: AtomicUsize::new(0),
+            flushes: AtomicU64::new(0),
+            compactions: AtomicU64::new(0),
+            stalls: AtomicU64::new(0),
+            asked: AtomicBool::new(false),
+            flushing: Mutex::new(()),
+            compacting: Mutex::new(()),
+            orders: Mutex::default(),
+            ordered: Condvar::new(),
+            room: Condvar::new(),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// The counters that are here.
+    pub(crate) fn state(&self) -> DiskState {
+        DiskState {
+            memtable_bytes: self.active_bytes.load(Ordering::Relaxed),
+            sealed_bytes: self.sealed_bytes.load(Ordering::Relaxed),
+            flushes: self.flushes.load(Ordering::Relaxed),
+            compactions: self.compactions.load(Ordering::Relaxed),
+            stalls: self.stalls.load(Ordering::Relaxed),
+            ..DiskState::default()
+        }
+    }
+
+    /// The failure of an earlier flush or compaction, if there was one.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |why| Err(Error::Poisoned(why.clone())))
+    }
+
+    /// Keeps a failure for good: what was being flushed is in memory only, and trying again could hide a loss.
+    pub(crate) fn fail(&self, error: &Error) {
+        self.keep(match error {
+            Error::Poisoned(why) => why.clone(),
+            other => format!("the disk engine could not write its files ({other})"),
+        });
+    }
+
+    fn keep(&self, why: String) {
+        // The first one is the cause.
+        let _ = self.failure.set(why);
+        let _orders = self.orders.lock();
+        self.ordered.notify_all();
+        self.room.notify_all();
+    }
+
+    /// Ends the threads.
+    pub(crate) fn stop(&self) {
+        self.orders.lock().stop = true;
+        self.ordered.notify_all();
+        self.room.notify_all();
+    }
+
+    /// Lets a commit begin, once there is room for what it writes.
+    pub(crate) fn admit(&self) -> Result<()> {
+        self.check()?;
+        if self.has_room() {
+            return Ok(());
+        }
+        self.stalls.fetch_add(1, Ordering::Relaxed);
+        // What recovery brought back has not asked for a flush yet.
+        self.flush_if_full();
+        let mut orders = self.orders.lock();
+        loop {
+            self.check()?;
+            if orders.stop {
+                return Err(Error::Usage("the disk engine is closed: open the database again".into()));
+            }
+            if self.has_room() {
+                return Ok(());
+            }
+            // Whoever makes room tells so; the time is for the case that it happened just before.
+            self.room.wait_for(&mut orders, Duration::from_millis(10));
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let bytes = self.active_bytes.load(Ordering::Relaxed) + self.sealed_bytes.load(Ordering::Relaxed);
+        bytes < FULL_BUFFERS.saturating_mul(self.write_buffer_bytes)
+            && self.runs.load(Ordering::Relaxed) < FULL_RUNS
+    }
+
+    /// Counts bytes that were put into memtables.
+    pub(crate) fn inserted(&self, bytes: u64) {
+        self.active_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Asks for a flush when the write buffer is full.
+    pub(crate) fn flush_if_full(&self) {
+        if self.active_bytes.load(Ordering::Relaxed) >= self.write_buffer_bytes
+            && !self.asked.swap(true, Ordering::SeqCst)
+        {
+            self.orders.lock().flush = true;
+            self.ordered.notify_all();
+        }
+    }
+
+    /// Runs a thread's work; a panic is kept like any failure.
+    fn guard(&self, work: fn(&Self)) {
+        if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
+            self.keep("a background thread of the disk engine panicked".into());
+        }
+    }
+
+    /// Waits for orders that `take` takes; false when it is time to end.
+    fn await_order(&self, again: Option<Duration>, take: fn(&mut Orders) -> bool) -> bool {
+        let mut orders = self.orders.lock();
+        loop {
+            if orders.stop || self.failure.get().is_some() {
+                return false;
+            }
+            if take(&mut orders) {
+                return true;
+            }
+            match again {
+                None => self.ordered.wait(&mut orders),
+                Some(time) => {
+                    if self.ordered.wait_for(&mut orders, time).timed_out() {
+                        return !orders.stop;
+                    }
+                }
+            }
+        }
+    }
+
+    fn flush_on_demand(&self) {
+        while self.await_order(None, |orders| std::mem::take(&mut orders.flush)) {
+            if let Err(error) = self.flush() {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn compact_on_demand(&self) {
+        let mut again = None;
+        while self.await_order(again, |orders| std::mem::take(&mut orders.compact)) {
+            again = match self.compact() {
+                Ok(Compaction::Later) => Some(LATER),
+                Ok(_) => None,
+                Err(error) => {
+                    self.fail(&error);
+                    None
+                }
+            };
+        }
+    }
+
+    /// Brings everything that was committed before into files.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let _flushing = self.flushing.lock();
+        self.check()?;
+        self.rotate();
+        if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
+            (self.before_flush)()?;
+            self.write_sealed()?;
+        }
+        Ok(())
+    }
+
+    /// Seals the memtables of all keyspaces at once.
+    ///
+    /// Nobody is between drawing a timestamp and its last insert meanwhile; so every commit is wholly before the
+    /// rotation or wholly after it, and what is sealed is a prefix of the order of commits. Short: it touches no disk.
+    fn rotate(&self) {
+        self.asked.store(false, Ordering::SeqCst);
+        self.latch.lock_exclusive();
+        for keyspace in self.keyspaces.all() {
+            keyspace.store.rotate();
+        }
+        self.sealed_bytes.fetch_add(self.active_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        // SAFETY: locked above, by this thread.
+        unsafe { self.latch.unlock_exclusive() };
+    }
+
+    /// Writes what is sealed.
+    fn write_sealed(&self) -> Result<()> {
+        for keyspace in self.keyspaces.all() {
+            keyspace.store.flush(self.watermark())?;
+        }
+        self.sealed_bytes.store(0, Ordering::Relaxed);
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.files_changed();
+        self.orders.lock().compact = true;
+        self.ordered.notify_all();
+        Ok(())
+    }
+
+    /// Merges files until all are in good order, or wait for the watermark.
+    fn compact(&self) -> Result<Compaction> {
+        let mut all = Compaction::Idle;
+        for keyspace in self.keyspaces.all() {
+            loop {
+                if self.orders.lock().stop {
+                    return Ok(Compaction::Idle);
+                }
+                match self.compact_once(keyspace)? {
+                    Compaction::Done => {}
+                    Compaction::Idle => break,
+                    Compaction::Later => {
+                        all = Compaction::Later;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// One step for one keyspace.
+    pub(crate) fn compact_once(&self, keyspace: &Keyspace) -> Result<Compaction> {
+        let _compacting = self.compacting.lock();
+        let step = keyspace.store.compact(self.watermark())?;
+        if step == Compaction::Done {
+            self.compactions.fetch_add(1, Ordering::Relaxed);
+            self.files_changed();
+        }
+        Ok(step)
+    }
+
+    fn files_changed(&self) {
+        let most = self.keyspaces.all().map(|keyspace| keyspace.store.unsorted_runs()).max();
+        self.runs.store(most.unwrap_or(0), Ordering::Relaxed);
+        let _orders = self.orders.lock();
+        self.room.notify_all();
+    }
+
+    fn watermark(&self) -> Timestamp {
+        Timestamp(self.watermark.load(Ordering::SeqCst))
+    }
+}

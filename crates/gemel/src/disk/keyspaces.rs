@@ -1,0 +1,69 @@
+//! The open keyspaces by their number, found without a lock: every read and write starts here.
+
+use super::recent::Recent;
+use super::store::Store;
+use crate::clock::Timestamp;
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use std::sync::OnceLock;
+
+const CHUNKS: usize = 1024;
+const CHUNK: usize = 64;
+
+/// One keyspace.
+pub(crate) struct Keyspace {
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) recent: Recent,
+    /// The newest commit in its files when it was opened.
+    pub(crate) found: Timestamp,
+}
+
+impl Keyspace {
+    /// Over a store that was just opened.
+    pub(crate) fn new(store: Box<dyn Store>) -> Self {
+        Self { found: store.persisted(), store, recent: Recent::default() }
+    }
+}
+
+type Chunk = Box<[OnceLock<Keyspace>]>;
+
+/// Grows only: a keyspace stays until the engine is closed.
+pub(crate) struct Keyspaces {
+    chunks: Box<[OnceLock<Chunk>]>,
+}
+
+impl Default for Keyspaces {
+    fn default() -> Self {
+        Self { chunks: empty(CHUNKS) }
+    }
+}
+
+impl Keyspaces {
+    /// The keyspace of that number, if it is open.
+    pub(crate) fn get(&self, id: KeyspaceId) -> Option<&Keyspace> {
+        let id = id.0 as usize;
+        self.chunks.get(id / CHUNK)?.get()?[id % CHUNK].get()
+    }
+
+    /// Adds one. One that is there already stays.
+    ///
+    /// # Errors
+    /// When the number is too large.
+    pub(crate) fn add(&self, id: KeyspaceId, keyspace: Keyspace) -> Result<()> {
+        let id = id.0 as usize;
+        let chunk = self.chunks.get(id / CHUNK).ok_or_else(|| {
+            Error::Capacity(format!("keyspace {id} is beyond the limit of {} in a database", CHUNKS * CHUNK))
+        })?;
+        let _ = chunk.get_or_init(|| empty(CHUNK))[id % CHUNK].set(keyspace);
+        Ok(())
+    }
+
+    /// All that are open.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Keyspace> {
+        self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
+    }
+}
+
+fn empty<T>(len: usize) -> Box<[OnceLock<T>]> {
+    (0..len).map(|_| OnceLock::new()).collect()
+}

@@ -1,0 +1,362 @@
+//! A keyspace as an LSM tree (crate `lsm-tree`), with our commit timestamps as its sequence numbers.
+//!
+//! The crate hands a reader at sequence number `s` the newest *state of the tree* whose stamp is below `s`, where a stamp
+//! comes from a counter that its users share between inserts, flushes and compactions. That is how it protects old
+//! snapshots: they go on reading the state from before a compaction. With commits that draw their timestamp long before
+//! they insert, that is wrong for us: a reader could be given a state whose memtable misses a late insert. So our
+//! timestamps are shifted by [`SHIFT`], and each tree has a counter of its own that starts at zero when it is opened
+//! and only counts its flushes and compactions. Every stamp is then below every reader, and every reader gets the
+//! newest state.
+//!
+//! It follows that flush and compaction themselves must keep what a snapshot may still read, and the crate's garbage
+//! collector does not: it drops any version below its threshold that has a newer one, be the newer one invisible
+//! to a snapshot at the threshold. So:
+//!
+//! - a flush goes through [`Survivors`], which keeps for each key the versions above the watermark and the newest
+//!   one at or below it;
+//! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
+//!   newest version of each key serves every snapshot); otherwise it keeps all versions.
+
+use super::store::{BlockReads, Compaction, Store};
+use crate::clock::Timestamp;
+use crate::engine::{Direction, Each, Found};
+use crate::error::{Error, Result};
+use crate::key::{Key, KeyRange};
+use lsm_tree::compaction::Leveled;
+use lsm_tree::merge::Merger;
+use lsm_tree::{
+    AbstractTree, AnyTree, Cache, Config, DescriptorTable, InternalValue, Memtable, SeqNo,
+    SequenceNumberCounter, Table, Tree, UserKey,
+};
+use parking_lot::Mutex;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Sequence number of timestamp zero: more than a tree can count flushes and compactions while it is open, and still
+/// short in the files, which hold sequence numbers in variable length.
+const SHIFT: SeqNo = 1 << 32;
+
+/// Runs of files in level 0 at which a compaction no longer waits for the watermark.
+const URGENT_RUNS: usize = 8;
+
+/// Target size of a file, in bytes.
+const FILE_BYTES: u64 = 32 << 20;
+
+/// What the trees of an engine share.
+#[derive(Clone)]
+pub(crate) struct LsmShared {
+    cache: Arc<Cache>,
+    descriptors: Arc<DescriptorTable>,
+}
+
+impl LsmShared {
+    /// A cache of blocks and a table of open files.
+    pub(crate) fn new(cache_bytes: u64) -> Self {
+        Self {
+            cache: Arc::new(Cache::with_capacity_bytes(cache_bytes)),
+            descriptors: Arc::new(DescriptorTable::new(OPEN_FILES)),
+        }
+    }
+
+    /// Bytes of blocks in the cache.
+    pub(crate) fn cached_bytes(&self) -> u64 {
+        self.cache.size()
+    }
+}
+
+/// Files kept open: well below the usual limit of 1,024 descriptors.
+const OPEN_FILES: usize = 256;
+
+/// See the module.
+pub(crate) struct LsmStore {
+    path: PathBuf,
+    tree: Tree,
+    /// Sealed memtables that are not in files yet, oldest first.
+    sealed: Mutex<Vec<Arc<Memtable>>>,
+    /// Held while a flush adds its files, and while a compaction looks what is in the files.
+    files: Mutex<()>,
+    /// A compaction is running that may drop versions because of what it saw in the files.
+    relying: AtomicBool,
+}
+
+impl LsmStore {
+    /// Opens the tree in a directory, making it if there is none.
+    pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
+        let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
+            .use_cache(Arc::clone(&shared.cache))
+            .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
+            .open();
+        match opened {
+            Ok(AnyTree::Standard(tree)) => Ok(Self {
+                path: path.into(),
+                tree,
+                sealed: Mutex::default(),
+                files: Mutex::default(),
+                relying: AtomicBool::new(false),
+            }),
+            // Only with values in files of their own, which we never ask for.
+            Ok(AnyTree::Blob(_)) => Err(refused("can't open", path, lsm_tree::Error::Unrecoverable)),
+            Err(error) => Err(refused("can't open", path, error)),
+        }
+    }
+
+    fn refused(&self, what: &'static str, error: lsm_tree::Error) -> Error {
+        refused(what, &self.path, error)
+    }
+
+    fn persisted_seqno(&self) -> SeqNo {
+        self.tree.get_highest_persisted_seqno().unwrap_or(SHIFT)
+    }
+
+    /// Writes memtables to files, which are not part of the tree yet.
+    fn write_files(&self, memtables: &[Arc<Memtable>], watermark: Timestamp) -> lsm_tree::Result<Vec<Table>> {
+        let entries = Merger::new(memtables.iter().map(|memtable| memtable.iter().map(Ok)).collect());
+        let survivors = Survivors { entries, watermark: seqno(watermark), newer: None };
+        Ok(self.tree.flush_to_tables(survivors)?.map_or_else(Vec::new, |(tables, _)| tables))
+    }
+
+    /// Puts files in the place of the memtables that they were written from.
+    fn add_files(&self, tables: &[Table], memtables: &[Arc<Memtable>]) -> lsm_tree::Result<()> {
+        let _files = self.files.lock();
+        // A compaction chooses its files right after it began. Until it has, it must not find newer ones than it saw.
+        while self.relying.load(Ordering::SeqCst) && !self.tree.is_compacting() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let ids: Vec<_> = memtables.iter().map(|memtable| memtable.id()).collect();
+        // The watermark only prunes the tree's list of old states here, which nobody reads.
+        self.tree.register_tables(tables, None, None, &ids, SHIFT)
+    }
+
+    /// Merges some files, dropping what has a newer version if the files hold nothing above the watermark.
+    fn merge_files(&self, watermark: Timestamp) -> Result<Compaction> {
+        let before = self.tree.current_version().id();
+        let threshold = {
+            let _files = self.files.lock();
+            if self.persisted_seqno() <= seqno(watermark) {
+                self.relying.store(true, Ordering::SeqCst);
+                seqno(watermark) + 1
+            } else if self.tree.l0_run_count() < URGENT_RUNS {
+                return Ok(Compaction::Later);
+            } else {
+                // No version has a sequence number below this, so none is dropped.
+                SHIFT
+            }
+        };
+        let strategy = Leveled::default().with_table_target_size(FILE_BYTES);
+        let merged = self.tree.compact(Arc::new(strategy), threshold);
+        self.relying.store(false, Ordering::SeqCst);
+        merged.map_err(|error| self.refused("can't merge files of", error))?;
+        // A flush in between changes it too; then the next step finds nothing to do.
+        let changed = self.tree.current_version().id() != before;
+        Ok(if changed { Compaction::Done } else { Compaction::Idle })
+    }
+}
+
+impl Store for LsmStore {
+    fn insert(&self, key: &[u8], value: Option<&[u8]>, at: Timestamp) -> u64 {
+        match value {
+            Some(value) => self.tree.insert(key, value, seqno(at)).0,
+            None => self.tree.remove(key, seqno(at)).0,
+        }
+    }
+
+    fn get(&self, key: &[u8], at: Timestamp, found: &mut Found<'_>) -> Result<bool> {
+        match self.tree.get_internal_entry(key, reader(at)) {
+            Ok(Some(entry)) => {
+                found(&entry.value, timestamp(entry.key.seqno));
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) => Err(self.refused("can't read", error)),
+        }
+    }
+
+    fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()> {
+        if range.is_crossed() {
+            return Ok(());
+        }
+        let bounds = (bytes(&range.lower), bytes(&range.upper));
+        let state = self.tree.get_version_history_lock().latest_version();
+        let mut entries = Tree::create_internal_range(state, &bounds, reader(at), None);
+        loop {
+            let next = match direction {
+                Direction::Forward => entries.next(),
+                Direction::Backward => entries.next_back(),
+            };
+            let Some(entry) = next else { return Ok(()) };
+            let entry = entry.map_err(|error| self.refused("can't read", error))?;
+            if each(&entry.key.user_key, &entry.value, timestamp(entry.key.seqno)).is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn rotate(&self) {
+        self.sealed.lock().extend(self.tree.rotate_memtable());
+    }
+
+    fn flush(&self, watermark: Timestamp) -> Result<()> {
+        let memtables = self.sealed.lock().clone();
+        if memtables.is_empty() {
+            return Ok(());
+        }
+        self.write_files(&memtables, watermark)
+            .and_then(|tables| self.add_files(&tables, &memtables))
+            .map_err(|error| self.refused("can't write files of", error))?;
+        self.sealed.lock().retain(|sealed| !memtables.iter().any(|flushed| flushed.id() == sealed.id()));
+        Ok(())
+    }
+
+    fn compact(&self, watermark: Timestamp) -> Result<Compaction> {
+        if self.tree.table_count() == 0 { Ok(Compaction::Idle) } else { self.merge_files(watermark) }
+    }
+
+    fn unsorted_runs(&self) -> usize {
+        self.tree.l0_run_count()
+    }
+
+    fn persisted(&self) -> Timestamp {
+        timestamp(self.persisted_seqno())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.tree.disk_space()
+    }
+
+    fn block_reads(&self) -> BlockReads {
+        let metrics = self.tree.metrics();
+        BlockReads {
+            cached: metrics.block_load_cached_count() as u64,
+            from_files: metrics.block_load_io_count() as u64,
+        }
+    }
+}
+
+/// The entries of a flush without the versions that no snapshot at or after the watermark reads. Entries come by key,
+/// the newest version of a key first.
+struct Survivors<I> {
+    entries: I,
+    watermark: SeqNo,
+    /// The last version seen.
+    newer: Option<(UserKey, SeqNo)>,
+}
+
+impl<I: Iterator<Item = lsm_tree::Result<InternalValue>>> Iterator for Survivors<I> {
+    type Item = lsm_tree::Result<InternalValue>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let entry = match self.entries.next()? {
+                Ok(entry) => entry,
+                Err(error) => return Some(Err(error)),
+            };
+            let hidden = self
+                .newer
+                .as_ref()
+                .is_some_and(|(key, newer)| *key == entry.key.user_key && *newer <= self.watermark);
+            if !hidden {
+                self.newer = Some((entry.key.user_key.clone(), entry.key.seqno));
+                return Some(Ok(entry));
+            }
+        }
+    }
+}
+
+fn seqno(at: Timestamp) -> SeqNo {
+    at.0.saturating_add(SHIFT)
+}
+
+fn timestamp(seqno: SeqNo) -> Timestamp {
+    Timestamp(seqno.saturating_sub(SHIFT))
+}
+
+/// What a reader at `at` passes: it sees what is below.
+fn reader(at: Timestamp) -> SeqNo {
+    seqno(at).saturating_add(1)
+}
+
+fn bytes(bound: &Bound<Key>) -> Bound<Vec<u8>> {
+    bound.as_ref().map(Key::to_vec)
+}
+
+fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
+    match error {
+        lsm_tree::Error::Io(source) => Error::Io { what, path: path.into(), source },
+        other => Error::Corruption {
+            path: path.into(),
+            what: format!(
+                "{what} this tree ({other:?}): its files were changed or lost, restore them from a copy"
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, LsmStore) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20)).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn files_are_not_added_while_a_compaction_that_relies_on_their_absence_chooses() {
+        let (_directory, store) = store();
+        store.insert(b"k", Some(b"v"), Timestamp(1));
+        store.rotate();
+        store.relying.store(true, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let flush = scope.spawn(|| store.flush(Timestamp(1)));
+            std::thread::sleep(Duration::from_millis(100));
+            let waits = !flush.is_finished() && store.persisted() == Timestamp::ZERO;
+            store.relying.store(false, Ordering::SeqCst);
+            flush.join().unwrap().unwrap();
+            assert!(waits);
+        });
+        assert_eq!(store.persisted(), Timestamp(1));
+    }
+
+    #[test]
+    fn a_flush_keeps_what_snapshots_from_the_watermark_on_read_and_nothing_else() {
+        let (_directory, store) = store();
+        for at in 1..=9 {
+            store.insert(b"k", Some(b"v"), Timestamp(at));
+            store.insert(b"other", (at == 1).then_some(b"v"), Timestamp(at));
+        }
+        store.rotate();
+        store.flush(Timestamp(6)).unwrap();
+        let stamp = |at| {
+            let mut stamp = None;
+            store.get(b"k", Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
+            stamp
+        };
+        assert_eq!([5, 6, 7, 8, 9, 10].map(stamp), [None, Some(6), Some(7), Some(8), Some(9), Some(9)]);
+        assert!(!store.get(b"other", Timestamp(6), &mut |_, _| ()).unwrap());
+        assert_eq!(store.tree.approximate_len(), 8);
+    }
+
+    #[test]
+    fn compactions_wait_for_the_watermark_until_there_are_too_many_files() {
+        let (_directory, store) = store();
+        let mut steps = Vec::new();
+        for at in 1..=URGENT_RUNS as u64 {
+            store.insert(b"k", Some(b"v"), Timestamp(at));
+            store.rotate();
+            store.flush(Timestamp(0)).unwrap();
+            steps.push(store.compact(Timestamp(0)).unwrap());
+        }
+        let last = steps.pop();
+        assert!(steps.iter().all(|step| *step == Compaction::Later), "{steps:?}");
+        assert_eq!(last, Some(Compaction::Done));
+        for at in 1..=URGENT_RUNS as u64 {
+            let mut stamp = None;
+            store.get(b"k", Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
+            assert_eq!(stamp, Some(at), "every version is kept");
+        }
+    }
+}

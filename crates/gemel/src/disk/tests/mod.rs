@@ -1,0 +1,102 @@
+//! The disk engine as the coordinator sees it.
+
+mod commits;
+mod contract;
+mod measures;
+mod model;
+mod recovery;
+
+use super::{BeforeFlush, DiskEngine};
+use crate::Options;
+use crate::clock::Timestamp;
+use crate::engine::{Direction, Engine, Handle, KeyspaceId, Refusal, Write};
+use crate::key::{Key, KeyRange};
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+use std::sync::Arc;
+
+const KS: KeyspaceId = KeyspaceId(1);
+
+fn no_log() -> BeforeFlush {
+    Arc::new(|| Ok(()))
+}
+
+fn open_with(path: &Path, options: &Options, before_flush: BeforeFlush) -> DiskEngine {
+    let engine = DiskEngine::open(path, options, before_flush).unwrap();
+    engine.open_keyspace(KS).unwrap();
+    engine
+}
+
+fn open(path: &Path) -> DiskEngine {
+    open_with(path, &Options::default(), no_log())
+}
+
+/// An engine in a directory of its own.
+fn engine() -> (tempfile::TempDir, DiskEngine) {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    (directory, engine)
+}
+
+fn key(name: impl AsRef<[u8]>) -> Key {
+    Key::new(name.as_ref())
+}
+
+fn write(name: impl AsRef<[u8]>, value: Option<&str>, since: Timestamp) -> Write {
+    let value = value.map(|value| value.as_bytes().into());
+    Write { keyspace: KS, key: key(name), value, since, handle: Handle::None }
+}
+
+/// Commits, from a snapshot taken now.
+fn commit<K: AsRef<[u8]>>(engine: &DiskEngine, rows: &[(K, Option<&str>)]) -> Timestamp {
+    let since = engine.clock().horizon();
+    let mut writes: Vec<_> = rows.iter().map(|(name, value)| write(name, *value, since)).collect();
+    engine.lock(1, &mut writes).unwrap();
+    let at = engine.draw();
+    engine.install(&mut writes, at);
+    engine.clock().publish(at);
+    at
+}
+
+fn put(engine: &DiskEngine, name: &str, value: &str) -> Timestamp {
+    commit(engine, &[(name, Some(value))])
+}
+
+fn get(engine: &DiskEngine, name: impl AsRef<[u8]>, at: Timestamp) -> Option<String> {
+    let mut value = None;
+    let found = engine
+        .get(KS, &key(name), at, None, &mut |bytes, _| {
+            value = Some(String::from_utf8_lossy(bytes).into_owned())
+        })
+        .unwrap();
+    assert_eq!(found, value.is_some());
+    value
+}
+
+fn all() -> KeyRange {
+    KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+}
+
+/// Up to `most` rows of a scan.
+fn scan(
+    engine: &DiskEngine,
+    range: &KeyRange,
+    direction: Direction,
+    at: Timestamp,
+    most: usize,
+) -> Vec<(Vec<u8>, String)> {
+    let mut rows = Vec::new();
+    engine
+        .scan(KS, range, direction, at, &mut |key, value, _| {
+            rows.push((key.to_vec(), String::from_utf8_lossy(value).into_owned()));
+            if rows.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    rows
+}
+
+/// Compacts until nothing is left to do with the present watermark.
+fn compact(engine: &DiskEngine) {
+    let keyspace = engine.shared.keyspaces.get(KS).unwrap();
+    while engine.shared.compact_once(keyspace).unwrap() == super::store::Compaction::Done {}
+}
