@@ -25,6 +25,21 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// Before every key that may be used.
+    pub(crate) const SMALLEST: Self = Self { head: 0, len: 0, tail: None };
+
+    /// After every key that may be used: longer than they may be, and all ones.
+    pub(crate) fn largest() -> Self {
+        let tail = Some(vec![u8::MAX; MAX_KEY_BYTES + 1 - HEAD].into());
+        Self { head: u128::MAX, len: MAX_KEY_BYTES as u32 + 1, tail }
+    }
+
+    /// Whether it is one of these two.
+    #[inline]
+    pub(crate) fn is_edge(&self) -> bool {
+        self.len == 0 || self.len > MAX_KEY_BYTES as u32
+    }
+
     /// From its bytes, of which there must be at most [`MAX_KEY_BYTES`]; callers check that.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         let mut head = [0; HEAD];

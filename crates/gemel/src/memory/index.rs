@@ -39,8 +39,22 @@ pub(super) fn index_bytes(key: &Key) -> u64 {
 }
 
 /// A B+-tree whose readers take no locks.
-#[derive(Default)]
+///
+/// It always holds the two keys that are smaller and larger than any other: when a bound of a scan lies outside of all keys,
+/// scc 3.8 looks for the leaf next to it by walking through all leaves, once for each inner node. An order queue
+/// whose oldest entries are gone was scanned in 25 ms because of that.
 pub(super) struct Tree(scc::TreeIndex<Key, RecordRef>);
+
+impl Default for Tree {
+    fn default() -> Self {
+        let tree = scc::TreeIndex::new();
+        for key in [Key::SMALLEST, Key::largest()] {
+            // The tree is empty, so there is nothing in the way.
+            let _ = tree.insert_sync(key, RecordRef::locked(0));
+        }
+        Self(tree)
+    }
+}
 
 impl OrderedIndex for Tree {
     #[inline]
@@ -78,11 +92,14 @@ impl OrderedIndex for Tree {
     ) -> ControlFlow<()> {
         let guard = scc::Guard::new();
         let mut entries = self.0.range::<Key, _>((range.lower.as_ref(), range.upper.as_ref()), &guard);
+        let mut each = |(key, record): (&Key, &RecordRef)| {
+            if key.is_edge() { ControlFlow::Continue(()) } else { each(key, record) }
+        };
         match direction {
-            Direction::Forward => entries.try_for_each(|(key, record)| each(key, record)),
+            Direction::Forward => entries.try_for_each(each),
             Direction::Backward => {
-                while let Some((key, record)) = entries.next_back() {
-                    each(key, record)?;
+                while let Some(entry) = entries.next_back() {
+                    each(entry)?;
                 }
                 ControlFlow::Continue(())
             }
