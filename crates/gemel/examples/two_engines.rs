@@ -10,10 +10,10 @@ use std::process::Command;
 /// Opens the shop: what is left of each article in memory, the orders on disk.
 fn open(path: &Path) -> Result<Database> {
     let db = Database::open(path, Options::default())?;
-    let stock = Schema::builder().column("article", ColumnType::Text).column("left", ColumnType::Int);
-    db.create_table("stock", Engine::Memory, stock.primary_key(&["article"]).build()?)?;
-    let orders = Schema::builder().column("number", ColumnType::Int).column("article", ColumnType::Text);
-    db.create_table("orders", Engine::Disk, orders.primary_key(&["number"]).build()?)?;
+    let stock = Schema::new().column("article", ColumnType::Text).column("left", ColumnType::I64);
+    db.create_table("stock", Engine::Memory, stock.primary_key(["article"]))?;
+    let orders = Schema::new().column("number", ColumnType::I64).column("article", ColumnType::Text);
+    db.create_table("orders", Engine::Disk, orders.primary_key(["number"]))?;
     Ok(db)
 }
 
@@ -21,8 +21,7 @@ fn open(path: &Path) -> Result<Database> {
 fn sell(db: &Database, order: i64) -> Result<()> {
     let (stock, orders) = (db.table("stock")?, db.table("orders")?);
     let mut transaction = db.begin(Isolation::Serializable)?;
-    let row = stock.get(&mut transaction, &["ring".into()])?;
-    let left = row.map_or(10, |row| row.int("left"));
+    let left = stock.read(&mut transaction, &["ring".into()], |row| row.int(1))?.unwrap_or(10);
     stock.upsert(&mut transaction, &["ring".into(), Value::Int(left - 1)])?;
     orders.insert(&mut transaction, &[Value::Int(order), "ring".into()])?;
     transaction.commit()?.wait() // Now it is on stable storage, in both engines.
@@ -44,10 +43,11 @@ fn main() -> Result<()> {
 
     let db = open(&path)?;
     let mut transaction = db.begin(Isolation::Snapshot)?;
-    let row = db.table("stock")?.get(&mut transaction, &["ring".into()])?;
-    println!("rings left: {}", row.map_or(10, |row| row.int("left")));
+    let left = db.table("stock")?.read(&mut transaction, &["ring".into()], |row| row.int(1))?;
+    println!("rings left: {left:?}");
+    let orders = db.table("orders")?;
     for order in 1..=2 {
-        let row = db.table("orders")?.get(&mut transaction, &[Value::Int(order)])?;
+        let row = orders.get(&mut transaction, &[Value::Int(order)])?;
         println!("order {order} is there: {}", row.is_some());
     }
     Ok(())

@@ -16,12 +16,14 @@ const CHUNKS: usize = 1024;
 /// Slots of running transactions, and each slot's own counters, which cost no shared write.
 #[derive(Debug)]
 pub(crate) struct Active {
-    chunks: Box<[OnceLock<Box<[CachePadded<Slot>; CHUNK]>>]>,
+    chunks: Box<[OnceLock<Chunk>]>,
     /// Chunks in use.
     used: AtomicUsize,
     numbers: AtomicU64,
     opened: Instant,
 }
+
+type Chunk = Box<[CachePadded<Slot>; CHUNK]>;
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -81,7 +83,8 @@ impl Active {
     }
 
     fn slot(&self, index: usize) -> &Slot {
-        let chunk = self.chunks[index / CHUNK].get_or_init(|| Box::new(std::array::from_fn(|_| CachePadded::default())));
+        let chunk = self.chunks[index / CHUNK]
+            .get_or_init(|| Box::new(std::array::from_fn(|_| CachePadded::default())));
         &chunk[index % CHUNK]
     }
 

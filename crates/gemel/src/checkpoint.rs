@@ -34,7 +34,13 @@ impl Writer {
         Ok(Self { file, offset: HEAD_BYTES as u64, block, entries: 0 })
     }
 
-    pub(crate) fn entry(&mut self, keyspace: KeyspaceId, key: &[u8], value: &[u8], at: Timestamp) -> Result<()> {
+    pub(crate) fn entry(
+        &mut self,
+        keyspace: KeyspaceId,
+        key: &[u8],
+        value: &[u8],
+        at: Timestamp,
+    ) -> Result<()> {
         self.block.extend(keyspace.0.to_le_bytes());
         self.block.extend(at.0.to_le_bytes());
         self.block.extend((key.len() as u16).to_le_bytes());
@@ -193,7 +199,9 @@ mod tests {
         let path = directory.path().join("checkpoint");
         let mut writer = Writer::new(RealFiles.create(&path).unwrap(), 42, Timestamp(7)).unwrap();
         for index in 0..20_000_u32 {
-            writer.entry(KeyspaceId(index % 3), &index.to_be_bytes(), &[7; 100], Timestamp(u64::from(index))).unwrap();
+            writer
+                .entry(KeyspaceId(index % 3), &index.to_be_bytes(), &[7; 100], Timestamp(u64::from(index)))
+                .unwrap();
         }
         let length = writer.finish().unwrap();
         let bytes = std::fs::read(&path).unwrap();

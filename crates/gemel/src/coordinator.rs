@@ -50,8 +50,11 @@ struct Part {
 
 impl Coordinator {
     pub(crate) fn new(database: u64, engines: Vec<Arc<dyn Engine>>, logs: Logs, options: Options) -> Self {
-        let registries =
-            engines.iter().skip(1).map(|_| Registry::new(options.csr_capacity, options.csr_recycle)).collect();
+        let registries = engines
+            .iter()
+            .skip(1)
+            .map(|_| Registry::new(options.csr_capacity, options.csr_recycle))
+            .collect();
         Self {
             database,
             engines,
@@ -134,7 +137,10 @@ impl Coordinator {
 
     fn name_of(&self, keyspace: KeyspaceId) -> String {
         let keyspaces = self.keyspaces.read();
-        keyspaces.iter().find(|known| known.id == keyspace).map_or_else(|| keyspace.0.to_string(), |known| known.name().to_string())
+        keyspaces
+            .iter()
+            .find(|known| known.id == keyspace)
+            .map_or_else(|| keyspace.0.to_string(), |known| known.name().to_string())
     }
 
     fn conflict(&self, kind: Conflict, engine: usize, keyspace: KeyspaceId) -> Failure {
@@ -143,7 +149,10 @@ impl Coordinator {
             Conflict::Locked => Count::ConflictLocked,
             Conflict::Read => Count::ConflictRead,
         };
-        (count, Error::Conflict { kind, engine: self.engines[engine].name(), keyspace: self.name_of(keyspace) })
+        (
+            count,
+            Error::Conflict { kind, engine: self.engines[engine].name(), keyspace: self.name_of(keyspace) },
+        )
     }
 
     pub(crate) fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure> {
@@ -223,7 +232,9 @@ impl Coordinator {
         }
         let stamps: Vec<Stamp> = parts
             .iter()
-            .filter_map(|part| Some(Stamp { engine: part.engine as u8, at: part.stamp?, writes: !part.writes.is_empty() }))
+            .filter_map(|part| {
+                Some(Stamp { engine: part.engine as u8, at: part.stamp?, writes: !part.writes.is_empty() })
+            })
             .collect();
         let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
         self.logs.append(&stamps, groups).map_err(|error| (Count::Failed, error))
@@ -244,18 +255,25 @@ impl Coordinator {
             return self.admit(parts, |engine| self.registries[engine - 1].latch());
         }
         // In the order of the engines, so latches are taken in one order everywhere.
-        let mut latches: Vec<Option<Latch<'_>>> =
-            parts.iter().filter(|part| part.engine > 0).map(|part| Some(self.registries[part.engine - 1].latch())).collect();
+        let mut latches: Vec<Option<Latch<'_>>> = parts
+            .iter()
+            .filter(|part| part.engine > 0)
+            .map(|part| Some(self.registries[part.engine - 1].latch()))
+            .collect();
         draw(parts);
         let mut next = latches.iter_mut();
-        self.admit(parts, |_| next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine")))
+        self.admit(parts, |_| {
+            next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine"))
+        })
     }
 
     fn admit<'a>(&'a self, parts: &[Part], mut latch: impl FnMut(usize) -> Latch<'a>) -> Result<(), Failure> {
         let Some(anchor) = parts.first().and_then(|part| part.stamp) else { return Ok(()) };
         for part in &parts[1..] {
             let Some(at) = part.stamp else { continue };
-            latch(part.engine).admit(anchor, at).map_err(|refused| (Count::Csr, Error::Csr(refused.text())))?;
+            latch(part.engine)
+                .admit(anchor, at)
+                .map_err(|refused| (Count::Csr, Error::Csr(refused.text())))?;
         }
         Ok(())
     }
@@ -266,9 +284,11 @@ impl Coordinator {
                 Seen::Key { engine, keyspace, key, since } => {
                     (*engine, *keyspace, self.engines[*engine].validate_key(owner, *keyspace, key, *since))
                 }
-                Seen::Range { engine, keyspace, range, since } => {
-                    (*engine, *keyspace, self.engines[*engine].validate_range(owner, *keyspace, range, *since))
-                }
+                Seen::Range { engine, keyspace, range, since } => (
+                    *engine,
+                    *keyspace,
+                    self.engines[*engine].validate_range(owner, *keyspace, range, *since),
+                ),
             };
             if !still.map_err(|error| (Count::Failed, error))? {
                 return Err(self.conflict(Conflict::Read, engine, keyspace));

@@ -177,7 +177,10 @@ impl Database {
         let path = std::path::absolute(path).map_err(io("can't find", path))?;
         match fs::metadata(&path) {
             Ok(found) if !found.is_dir() => {
-                return Err(Error::Usage(format!("{} is not a directory: name another path", path.display())));
+                return Err(Error::Usage(format!(
+                    "{} is not a directory: name another path",
+                    path.display()
+                )));
             }
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -349,10 +352,16 @@ impl Database {
     fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
         let mut keyspaces = Vec::with_capacity(entry.keyspaces.len());
         for id in &entry.keyspaces {
-            let keyspace = manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id).ok_or_else(|| Error::Corruption {
-                path: Manifest::path(&self.inner.path),
-                what: format!("table {:?} has a keyspace that is missing: restore the file from a backup", entry.name),
-            })?;
+            let keyspace =
+                manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id).ok_or_else(|| {
+                    Error::Corruption {
+                        path: Manifest::path(&self.inner.path),
+                        what: format!(
+                            "table {:?} has a keyspace that is missing: restore the file from a backup",
+                            entry.name
+                        ),
+                    }
+                })?;
             keyspaces.push(self.handle(keyspace));
         }
         let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
@@ -454,7 +463,8 @@ impl Inner {
         let mut state = self.checkpoints.lock();
         match outcome {
             Ok(bytes) => {
-                *state = CheckpointState { done: state.done + 1, bytes, took: begun.elapsed(), failure: None };
+                *state =
+                    CheckpointState { done: state.done + 1, bytes, took: begun.elapsed(), failure: None };
                 Ok(())
             }
             Err(error) => {

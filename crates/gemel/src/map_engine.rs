@@ -57,7 +57,14 @@ impl Engine for MapEngine {
         Ok(())
     }
 
-    fn get(&self, keyspace: KeyspaceId, key: &Key, at: Timestamp, _: Option<&mut Handle>, found: &mut Found<'_>) -> Result<bool> {
+    fn get(
+        &self,
+        keyspace: KeyspaceId,
+        key: &Key,
+        at: Timestamp,
+        _: Option<&mut Handle>,
+        found: &mut Found<'_>,
+    ) -> Result<bool> {
         let cells = self.cells.lock();
         let Some((value, written)) = cells.get(&(keyspace, key.clone())).and_then(|cell| cell.at(at)) else {
             return Ok(false);
@@ -66,12 +73,21 @@ impl Engine for MapEngine {
         Ok(true)
     }
 
-    fn scan(&self, keyspace: KeyspaceId, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()> {
+    fn scan(
+        &self,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        direction: Direction,
+        at: Timestamp,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
         let cells = self.cells.lock();
         let mut rows: Vec<_> = cells
             .iter()
             .filter(|((of, key), _)| *of == keyspace && range.contains(key))
-            .filter_map(|((_, key), cell)| cell.at(at).map(|(value, written)| (key.to_vec(), value.to_vec(), written)))
+            .filter_map(|((_, key), cell)| {
+                cell.at(at).map(|(value, written)| (key.to_vec(), value.to_vec(), written))
+            })
             .collect();
         drop(cells);
         if direction == Direction::Backward {
@@ -112,7 +128,13 @@ impl Engine for MapEngine {
         Ok(cell.is_none_or(|cell| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))
     }
 
-    fn validate_range(&self, owner: u64, keyspace: KeyspaceId, range: &KeyRange, since: Timestamp) -> Result<bool> {
+    fn validate_range(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        range: &KeyRange,
+        since: Timestamp,
+    ) -> Result<bool> {
         let cells = self.cells.lock();
         let mut inside = cells.iter().filter(|((of, key), _)| *of == keyspace && range.contains(key));
         Ok(inside.all(|(_, cell)| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))

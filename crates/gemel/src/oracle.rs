@@ -42,7 +42,14 @@ impl Trace {
     pub(crate) fn new(number: u64, isolation: Isolation, anchor: Timestamp) -> Self {
         let mut snapshots = [None; MAX_ENGINES];
         snapshots[0] = Some(anchor);
-        Self { number, isolation, snapshots, accesses: Vec::new(), writes: Vec::new(), commits: [None; MAX_ENGINES] }
+        Self {
+            number,
+            isolation,
+            snapshots,
+            accesses: Vec::new(),
+            writes: Vec::new(),
+            commits: [None; MAX_ENGINES],
+        }
     }
 }
 
@@ -74,11 +81,17 @@ pub fn check(traces: &[Trace]) -> Vec<String> {
     for trace in traces {
         for (engine, keyspace, key) in &trace.writes {
             let Some(at) = trace.commits[*engine] else {
-                wrong.push(format!("transaction {} wrote in engine {engine} without a commit timestamp", trace.number));
+                wrong.push(format!(
+                    "transaction {} wrote in engine {engine} without a commit timestamp",
+                    trace.number
+                ));
                 continue;
             };
             if let Some(other) = versions.entry((*engine, *keyspace, key)).or_default().insert(at, trace) {
-                wrong.push(format!("transactions {} and {} committed at the same {at}", trace.number, other.number));
+                wrong.push(format!(
+                    "transactions {} and {} committed at the same {at}",
+                    trace.number, other.number
+                ));
             }
         }
     }
@@ -107,7 +120,9 @@ pub fn check(traces: &[Trace]) -> Vec<String> {
             continue;
         }
         for (engine, keyspace, key) in &trace.writes {
-            let (Some(snapshot), Some(commit)) = (trace.snapshots[*engine], trace.commits[*engine]) else { continue };
+            let (Some(snapshot), Some(commit)) = (trace.snapshots[*engine], trace.commits[*engine]) else {
+                continue;
+            };
             let between = &versions[&(*engine, *keyspace, key.as_slice())];
             if let Some((at, other)) = between.range(Timestamp(snapshot.0 + 1)..commit).next() {
                 wrong.push(format!(

@@ -97,13 +97,20 @@ impl<'a> Record<'a> {
         let mut stamps = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
             let [engine, writes] = reader.array()?;
-            stamps.push(Stamp { engine, writes: writes != 0, at: Timestamp(u64::from_le_bytes(reader.array()?)) });
+            stamps.push(Stamp {
+                engine,
+                writes: writes != 0,
+                at: Timestamp(u64::from_le_bytes(reader.array()?)),
+            });
         }
         Some(Self { stamps, rest: reader.0 })
     }
 
     /// Hands over all writes; none when the bytes are no record after all.
-    pub(crate) fn replay<E>(&self, mut each: impl FnMut(Replay<'a>) -> Result<(), E>) -> Option<Result<(), E>> {
+    pub(crate) fn replay<E>(
+        &self,
+        mut each: impl FnMut(Replay<'a>) -> Result<(), E>,
+    ) -> Option<Result<(), E>> {
         let mut reader = Reader(self.rest);
         while !reader.0.is_empty() {
             let engine = reader.u8()?;
@@ -135,7 +142,13 @@ mod tests {
 
     fn write(keyspace: u32, key: &[u8], value: Option<&[u8]>) -> Write {
         let value = value.map(Into::into);
-        Write { keyspace: KeyspaceId(keyspace), key: Key::new(key), value, since: Timestamp::ZERO, handle: Handle::None }
+        Write {
+            keyspace: KeyspaceId(keyspace),
+            key: Key::new(key),
+            value,
+            since: Timestamp::ZERO,
+            handle: Handle::None,
+        }
     }
 
     #[test]
@@ -147,17 +160,36 @@ mod tests {
         let memory = [write(1, b"a", Some(b"1")), write(2, b"b", None)];
         let disk = [write(3, b"a key longer than sixteen bytes", Some(b""))];
         let mut bytes = Vec::new();
-        encode(&mut bytes, &stamps, [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter());
+        encode(
+            &mut bytes,
+            &stamps,
+            [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter(),
+        );
         let record = Record::decode(&bytes).unwrap();
         assert_eq!(record.stamps, stamps);
         let mut all = Vec::new();
-        record.replay(|replay| { all.push(replay); Ok::<_, Infallible>(()) }).unwrap().unwrap();
-        let replay = |engine, at, keyspace, key, value| Replay { engine, at: Timestamp(at), keyspace: KeyspaceId(keyspace), key, value };
-        assert_eq!(all, [
-            replay(0, 7, 1, b"a", Some(b"1".as_slice())),
-            replay(0, 7, 2, b"b", None),
-            replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
-        ]);
+        record
+            .replay(|replay| {
+                all.push(replay);
+                Ok::<_, Infallible>(())
+            })
+            .unwrap()
+            .unwrap();
+        let replay = |engine, at, keyspace, key, value| Replay {
+            engine,
+            at: Timestamp(at),
+            keyspace: KeyspaceId(keyspace),
+            key,
+            value,
+        };
+        assert_eq!(
+            all,
+            [
+                replay(0, 7, 1, b"a", Some(b"1".as_slice())),
+                replay(0, 7, 2, b"b", None),
+                replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
+            ]
+        );
     }
 
     proptest! {

@@ -107,7 +107,14 @@ pub(crate) fn recover(
     let names = log_names(manifest.log);
     let mut logs = Vec::with_capacity(names.len());
     for (name, end) in names.iter().zip(ends) {
-        logs.push(Log::open(Arc::clone(&files), directory, name, manifest.database, end, options.durability)?);
+        logs.push(Log::open(
+            Arc::clone(&files),
+            directory,
+            name,
+            manifest.database,
+            end,
+            options.durability,
+        )?);
     }
     let _ = durable.set(logs.clone());
     let logs = match manifest.log {
@@ -116,7 +123,8 @@ pub(crate) fn recover(
     };
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
     let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone()));
-    *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
+    *core.keyspaces.write() =
+        manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
     recovered.took = begun.elapsed();
     Ok(Opened { core, memory, disk, manifest, recovered })
 }
@@ -130,9 +138,10 @@ fn load_checkpoint(
 ) -> Result<Timestamp> {
     let fault = |fault| match fault {
         Fault::Error(error) => error,
-        Fault::Damaged(what) => {
-            Error::Corruption { path: path.to_path_buf(), what: format!("{what}: restore the directory from a backup") }
-        }
+        Fault::Damaged(what) => Error::Corruption {
+            path: path.to_path_buf(),
+            what: format!("{what}: restore the directory from a backup"),
+        },
     };
     let input = files.open(path)?;
     let mut rows = 0;
@@ -173,34 +182,44 @@ fn replay(
     for (index, name) in names.iter().enumerate() {
         let corrupt = |at: Lsn| Error::Corruption {
             path: directory.join(name),
-            what: format!("the record at log position {} is no commit: restore the directory from a backup", at.0),
+            what: format!(
+                "the record at log position {} is no commit: restore the directory from a backup",
+                at.0
+            ),
         };
         let mut end_of_good = from(index);
-        let end = reader::read(files, directory, name, manifest.database, from(index), &mut |start, end, payload| {
-            if end > cut[index] {
-                recovered.cut_records += 1;
-                return Ok(());
-            }
-            end_of_good = end;
-            recovered.records += 1;
-            recovered.log_bytes += end.0 - start.0;
-            let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
-            for stamp in &record.stamps {
-                let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
-                *last = (*last).max(stamp.at);
-            }
-            record
-                .replay(|write| {
-                    let key = Key::new(write.key);
-                    match write.engine {
-                        0 => memory.restore(write.keyspace, &key, write.value, write.at)?,
-                        1 => disk.restore(write.keyspace, &key, write.value, write.at)?,
-                        _ => return Err(corrupt(start)),
-                    }
-                    Ok(())
-                })
-                .ok_or_else(|| corrupt(start))?
-        })?;
+        let end = reader::read(
+            files,
+            directory,
+            name,
+            manifest.database,
+            from(index),
+            &mut |start, end, payload| {
+                if end > cut[index] {
+                    recovered.cut_records += 1;
+                    return Ok(());
+                }
+                end_of_good = end;
+                recovered.records += 1;
+                recovered.log_bytes += end.0 - start.0;
+                let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
+                for stamp in &record.stamps {
+                    let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
+                    *last = (*last).max(stamp.at);
+                }
+                record
+                    .replay(|write| {
+                        let key = Key::new(write.key);
+                        match write.engine {
+                            0 => memory.restore(write.keyspace, &key, write.value, write.at)?,
+                            1 => disk.restore(write.keyspace, &key, write.value, write.at)?,
+                            _ => return Err(corrupt(start)),
+                        }
+                        Ok(())
+                    })
+                    .ok_or_else(|| corrupt(start))?
+            },
+        )?;
         let end = if cut[index] < end { end_of_good } else { end };
         reader::truncate(files, directory, name, end)?;
         ends.push(end);
@@ -216,15 +235,16 @@ fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec
     let mut cut = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
         let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
-        let end = reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
-            if let Some(record) = Record::decode(payload)
-                && record.stamps.iter().filter(|stamp| stamp.writes).count() > 1
-                && let Some(anchor) = record.stamps.first()
-            {
-                halves[index].insert(anchor.at, (start, end));
-            }
-            Ok(())
-        })?;
+        let end =
+            reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
+                if let Some(record) = Record::decode(payload)
+                    && record.stamps.iter().filter(|stamp| stamp.writes).count() > 1
+                    && let Some(anchor) = record.stamps.first()
+                {
+                    halves[index].insert(anchor.at, (start, end));
+                }
+                Ok(())
+            })?;
         cut.push(end);
     }
     loop {

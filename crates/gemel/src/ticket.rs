@@ -25,11 +25,6 @@ enum State {
 }
 
 impl Ticket {
-    /// One that is resolved already, because there is nothing to wait for.
-    pub(crate) fn done() -> Self {
-        Self(State::Known(Ok(())))
-    }
-
     /// Resolved when every log is durable up to its position. Logs that acknowledge at once are not waited for.
     pub(crate) fn after(waits: &[(&Log, Lsn)]) -> Self {
         let is_open = |(log, lsn): &&(&Log, Lsn)| log.is_awaited() && log.durable() < *lsn;

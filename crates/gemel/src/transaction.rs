@@ -80,7 +80,10 @@ fn checked_key(bytes: &[u8]) -> Result<Key> {
 
 fn checked_length(bytes: &[u8]) -> Result<Key> {
     if bytes.len() > MAX_KEY_BYTES {
-        return Err(Error::Capacity(format!("a key of {} bytes is too long: at most {MAX_KEY_BYTES}", bytes.len())));
+        return Err(Error::Capacity(format!(
+            "a key of {} bytes is too long: at most {MAX_KEY_BYTES}",
+            bytes.len()
+        )));
     }
     Ok(Key::new(bytes))
 }
@@ -96,7 +99,10 @@ fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
 /// Whether no key can lie between the bounds because they are crossed. `a..a` is empty, not crossed.
 fn crossed(range: &KeyRange) -> bool {
     match (&range.lower, &range.upper) {
-        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => lower > upper,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower > upper,
         _ => false,
     }
 }
@@ -180,7 +186,12 @@ impl Transaction {
     ///
     /// # Errors
     /// A key that is too long, a snapshot that can't be had (retryable), or a file that can't be read.
-    pub fn read<R>(&mut self, keyspace: &Keyspace, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+    pub fn read<R>(
+        &mut self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
         self.read_key(keyspace, key, None, f)
@@ -194,7 +205,9 @@ impl Transaction {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let place = (keyspace.id, key);
-        if !self.writes.is_empty() && let Some(pending) = self.writes.get(&place) {
+        if !self.writes.is_empty()
+            && let Some(pending) = self.writes.get(&place)
+        {
             return Ok(pending.value.as_deref().map(f));
         }
         let key = place.1;
@@ -211,7 +224,9 @@ impl Transaction {
         match self.isolation {
             Isolation::ReadCommitted => drop(self.views.insert((keyspace.id, key), at)),
             Isolation::Snapshot => {}
-            Isolation::Serializable => self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at }),
+            Isolation::Serializable => {
+                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at })
+            }
         }
         Ok(result)
     }
@@ -251,7 +266,10 @@ impl Transaction {
         let key = checked_key(key)?;
         let mut handle = Handle::None;
         if self.read_key(keyspace, key.clone(), Some(&mut handle), |_| ())?.is_some() {
-            return Err(Error::Constraint(format!("key {key:?} of keyspace {} is there already", keyspace.name())));
+            return Err(Error::Constraint(format!(
+                "key {key:?} of keyspace {} is there already",
+                keyspace.name()
+            )));
         }
         self.write(keyspace, key, Some(value.into()), handle)
     }
@@ -272,10 +290,18 @@ impl Transaction {
         Ok(true)
     }
 
-    fn write(&mut self, keyspace: &Keyspace, key: Key, value: Option<Box<[u8]>>, handle: Handle) -> Result<()> {
+    fn write(
+        &mut self,
+        keyspace: &Keyspace,
+        key: Key,
+        value: Option<Box<[u8]>>,
+        handle: Handle,
+    ) -> Result<()> {
         let length = value.as_ref().map_or(0, |value| value.len());
         if length > MAX_VALUE_BYTES {
-            return Err(Error::Capacity(format!("a value of {length} bytes is too large: at most {MAX_VALUE_BYTES}")));
+            return Err(Error::Capacity(format!(
+                "a value of {length} bytes is too large: at most {MAX_VALUE_BYTES}"
+            )));
         }
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
@@ -332,7 +358,13 @@ impl Transaction {
         let mut accesses = Vec::new();
         let mut note = |key: &[u8], written| {
             if traced {
-                accesses.push(Access { engine, keyspace: keyspace.id.0, key: key.to_vec(), at, version: Some(written) });
+                accesses.push(Access {
+                    engine,
+                    keyspace: keyspace.id.0,
+                    key: key.to_vec(),
+                    at,
+                    version: Some(written),
+                });
             }
         };
         let store = &self.core.engines[engine];
@@ -375,7 +407,9 @@ impl Transaction {
     /// can't be written. The transaction has left no trace then.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
-            return Err(Error::Usage("the transaction failed earlier and can't be committed: begin a new one".into()));
+            return Err(Error::Usage(
+                "the transaction failed earlier and can't be committed: begin a new one".into(),
+            ));
         }
         let core = Arc::clone(&self.core);
         let outcome = core.commit(&mut self);

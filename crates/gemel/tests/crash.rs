@@ -3,6 +3,8 @@
 //!
 //! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash -- --nocapture` is the long suite.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
 use gemel::{CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -60,7 +62,7 @@ fn work(path: &Path, options: Options, seed: u64) {
     let mut setup = bank.db.begin(Isolation::Serializable).unwrap();
     if setup.get(&bank.hot, b"account/0").unwrap().is_none() {
         for account in 0..ACCOUNTS {
-            let space = if account % 2 == 0 { &bank.hot } else { &bank.cold };
+            let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
             setup.put(space, format!("account/{account}").as_bytes(), &MONEY.to_be_bytes()).unwrap();
         }
         setup.commit().unwrap().wait().unwrap();
@@ -74,10 +76,11 @@ fn work(path: &Path, options: Options, seed: u64) {
                 loop {
                     let outcome = (|| {
                         let mut transaction = bank.db.begin(Isolation::Snapshot)?;
-                        let done = transaction.get(&bank.hot, counter.as_bytes())?.map_or(0, |bytes| number(&bytes));
+                        let done =
+                            transaction.get(&bank.hot, counter.as_bytes())?.map_or(0, |bytes| number(&bytes));
                         for step in [u64::MAX, 1] {
                             let account = next(&mut random) % ACCOUNTS;
-                            let space = if account % 2 == 0 { &bank.hot } else { &bank.cold };
+                            let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
                             transaction.update(space, format!("account/{account}").as_bytes(), |value| {
                                 let money = number(value).wrapping_add(step);
                                 value.copy_from_slice(&money.to_be_bytes());
@@ -85,7 +88,11 @@ fn work(path: &Path, options: Options, seed: u64) {
                         }
                         transaction.put(&bank.hot, counter.as_bytes(), &(done + 1).to_be_bytes())?;
                         transaction.put(&bank.cold, counter.as_bytes(), &(done + 1).to_be_bytes())?;
-                        transaction.put(&bank.cold, format!("row/{worker}/{:010}", done + 1).as_bytes(), &[7; 100])?;
+                        transaction.put(
+                            &bank.cold,
+                            format!("row/{worker}/{:010}", done + 1).as_bytes(),
+                            &[7; 100],
+                        )?;
                         transaction.commit()?.wait()?;
                         Ok::<_, gemel::Error>(done + 1)
                     })();
@@ -135,7 +142,7 @@ fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> u64
     }
     let mut money = 0_u64;
     for account in 0..ACCOUNTS {
-        let space = if account % 2 == 0 { &bank.hot } else { &bank.cold };
+        let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
         // The very first transaction may not have come through.
         let Some(value) = reader.get(space, format!("account/{account}").as_bytes()).unwrap() else {
             assert_eq!(all, 0);
@@ -196,7 +203,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part() {
         child.env(CHILD, format!("{mode_index} {crash} {}", path.display()));
         // Two of three die at a named point, the others whenever the signal comes.
         let point = FAIL_POINTS[(crash / 4) as usize % FAIL_POINTS.len()];
-        let named = crash % 3 != 0;
+        let named = !crash.is_multiple_of(3);
         if named {
             child.env("GEMEL_FAIL_POINT", format!("{}:{}", point.0, 1 + next(&mut random) % point.1));
         }
@@ -216,7 +223,11 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part() {
             acks
         });
         // A named point that is not reached within this time is left for the signal.
-        let patience = if named { Duration::from_millis(1500) } else { Duration::from_millis(50 + next(&mut random) % 500) };
+        let patience = if named {
+            Duration::from_millis(1500)
+        } else {
+            Duration::from_millis(50 + next(&mut random) % 500)
+        };
         let until = Instant::now() + patience;
         let mut died = None;
         while died.is_none() && Instant::now() < until {

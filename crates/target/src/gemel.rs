@@ -5,7 +5,8 @@ use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, Sto
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::target::Description;
 use ::gemel::{
-    CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options, Ticket, Transaction,
+    CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
+    Ticket, Transaction,
 };
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
@@ -44,14 +45,24 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "snapshot",
         about: "isolation of the transactions",
     },
-    OptionSpec { name: "cache", values: "a size, as 64MB", default: "256MB", about: "the disk engine's cache of blocks" },
+    OptionSpec {
+        name: "cache",
+        values: "a size, as 64MB",
+        default: "256MB",
+        about: "the disk engine's cache of blocks",
+    },
     OptionSpec {
         name: "write_buffer",
         values: "a size",
         default: "64MB",
         about: "writes that the disk engine collects in memory",
     },
-    OptionSpec { name: "memory", values: "a size", default: "8GB", about: "most that the memory engine may take" },
+    OptionSpec {
+        name: "memory",
+        values: "a size",
+        default: "8GB",
+        about: "most that the memory engine may take",
+    },
     OptionSpec {
         name: "checkpoint",
         values: "a size",
@@ -91,11 +102,17 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 ];
 
 const fn table_option(name: &'static str) -> OptionSpec {
-    OptionSpec { name, values: "memory, disk", default: "by the placement", about: "the home engine of this table" }
+    OptionSpec {
+        name,
+        values: "memory, disk",
+        default: "by the placement",
+        about: "the home engine of this table",
+    }
 }
 
 /// Table placements of Skeena's evaluation.
-const PLACEMENTS: [&str; 5] = ["all-memory", "all-disk", "optimize-payment", "optimize-new-order", "archive-only"];
+const PLACEMENTS: [&str; 5] =
+    ["all-memory", "all-disk", "optimize-payment", "optimize-new-order", "archive-only"];
 
 fn home_by_placement(placement: &str, table: Table) -> Engine {
     let memory = match placement {
@@ -179,11 +196,12 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
             )),
         }
     }
-    let isolation = match parsed.choice("isolation", &["snapshot", "serializable", "read-committed"], &mut errors) {
-        "serializable" => Isolation::Serializable,
-        "read-committed" => Isolation::ReadCommitted,
-        _ => Isolation::Snapshot,
-    };
+    let isolation =
+        match parsed.choice("isolation", &["snapshot", "serializable", "read-committed"], &mut errors) {
+            "serializable" => Isolation::Serializable,
+            "read-committed" => Isolation::ReadCommitted,
+            _ => Isolation::Snapshot,
+        };
     let mut bytes = |name: &str, least: u64, place: &mut u64| {
         let Some(text) = parsed.options.get(name) else { return };
         match size(text) {
@@ -363,7 +381,12 @@ pub(crate) struct GemelTx<'a> {
 impl StoreTx for GemelTx<'_> {
     type Pending = Ticket;
 
-    fn read<R>(&mut self, table: KvTable, key: &[u8], found: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError> {
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
         let keyspace = &self.store.keyspaces[table.index()];
         self.transaction.read(keyspace, key, found).map_err(store_error)
     }
@@ -376,9 +399,7 @@ impl StoreTx for GemelTx<'_> {
     ) -> Result<Option<R>, StoreError> {
         let keyspace = &self.store.keyspaces[table.index()];
         let mut result = None;
-        self.transaction
-            .update(keyspace, key, |value| result = Some(change(value)))
-            .map_err(store_error)?;
+        self.transaction.update(keyspace, key, |value| result = Some(change(value))).map_err(store_error)?;
         Ok(result)
     }
 

@@ -71,7 +71,11 @@ impl Registry {
     /// An empty registry whose partitions hold `capacity` entries and which looks for droppable ones every
     /// `recycle` accesses; both are at least one.
     pub(crate) fn new(capacity: usize, recycle: u64) -> Self {
-        let inner = Inner { partitions: [Partition::new(Timestamp::ZERO)].into(), accesses: 0, state: CsrState::default() };
+        let inner = Inner {
+            partitions: [Partition::new(Timestamp::ZERO)].into(),
+            accesses: 0,
+            state: CsrState::default(),
+        };
         Self { capacity: capacity.max(1), recycle: recycle.max(1), inner: Mutex::new(inner) }
     }
 
@@ -145,7 +149,9 @@ impl Latch<'_> {
 impl Inner {
     /// Index of the partition in which `anchor` lies: the last that begins at or below it, else the first.
     fn partition_of(&self, anchor: Timestamp) -> usize {
-        self.partitions.partition_point(|partition| partition.first().is_some_and(|first| first <= anchor)).saturating_sub(1)
+        self.partitions
+            .partition_point(|partition| partition.first().is_some_and(|first| first <= anchor))
+            .saturating_sub(1)
     }
 
     /// What a snapshot at `anchor` must at least see, and may at most see.
@@ -158,7 +164,13 @@ impl Inner {
         (partition.max_up_to(anchor), high)
     }
 
-    fn enter(&mut self, capacity: usize, anchor: Timestamp, below: Timestamp, max: Timestamp) -> Result<(), Refused> {
+    fn enter(
+        &mut self,
+        capacity: usize,
+        anchor: Timestamp,
+        below: Timestamp,
+        max: Timestamp,
+    ) -> Result<(), Refused> {
         let index = self.partition_of(anchor);
         if self.partitions[index].tighten(anchor, below, max) {
             return Ok(());

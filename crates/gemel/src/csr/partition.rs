@@ -58,7 +58,9 @@ impl Partition {
     /// Adds to the entry at `anchor`; false when there is none.
     pub(super) fn tighten(&mut self, anchor: Timestamp, below: Timestamp, max: Timestamp) -> bool {
         let index = self.after(anchor);
-        let Some(entry) = index.checked_sub(1).and_then(|index| self.entries.get_mut(index)) else { return false };
+        let Some(entry) = index.checked_sub(1).and_then(|index| self.entries.get_mut(index)) else {
+            return false;
+        };
         if entry.at != anchor {
             return false;
         }

@@ -51,18 +51,6 @@ impl<T: Default> Keyspaces<T> {
                 Error::Usage(format!("keyspace {number} is not in the memory engine: make its table first"))
             })
     }
-
-    /// The numbers of those that are open, ascending.
-    pub(super) fn open_ones(&self) -> Vec<KeyspaceId> {
-        let number = |group: usize, place: usize| KeyspaceId((group * WIDTH + place) as u32);
-        let groups = self.groups.iter().enumerate().filter_map(|(i, group)| Some((i, group.get()?)));
-        groups
-            .flat_map(|(i, group)| {
-                let open = group.iter().enumerate().filter(|(_, keyspace)| keyspace.get().is_some());
-                open.map(move |(place, _)| number(i, place))
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]
@@ -76,7 +64,6 @@ mod tests {
             keyspaces.open(KeyspaceId(number)).unwrap();
             let _ = keyspaces.get(KeyspaceId(number)).unwrap().set(1);
         }
-        assert_eq!(keyspaces.open_ones(), [KeyspaceId(3), KeyspaceId(70), KeyspaceId(65_535)]);
         assert!(matches!(keyspaces.get(KeyspaceId(4)), Err(Error::Usage(_))));
         assert!(matches!(keyspaces.open(KeyspaceId(65_536)), Err(Error::Capacity(_))));
     }

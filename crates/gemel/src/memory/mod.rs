@@ -123,11 +123,6 @@ impl MemoryEngine {
         }
     }
 
-    /// The keyspaces that are open, in the order of their numbers.
-    pub(crate) fn keyspaces(&self) -> Vec<KeyspaceId> {
-        self.keyspaces.open_ones()
-    }
-
     /// What it holds at this moment.
     pub(crate) fn state(&self) -> MemoryState {
         MemoryState {

@@ -44,9 +44,9 @@ pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};
 
 use crate::engine::Direction;
+use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use crate::transaction::Transaction;
-use crate::error::{Error, Result};
 use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 

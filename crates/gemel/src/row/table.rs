@@ -12,9 +12,9 @@ use super::schema::Schema;
 use super::value::Value;
 use super::view::{ColumnSet, RowBuf, RowView};
 use super::{Bytes, corrupt};
-use crate::keyspace::Keyspace;
 use crate::error::{Error, Result};
 use crate::key::MAX_KEY_BYTES;
+use crate::keyspace::Keyspace;
 use std::fmt::Write as _;
 
 /// A table of a database.
@@ -50,12 +50,7 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::Usage`] if the schema can't be used, or the number of keyspaces is not that of the indexes.
-    pub(crate) fn new(
-            name: &str,
-        schema: Schema,
-        rows: Keyspace,
-        indexes: Vec<Keyspace>,
-    ) -> Result<Self> {
+    pub(crate) fn new(name: &str, schema: Schema, rows: Keyspace, indexes: Vec<Keyspace>) -> Result<Self> {
         let layout = Layout::new(name, &schema)?;
         let key = KeyLayout::primary(name, &schema)?;
         if indexes.len() != schema.indexes.len() {
@@ -69,13 +64,7 @@ impl Table {
             .map(|(index, keyspace)| {
                 let key = KeyLayout::new(name, &schema, &index.columns)?;
                 let columns = set_of(&key);
-                Ok(Index {
-                    name: index.name.clone(),
-                    unique: index.unique,
-                    key,
-                    keyspace,
-                    columns,
-                })
+                Ok(Index { name: index.name.clone(), unique: index.unique, key, keyspace, columns })
             })
             .collect::<Result<_>>()?;
         Ok(Self { layout, key_columns: set_of(&key), key, rows, indexes, schema })
@@ -154,11 +143,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::read`].
-    pub fn get<B: Bytes + ?Sized>(
-        &self,
-        bytes: &mut B,
-        key: &[Value<'_>],
-    ) -> Result<Option<RowBuf<'_>>> {
+    pub fn get<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<Option<RowBuf<'_>>> {
         let key = self.key.encode(key)?;
         self.get_encoded(bytes, &key)
     }

@@ -51,7 +51,9 @@ fn all_that_is_wrong_in_a_url_is_told_at_once() {
         TxMode::Batched,
     )
     .unwrap_err();
-    for word in ["placement", "item", "durability", "cache", "csr_capacity", "isolation", "speed", "--tx batched"] {
+    for word in
+        ["placement", "item", "durability", "cache", "csr_capacity", "isolation", "speed", "--tx batched"]
+    {
         assert!(errors.iter().any(|error| error.contains(word)), "{word}: {errors:#?}");
     }
 }

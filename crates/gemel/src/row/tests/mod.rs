@@ -5,10 +5,10 @@ mod keys;
 mod model;
 mod tables;
 
-use super::{Bytes, ColumnType, Each, OwnedValue, Schema, Table, TableId, Value};
+use super::{Bytes, ColumnType, Each, OwnedValue, Schema, Table, Value};
 use crate::engine::{Direction, KeyspaceId};
-use crate::keyspace::Keyspace;
 use crate::error::Result;
+use crate::keyspace::Keyspace;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
