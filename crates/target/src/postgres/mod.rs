@@ -352,21 +352,23 @@ impl Target for Postgres {
             .map(|name| format!("'{name}'"))
             .collect();
         // What others made under these names may be no tables. Views go first, each before those that it shows; then
-        // all tables of a kind at once, since they refer to each other.
+        // all tables of a kind at once, since they refer to each other. (Views that show each other in a ring can be made,
+        // though not read; hence the bound.)
         let drops = wire
             .column(&format!(
                 "WITH RECURSIVE named AS (SELECT oid, relkind, format('%I.%I', current_schema(), relname) AS name \
                  FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})), \
                  shows AS (SELECT rule.ev_class AS view, depend.refobjid AS shown FROM pg_rewrite AS rule \
                  JOIN pg_depend AS depend ON depend.classid = 'pg_rewrite'::regclass AND depend.objid = rule.oid \
-                 AND depend.refclassid = 'pg_class'::regclass AND depend.refobjid <> rule.ev_class), \
+                 AND depend.refclassid = 'pg_class'::regclass AND depend.refobjid <> rule.ev_class \
+                 WHERE rule.rulename = '_RETURN'), \
                  levels AS (SELECT oid, 0 AS level FROM named UNION SELECT view, level + 1 FROM levels \
-                 JOIN shows ON shown = oid) \
+                 JOIN shows ON shown = oid WHERE level < 100) \
                  SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT name, level, CASE relkind \
                  WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' \
                  END AS kind FROM named JOIN (SELECT oid, max(level) AS level FROM levels GROUP BY oid) AS highest \
                  USING (oid)) AS found GROUP BY kind, CASE WHEN kind LIKE '%VIEW' THEN level END \
-                 ORDER BY kind LIKE '%VIEW' DESC, max(level) DESC",
+                 ORDER BY kind LIKE '%VIEW' DESC, max(level) DESC, kind",
                 names.join(", ")
             ))
             .map_err(self.failed("look for tables"))?;
