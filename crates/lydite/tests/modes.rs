@@ -268,7 +268,7 @@ fn the_same_seed_sends_the_same_transactions_and_leaves_the_same_database() {
 #[test]
 fn a_run_without_a_database_tells_of_none() {
     let ended = lydite(&["run", "null:", "--duration", "200ms", "--warmup", "0", "--quiet"]).code(0);
-    let line = ended.stdout.lines().find(|line| line.starts_with("client")).expect("the client's cost");
-    assert!(line.contains("of processor per transaction"), "{line}");
-    assert!(!ended.stdout.contains("the embedded database"), "{ended:?}");
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("of processor per transaction"), "{ended:?}");
+    assert!(!words.contains("embedded"), "{ended:?}");
 }
