@@ -318,7 +318,7 @@ function mark3(value: number): string {
 const parts: Chart = {
   option(_page, run, _of, frame) {
     const { theme } = frame;
-    const bar = (name: string, values: number[], color: string | undefined) => ({
+    const bar = (name: string, values: Values, color: string | undefined) => ({
       name,
       type: "bar",
       stack: "all",
@@ -351,7 +351,7 @@ const parts: Chart = {
   },
   rows: (_page, run) => ({
     head: ["type", "waiting, mean ms", "service, mean ms"],
-    body: run.types.map((t) => [t.name, number(t.queue_mean_ms), number(t.service_mean_ms)]),
+    body: run.types.map((t) => [t.name, ...[t.queue_mean_ms, t.service_mean_ms].map((ms) => (ms === null ? "–" : number(ms)))]),
   }),
   height: (_page, run) => 92 + 34 * run.types.length,
 };

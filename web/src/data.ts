@@ -7,6 +7,8 @@ export interface PageData {
 export interface RunData {
   name: string;
   nopm: number;
+  /** Completed per second of the window, however long its last second was. */
+  tps: number;
   measured_s: number;
   series: SeriesData;
   /** `[from, to]` in seconds from the window's start. */
@@ -26,14 +28,14 @@ export interface SeriesData {
   aborts: number[];
   errors: number[];
   unknown: number[];
-  sessions: number[];
 }
 
 export interface TypeData {
   key: string;
   name: string;
-  queue_mean_ms: number;
-  service_mean_ms: number;
+  /** `null` if none of this type was completed. */
+  queue_mean_ms: number | null;
+  service_mean_ms: number | null;
   /** `[1 / (1 - p), ms]`. */
   curve: [number, number][];
   frequency: Frequency | null;

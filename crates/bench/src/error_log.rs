@@ -22,8 +22,7 @@ impl ErrorLog {
         if let Some((_, entry)) = self.seen.iter_mut().find(|(known, _)| *known == key) {
             entry.count += 1;
         } else if self.seen.len() < DISTINCT_MAX {
-            let message = message.lines().next().unwrap_or("").chars().take(LENGTH_MAX).collect();
-            self.seen.push((key, ErrorCount { message, count: 1 }));
+            self.seen.push((key, ErrorCount { message: line(message), count: 1 }));
         } else {
             self.others += 1;
         }
@@ -38,6 +37,12 @@ impl ErrorLog {
         }
         counts
     }
+}
+
+/// What is told of a message: one line, not too long, that does nothing to a terminal.
+pub(crate) fn line(message: &str) -> String {
+    let first = message.lines().next().unwrap_or("");
+    first.chars().filter(|letter| !letter.is_control()).take(LENGTH_MAX).collect()
 }
 
 fn key(message: &str) -> String {

@@ -1,61 +1,134 @@
 //! Which types of transactions fail, and when a run is no result any more.
 
+use crate::clock::{Nanos, SECOND};
+use crate::error_log;
 use crate::measurement::KindMeasurement;
 use lydite_tpcc::TransactionKind;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// By how many failures a type must outweigh its successes to end the run, unless there are so many sessions that a
-/// single hiccup could do it.
-const EXCESS: u64 = 100;
+/// A type must fail for so many seconds in a row before it ends the run: a burst of errors is to be measured.
+const BAD_SECONDS: u64 = 5;
+/// So many failures must be in them: of a few, chance may have chosen all.
+const FAILURES_MIN: u64 = 100;
+/// So many transactions of a type must have failed in the window for it to spoil a run that reached its end.
+const VERDICT_MIN: u64 = 10;
 
-/// Weighs each type's failures against its successes, whatever the other types do: reading may go on when nothing can
-/// be written. Failures add to a type's excess, successes take from it, never below none. So a type that fails more
-/// often than it succeeds ends the run soon, and one that does not never will, however long the run.
+/// Why a transaction did not succeed.
 #[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The database refused it for good.
+    Refused(String),
+    /// The connection was lost.
+    Lost(String),
+}
+
+/// Judges each type on its own: reading may go on when nothing can be written.
+///
+/// A second is bad for a type if it was refused more than twice as often as it succeeded; seconds without either say
+/// nothing. [`BAD_SECONDS`] in a row with [`FAILURES_MIN`] refusals in them end the run. So a type that fails nearly
+/// always ends it soon, and one that does so for a moment, or less than half of the time, never will, however long the
+/// run. Lost connections do not end it either: an outage is to be measured. At the end whatever did not succeed is held
+/// against what did.
+#[derive(Debug, Default)]
 pub(crate) struct Failures {
-    limit: u64,
     kinds: [OfKind; TransactionKind::COUNT],
+    hopeless: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 struct OfKind {
-    excess: AtomicU64,
-    last: Mutex<Option<String>>,
+    /// Whether successes bear on anything: else they write nothing that other sessions read.
+    troubled: AtomicBool,
+    found: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    /// The second at hand, and what came in it.
+    second: u64,
+    refused: u64,
+    succeeded: u64,
+    /// Bad seconds in a row before it, and the refusals in them.
+    bad_seconds: u64,
+    bad_refused: u64,
+    /// Transactions that did not succeed in the window, and why the last of them did not.
+    in_window: u64,
+    last: String,
+}
+
+impl Found {
+    /// Goes on to the second of `at`. Answers that come a little late count in the second at hand.
+    fn turn(&mut self, at: Nanos) {
+        let second = at / SECOND;
+        if second <= self.second {
+            return;
+        }
+        if self.refused > 2 * self.succeeded {
+            self.bad_seconds += 1;
+            self.bad_refused += self.refused;
+        } else if self.succeeded > 0 {
+            (self.bad_seconds, self.bad_refused) = (0, 0);
+        }
+        (self.second, self.refused, self.succeeded) = (second, 0, 0);
+    }
 }
 
 impl Failures {
-    pub(crate) fn new(sessions: u32) -> Self {
-        Self { limit: EXCESS.max(2 * u64::from(sessions)), kinds: Default::default() }
-    }
-
     /// A transaction of this type was committed or rolled back as wanted.
-    pub(crate) fn succeeded(&self, kind: TransactionKind) {
-        let excess = &self.kinds[kind.index()].excess;
-        // Nearly always nothing is to be taken, and nothing is written that other sessions read.
-        if excess.load(Ordering::Relaxed) > 0 {
-            let less = |excess: u64| excess.checked_sub(1);
-            let _none_left = excess.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    pub(crate) fn succeeded(&self, kind: TransactionKind, at: Nanos) {
+        let of_kind = &self.kinds[kind.index()];
+        if of_kind.troubled.load(Ordering::Relaxed) {
+            let mut found = of_kind.found.lock();
+            found.turn(at);
+            found.succeeded += 1;
+            of_kind.troubled.store(found.bad_seconds + found.refused > 0, Ordering::Relaxed);
         }
     }
 
-    /// A transaction of this type failed for good. Why the run must end, if it must.
-    pub(crate) fn failed(&self, kind: TransactionKind, message: &str) -> Option<String> {
+    /// A transaction of this type failed for good, or nobody knows whether it did. `counts`: in the window.
+    pub(crate) fn failed(&self, kind: TransactionKind, at: Nanos, counts: bool, trouble: &Trouble) {
         let of_kind = &self.kinds[kind.index()];
-        *of_kind.last.lock() = Some(message.to_owned());
-        let excess = of_kind.excess.fetch_add(1, Ordering::Relaxed) + 1;
-        (excess >= self.limit)
-            .then(|| format!("the run ended early, {} keeps failing: {message}", kind.name()))
+        let mut found = of_kind.found.lock();
+        let (Trouble::Refused(message) | Trouble::Lost(message)) = trouble;
+        if counts {
+            found.in_window += 1;
+            found.last = error_log::line(message);
+        }
+        if matches!(trouble, Trouble::Lost(_)) {
+            return;
+        }
+        found.turn(at);
+        found.refused += 1;
+        of_kind.troubled.store(true, Ordering::Relaxed);
+        if found.bad_seconds >= BAD_SECONDS && found.bad_refused + found.refused >= FAILURES_MIN {
+            let message = error_log::line(message);
+            self.give_up(format!("the run ended early, {} keeps failing: {message}", kind.title()));
+        }
     }
 
-    /// Why a run that has reached its end is no result: a type that failed more often than it succeeded.
+    /// There is no hope for the run. The first reason is kept.
+    pub(crate) fn give_up(&self, why: String) {
+        self.hopeless.lock().get_or_insert(why);
+    }
+
+    /// Why the run must end, if it must.
+    pub(crate) fn hopeless(&self) -> Option<String> {
+        self.hopeless.lock().clone()
+    }
+
+    /// Why a run that has reached its end is no result: there was no hope, or a type failed more often than it
+    /// succeeded. What the end of the run, or of an outage, cut short says nothing of that.
     pub(crate) fn verdict(&self, measured: &[KindMeasurement; TransactionKind::COUNT]) -> Option<String> {
-        TransactionKind::ALL.into_iter().find_map(|kind| {
-            let found = &measured[kind.index()];
-            let (failed, completed) = (found.failed, found.completed());
-            // Without a message they were merely cut short by the end of the run.
-            let last = self.kinds[kind.index()].last.lock().clone().filter(|_| failed > completed)?;
-            Some(format!("{failed} of {} of type {} failed: {last}", failed + completed, kind.name()))
+        self.hopeless().or_else(|| {
+            TransactionKind::ALL.into_iter().find_map(|kind| {
+                let found = self.kinds[kind.index()].found.lock();
+                let (failed, completed) = (found.in_window, measured[kind.index()].completed());
+                (failed >= VERDICT_MIN && failed > completed).then(|| {
+                    let (all, title) = (failed + completed, kind.title());
+                    format!("{failed} of {all} {title} transactions did not succeed: {}", found.last)
+                })
+            })
         })
     }
 }

@@ -60,8 +60,8 @@ pub enum Status {
     Complete,
     /// [`crate::RunControl::stop`] ended it early.
     Interrupted,
-    /// It is no result: a type of transaction failed more often than it succeeded, which may have ended it early, or
-    /// all sessions ended before it. One line.
+    /// It is no result: a type of transaction failed, or has no known outcome, more often than it succeeded, which may
+    /// have ended it early; or a thread of ours panicked. One line.
     Failing(String),
 }
 

@@ -191,7 +191,12 @@ pub fn run(
     let usage_end = os::usage();
     let lost = run.lost();
     run.drain(observer);
-    let scheduler = scheduler.and_then(|scheduler| scheduler.join().ok().flatten());
+    let scheduler = scheduler.and_then(|scheduler| {
+        let panicked = |_| {
+            run.shared.failures.give_up("the scheduler's thread panicked; this is an error in Lydite".into())
+        };
+        scheduler.join().map_err(panicked).ok().flatten()
+    });
     Ok(run.finish(scheduler, usage_end, lost))
 }
 
@@ -296,8 +301,8 @@ impl Run<'_> {
             }
             if control.is_stopped() {
                 self.status = Status::Interrupted;
-            } else if let Some(message) = self.shared.failing.lock().take() {
-                self.status = Status::Failing(message);
+            } else if let Some(why) = self.shared.failures.hopeless() {
+                self.status = Status::Failing(why);
             }
             if self.status != Status::Complete {
                 window.cut(now);
@@ -310,12 +315,6 @@ impl Run<'_> {
                 let phase = if in_warmup { Phase::Warmup } else { Phase::Measuring };
                 observer(&self.snapshot(&collector, phase));
                 second += 1;
-            }
-            if self.shared.active.load(Ordering::Acquire) == 0 {
-                // Sessions end before the run only if their threads panicked, all of them.
-                self.status = Status::Failing("the run ended early, all sessions ended before it".to_owned());
-                window.cut(now);
-                break;
             }
             let next = window.second_begins(second).min(window.end());
             let left = Duration::from_nanos(next.saturating_sub(self.shared.clock.now()));
@@ -487,7 +486,8 @@ impl Run<'_> {
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
                 let Some((due, kind, verdict)) = in_flight.get() else { continue };
                 hung += 1;
-                if due >= window.start() && due < window.end() {
+                // As if it were known at the last moment that there is no answer.
+                if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, verdict);
                 }
             }

@@ -3,7 +3,7 @@
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::error_log::ErrorLog;
-use crate::failures::Failures;
+use crate::failures::{Failures, Trouble};
 use crate::plan::RetryPolicy;
 use crate::recorder::{Ended, Recorder, Verdict};
 use lydite_target::{AbortReason, Committed, Session, Target, TxError};
@@ -37,8 +37,6 @@ pub(crate) struct Shared {
     /// Sessions that have not finished.
     pub(crate) active: AtomicUsize,
     pub(crate) failures: Failures,
-    /// Why there is no hope.
-    pub(crate) failing: Mutex<Option<String>>,
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
 }
@@ -53,8 +51,7 @@ impl Shared {
             connections: Connections::new(sessions),
             errors: Mutex::default(),
             active: AtomicUsize::new(count),
-            failures: Failures::new(sessions),
-            failing: Mutex::default(),
+            failures: Failures::default(),
             retry,
             seed,
             clock: Clock::start(),
@@ -120,6 +117,22 @@ pub(crate) struct Answer {
     pub(crate) outcome: Option<Outcome>,
 }
 
+/// How the attempts at a transaction ended.
+struct Ending {
+    verdict: Verdict,
+    outcome: Option<Outcome>,
+    /// Why it did not succeed; none also if the end of the run cut it short.
+    trouble: Option<Trouble>,
+    /// The connection was lost, and the transaction has no other end than that of the run.
+    given_up: bool,
+}
+
+impl Ending {
+    fn new(verdict: Verdict) -> Self {
+        Self { verdict, outcome: None, trouble: None, given_up: false }
+    }
+}
+
 /// One session.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -152,12 +165,19 @@ impl Worker {
         self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
         let mut aborts = [0; AbortReason::COUNT];
         let mut retries = 0;
-        let (verdict, outcome, given_up) = self.attempt(due, transaction, &mut retries, &mut aborts);
+        let Ending { verdict, outcome, trouble, given_up } =
+            self.attempt(due, transaction, &mut retries, &mut aborts);
         let mut answered = self.now();
         if given_up {
             // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
             // belongs to the result, so it is counted as if it were known at the last moment.
             answered = answered.min(self.shared.window.end().saturating_sub(1)).max(picked);
+        }
+        let (kind, failures, window) = (transaction.kind(), &self.shared.failures, &self.shared.window);
+        match (verdict, &trouble) {
+            (Verdict::Committed | Verdict::RolledBack, _) => failures.succeeded(kind, answered),
+            (_, Some(trouble)) => failures.failed(kind, answered, window.counts(due, answered), trouble),
+            (_, None) => {}
         }
         let outcome_seen = outcome.as_ref();
         let ended =
@@ -169,18 +189,18 @@ impl Worker {
         Answer { at: answered, verdict, outcome }
     }
 
-    /// All attempts at one transaction. The last of the answer says whether the connection was lost and the
-    /// transaction has no other end than that of the run.
+    /// All attempts at one transaction.
     fn attempt(
         &mut self,
         due: Nanos,
         transaction: &Transaction,
         retries: &mut u32,
         aborts: &mut [u32; AbortReason::COUNT],
-    ) -> (Verdict, Option<Outcome>, bool) {
+    ) -> Ending {
+        let lost = || Ending { given_up: true, ..Ending::new(Verdict::Failed) };
         loop {
             let Some(session) = self.session.as_mut() else {
-                return (Verdict::Failed, None, true);
+                return lost();
             };
             let result = session.execute(transaction);
             if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
@@ -190,43 +210,33 @@ impl Worker {
             let last = *retries + 1 >= self.shared.retry.attempts;
             match result {
                 Ok(outcome) => {
-                    self.shared.failures.succeeded(transaction.kind());
-                    return (Verdict::Committed, Some(outcome), false);
+                    return Ending { outcome: Some(outcome), ..Ending::new(Verdict::Committed) };
                 }
-                Err(TxError::RolledBack(_)) => {
-                    self.shared.failures.succeeded(transaction.kind());
-                    return (Verdict::RolledBack, None, false);
-                }
-                Err(TxError::Fatal(message)) => {
-                    self.shared.note(&message);
-                    self.fail(transaction.kind(), &message);
-                    return (Verdict::Failed, None, false);
-                }
+                Err(TxError::RolledBack(_)) => return Ending::new(Verdict::RolledBack),
+                Err(TxError::Fatal(message)) => return self.refused(message),
                 Err(TxError::Aborted { reason, detail }) => {
                     aborts[reason.index()] += 1;
                     if last {
-                        let message = format!("given up after {} attempts: {detail}", *retries + 1);
-                        self.shared.note(&message);
-                        self.fail(transaction.kind(), &message);
-                        return (Verdict::Failed, None, false);
+                        return self.refused(format!("given up after {} attempts: {detail}", *retries + 1));
                     }
                     let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
                     if !self.shared.sleep_until(self.now() + wait) {
-                        return (Verdict::Failed, None, false);
+                        return Ending::new(Verdict::Failed);
                     }
                 }
                 Err(TxError::Unavailable { committed, detail }) => {
                     self.lose(&detail);
                     if committed == Committed::Unknown {
-                        return (Verdict::Unknown, None, true);
+                        let trouble = Some(Trouble::Lost(detail));
+                        return Ending { trouble, given_up: true, ..Ending::new(Verdict::Unknown) };
                     }
                     if last {
-                        self.fail(transaction.kind(), &detail);
-                        return (Verdict::Failed, None, false);
+                        let trouble = Some(Trouble::Lost(detail));
+                        return Ending { trouble, ..Ending::new(Verdict::Failed) };
                     }
                     self.shared.in_flight[self.index].begin(due, transaction.kind(), true);
                     if !self.ensure_connected() {
-                        return (Verdict::Failed, None, true);
+                        return lost();
                     }
                     self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
                 }
@@ -235,11 +245,10 @@ impl Worker {
         }
     }
 
-    /// A transaction failed for good: ends the run if its type does so all the time.
-    fn fail(&self, kind: TransactionKind, message: &str) {
-        if let Some(hopeless) = self.shared.failures.failed(kind, message) {
-            self.shared.failing.lock().get_or_insert(hopeless);
-        }
+    /// The database does not do it, however often it is asked.
+    fn refused(&self, message: String) -> Ending {
+        self.shared.note(&message);
+        Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Verdict::Failed) }
     }
 
     fn lose(&mut self, detail: &str) {
@@ -279,7 +288,10 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.shared.note("a session's thread panicked; this is an error in Lydite or in a driver");
+            let why = "a session's thread panicked; this is an error in Lydite or in a driver";
+            self.shared.note(why);
+            // Its share of the warehouses has nobody any more.
+            self.shared.failures.give_up(format!("the run ended early, {why}"));
         }
         self.shared.active.fetch_sub(1, Ordering::Release);
     }

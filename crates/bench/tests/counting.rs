@@ -173,6 +173,19 @@ fn a_session_that_panics_does_not_hang_the_run() {
 }
 
 #[test]
+fn a_session_that_panics_while_others_go_on_spoils_the_run() {
+    let target = Arc::new(Scripted::new(|call| {
+        assert!(call.session != 1 || call.number < 3, "this driver is broken");
+        pause();
+        None
+    }));
+    let found = measure(&target, &plan(DIRECT, 60_000)).unwrap();
+    let Status::Failing(message) = &found.status else { panic!("{:?}", found.status) };
+    assert!(message.contains("panicked"), "{message}");
+    assert!(found.completed() > 0);
+}
+
+#[test]
 fn nothing_but_errors_ends_the_run_early_and_says_why() {
     let target = Arc::new(Scripted::new(|call| {
         pause();

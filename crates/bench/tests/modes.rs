@@ -120,6 +120,21 @@ fn an_open_loop_counts_a_stall_of_the_database_for_every_request_that_it_hit() {
 }
 
 #[test]
+fn a_request_of_the_warm_up_that_hangs_at_the_end_of_an_open_loop_is_unknown() {
+    let target = Arc::new(Scripted::new(|call| {
+        if call.total == 5 {
+            std::thread::sleep(Duration::from_secs(3_600));
+        }
+        None
+    }));
+    let mut plan = plan(Mode::Open { rate: 100.0, arrival: Arrival::Constant, sessions: 2 }, 400);
+    (plan.warmup, plan.drain) = (Duration::from_millis(400), Duration::from_millis(100));
+    let found = measure(&target, &plan).unwrap();
+    // An open loop counts what is answered in the window, whenever it was due.
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 1);
+}
+
+#[test]
 fn a_pool_that_is_too_small_shows_in_the_queue_and_not_in_the_service() {
     const SERVICE: Duration = Duration::from_millis(5);
     let target = Arc::new(Scripted::new(|_| {

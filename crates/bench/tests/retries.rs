@@ -177,13 +177,13 @@ fn a_type_that_fails_again_and_again_ends_the_run_though_others_succeed() {
         pause();
         // Now and then one comes through.
         (call.transaction.kind() == TransactionKind::Payment && !call.total.is_multiple_of(7))
-            .then(|| TxError::Fatal("the disk is full".into()))
+            .then(|| TxError::Fatal("the \x1b[31mdisk is full\nand more".into()))
     }));
     let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 60_000)).unwrap();
-    assert_eq!(failing(&found), "the run ended early, payment keeps failing: the disk is full");
+    assert_eq!(failing(&found), "the run ended early, Payment keeps failing: the [31mdisk is full");
     assert!(found.window.measured < Duration::from_secs(30));
     let payment = found.kind(TransactionKind::Payment);
-    assert!((100..1_000).contains(&payment.failed), "{payment:?}");
+    assert!(payment.failed >= 100, "{payment:?}");
     assert!(found.kind(TransactionKind::NewOrder).completed() > 0);
 }
 
@@ -197,8 +197,9 @@ fn a_type_that_failed_more_often_than_not_is_told_at_the_planned_end() {
     plan.duration = Duration::from_millis(300);
     let found = measure(&target, &plan).unwrap();
     let delivery = found.kind(TransactionKind::Delivery);
-    assert!(delivery.failed > 0 && delivery.failed < 100, "{delivery:?}");
-    assert_eq!(failing(&found), format!("{0} of {0} of type delivery failed: no", delivery.failed));
+    assert!(delivery.failed >= 10, "{delivery:?}");
+    let expected = format!("{0} of {0} Delivery transactions did not succeed: no", delivery.failed);
+    assert_eq!(failing(&found), expected);
 }
 
 #[test]
@@ -211,5 +212,79 @@ fn failures_that_are_fewer_than_successes_do_not_end_a_run() {
         "{:?}",
         found.kinds
     );
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn a_burst_of_errors_that_is_over_in_no_time_does_not_end_a_run() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (500..2_500).contains(&call.total).then(|| TxError::Fatal("a failover".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 4_000)).unwrap();
+    assert_eq!(found.status, Status::Complete);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2_000);
+}
+
+#[test]
+fn a_type_that_fails_nearly_half_of_the_time_is_a_result_however_long_the_run() {
+    // Chance favours the failures for a while again and again.
+    let target = Arc::new(Scripted::new(|call| {
+        let drawn = (call.total as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (drawn.wrapping_mul(0x85eb_ca6b) % 100 < 49).then(|| TxError::Fatal("half of it".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 8_000)).unwrap();
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn a_database_of_which_nobody_knows_whether_it_commits_is_no_result() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (call.transaction.kind() == TransactionKind::NewOrder).then(|| TxError::Unavailable {
+            committed: Committed::Unknown,
+            detail: "connection reset".into(),
+        })
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 1_500)).unwrap();
+    let unknown = found.kind(TransactionKind::NewOrder).unknown;
+    let expected = format!("{unknown} of {unknown} New-Order transactions did not succeed: connection reset");
+    assert_eq!(failing(&found), expected);
+}
+
+#[test]
+fn a_single_failure_of_a_short_run_does_not_spoil_it_nor_does_the_warm_up() {
+    let target = Arc::new(Scripted::new(|call| {
+        std::thread::sleep(Duration::from_millis(2));
+        let delivery = call.transaction.kind() == TransactionKind::Delivery;
+        (call.total < 100 || delivery).then(|| TxError::Fatal("not yet".into()))
+    }));
+    let mut plan = plan(ONE, 200);
+    plan.warmup = Duration::from_millis(400);
+    let found = measure(&target, &plan).unwrap();
+    assert!(found.kind(TransactionKind::Delivery).failed < 10);
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn what_an_outage_cut_short_is_no_failure_of_its_type() {
+    let down = Arc::new(AtomicBool::new(false));
+    let door = Arc::clone(&down);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            if call.number == 0 {
+                return Some(TxError::Fatal("a hiccup".into()));
+            }
+            down.store(true, Ordering::SeqCst);
+            gone(Committed::No)
+        })
+        .with_door(move |_| match door.load(Ordering::SeqCst) {
+            true => Err(TargetError::unreachable("connection refused")),
+            false => Ok(()),
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 16 }, 500)).unwrap();
+    assert!(found.kinds.iter().any(|kind| kind.failed >= 10), "{:?}", found.kinds);
+    assert!(found.lost.is_some());
     assert_eq!(found.status, Status::Complete);
 }

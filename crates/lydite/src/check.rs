@@ -4,11 +4,11 @@ use crate::Outcome;
 use crate::cli::CheckArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::loading::unusable;
+use crate::loading::{unusable, watch};
+use crate::output::{eprint, print};
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_target::Target;
-use lydite_target::{ConditionFinding, DatabaseState, TargetSpec, TxMode};
+use lydite_target::{ConditionFinding, DatabaseState, TableChecksum, Target, TargetSpec, TxMode};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
@@ -18,12 +18,13 @@ use std::time::Instant;
 /// `lydite check`.
 pub(crate) fn command(args: CheckArgs) -> Outcome {
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(Failure::Usage)?;
-    let target = spec.open()?;
-    let url = target.describe()?.url;
+    let target: Arc<dyn Target> = Arc::from(spec.open()?);
+    let description = target.describe()?;
+    let url = description.url;
     match target.state()? {
         DatabaseState::Ready { meta } => {
             if !args.quiet {
-                println!("{url}: {} warehouses, loaded by Lydite {}", meta.warehouses, meta.lydite);
+                print(&format!("{url}: {} warehouses, loaded by Lydite {}\n", meta.warehouses, meta.lydite))?;
             }
         }
         DatabaseState::Empty => {
@@ -39,32 +40,56 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
     }
     let begun = Instant::now();
-    let findings = evaluate(&*target, Style::detect(args.quiet))?;
+    let style = Style::detect(args.quiet);
+    // A database within this process may simply end with it, and has all conditions on one snapshot so.
+    let (findings, stopped) = if description.embedded {
+        (evaluate(&*target, style)?, false)
+    } else {
+        match evaluate_until(&watch()?, &target, false, style)? {
+            Checked::All(findings) => (findings, false),
+            Checked::Stopped(findings) => (findings, true),
+        }
+    };
     // Not the sum of the conditions' times: some are evaluated side by side.
     let seconds = begun.elapsed().as_secs_f64();
+    let mut text = String::new();
     for finding in findings.iter().filter(|finding| !args.quiet || !finding.holds()) {
-        println!("{}", line(finding));
+        text += &format!("{}\n", line(finding));
         for example in &finding.examples {
-            println!("           {example}");
+            text += &format!("           {example}\n");
         }
         if finding.offenders > finding.examples.len() as u64 {
-            println!("           … {} in all", finding.offenders);
+            text += &format!("           … {} in all\n", finding.offenders);
         }
     }
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
     if !args.quiet {
-        println!(
-            "{} of {} consistency conditions hold ({seconds:.1} s)",
+        text += &format!(
+            "{} of {} consistency conditions hold ({seconds:.1} s)\n",
             findings.len() - broken,
             findings.len()
         );
     }
-    if args.checksums {
-        for checksum in target.checksums()? {
-            println!("{:<12} {:>12} rows  {:016x}", checksum.table.name(), checksum.rows, checksum.sum);
+    let mut failures = Vec::new();
+    if broken > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    failures.extend(print(&text).err());
+    if stopped {
+        let words = format!("interrupted: {} of {CONDITION_COUNT} conditions were evaluated", findings.len());
+        failures.push(Failure::Interrupted(words));
+    } else if args.checksums {
+        match target.checksums() {
+            Ok(checksums) => {
+                let line = |sum: &TableChecksum| {
+                    format!("{:<12} {:>12} rows  {:016x}\n", sum.table.name(), sum.rows, sum.sum)
+                };
+                failures.extend(print(&checksums.iter().map(line).collect::<String>()).err());
+            }
+            Err(error) => failures.push(error.into()),
         }
     }
-    if broken == 0 { Ok(()) } else { Err(Failure::CheckFailed) }
+    Failure::all(failures)
 }
 
 /// Tells in a terminal how many conditions are evaluated. The line goes with it.
@@ -77,7 +102,7 @@ impl Counter {
     fn new(style: Style) -> Self {
         let live = style == Style::Live;
         if live {
-            eprint!("\rchecking the consistency conditions …");
+            eprint("\rchecking the consistency conditions …");
         }
         Self { evaluated: AtomicUsize::new(0), live }
     }
@@ -85,7 +110,7 @@ impl Counter {
     fn count(&self) {
         let count = self.evaluated.fetch_add(1, Ordering::Relaxed) + 1;
         if self.live {
-            eprint!("\rchecking the consistency conditions: {count} of {CONDITION_COUNT} ");
+            eprint(&format!("\rchecking the consistency conditions: {count} of {CONDITION_COUNT} "));
         }
     }
 }
@@ -94,7 +119,7 @@ impl Drop for Counter {
     fn drop(&mut self) {
         if self.live {
             // Back to the beginning of the line, and clear it.
-            eprint!("\r\x1b[K");
+            eprint("\r\x1b[K");
         }
     }
 }

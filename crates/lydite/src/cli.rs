@@ -86,7 +86,7 @@ pub(crate) struct RunArgs {
     /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Drop the nine tables first, whoever made them, and load
+    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it, and load
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Do not check the consistency conditions before and after
@@ -111,7 +111,7 @@ pub(crate) struct LoadArgs {
     /// Go on with a load that was interrupted
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Drop the nine tables first, whoever made them
+    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it
     #[arg(long, conflicts_with = "resume")]
     pub(crate) fresh: bool,
     /// Show nothing while loading

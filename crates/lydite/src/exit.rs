@@ -1,5 +1,7 @@
 //! Exit codes, and errors on their way to the user: one line each.
 
+use crate::Outcome;
+use crate::output::complain;
 use lydite_target::{TargetError, TargetErrorKind};
 use std::process::ExitCode;
 
@@ -8,13 +10,18 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// The database failed a check; it was told already. Exit code 1.
     CheckFailed,
-    /// Bad usage or plan. Exit code 2.
+    /// Bad usage or plan, or a file of ours that can't be written. Exit code 2.
     Usage(Vec<String>),
     /// The target was unreachable, refused, or was lost. Exit code 3.
     Target(String),
     /// The user interrupted. Exit code 130.
     Interrupted(String),
+    /// Several of these. The exit code is the first in the order of [`PRECEDENCE`].
+    Several(Vec<Failure>),
 }
+
+/// Which exit code wins: that a database is wrong must not be hidden by anything else.
+const PRECEDENCE: [u8; 4] = [1, 3, 2, 130];
 
 impl Failure {
     /// A single error of usage.
@@ -22,35 +29,47 @@ impl Failure {
         Self::Usage(vec![message.into()])
     }
 
+    /// All that went wrong, if anything did.
+    pub(crate) fn all(mut failures: Vec<Failure>) -> Outcome {
+        match failures.len() {
+            0 => Ok(()),
+            1 => Err(failures.remove(0)),
+            _ => Err(Self::Several(failures)),
+        }
+    }
+
+    /// What is to be told.
+    fn lines(&self) -> Vec<&str> {
+        match self {
+            Self::CheckFailed => Vec::new(),
+            Self::Usage(messages) => messages.iter().map(String::as_str).collect(),
+            Self::Target(message) | Self::Interrupted(message) => vec![message],
+            Self::Several(failures) => failures.iter().flat_map(Self::lines).collect(),
+        }
+    }
+
     /// The errors in one line.
     pub(crate) fn line(&self) -> String {
+        self.lines().join("; ")
+    }
+
+    fn code(&self) -> u8 {
         match self {
-            Self::CheckFailed => "a check failed".into(),
-            Self::Usage(messages) => messages.join("; "),
-            Self::Target(message) => message.clone(),
-            Self::Interrupted(message) => message.clone(),
+            Self::CheckFailed => 1,
+            Self::Usage(_) => 2,
+            Self::Target(_) => 3,
+            Self::Interrupted(_) => 130,
+            Self::Several(failures) => {
+                let has = |code: &u8| failures.iter().any(|failure| failure.code() == *code);
+                PRECEDENCE.into_iter().find(has).unwrap_or(1)
+            }
         }
     }
 
     /// Prints the errors and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        match self {
-            Self::CheckFailed => ExitCode::from(1),
-            Self::Usage(messages) => {
-                for message in messages {
-                    eprintln!("lydite: {message}");
-                }
-                ExitCode::from(2)
-            }
-            Self::Target(message) => {
-                eprintln!("lydite: {message}");
-                ExitCode::from(3)
-            }
-            Self::Interrupted(message) => {
-                eprintln!("lydite: {message}");
-                ExitCode::from(130)
-            }
-        }
+        self.lines().into_iter().for_each(complain);
+        ExitCode::from(self.code())
     }
 }
 

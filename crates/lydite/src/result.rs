@@ -4,6 +4,7 @@ use crate::Outcome;
 use crate::cli::{CompareArgs, ReportArgs};
 use crate::exit::Failure;
 use crate::host;
+use crate::output::print;
 use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
 use lydite_report::model::{
@@ -28,6 +29,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) mode: &'a Mode,
     pub(crate) meta: &'a DatabaseMeta,
     pub(crate) description: &'a Description,
+    /// Whether there is a database, and not only the pretence of one.
+    pub(crate) stored: bool,
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) measurement: &'a Measurement,
 }
@@ -187,7 +190,8 @@ impl Parts<'_> {
         let measured = self.measurement;
         let cpu_s = measured.client.cpu.as_secs_f64();
         let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
-        let bottleneck = (!self.description.embedded && busy > BUSY_CLIENT * cores).then(|| {
+        let apart = self.stored && !self.description.embedded;
+        let bottleneck = (apart && busy > BUSY_CLIENT * cores).then(|| {
             format!(
                 "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
                  the limit; run it on a machine of its own or with fewer sessions"
@@ -374,12 +378,10 @@ fn load(path: &Path) -> Result<RunResult, Failure> {
 pub(crate) fn report(args: ReportArgs) -> Outcome {
     let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
     write_page(&results, &args.output)?;
-    println!("{}", args.output.display());
-    Ok(())
+    print(&format!("{}\n", args.output.display()))
 }
 
 /// `lydite compare`.
 pub(crate) fn compare(args: CompareArgs) -> Outcome {
-    print!("{}", render_comparison(&compare_results(&load(&args.a)?, &load(&args.b)?)));
-    Ok(())
+    print(&render_comparison(&compare_results(&load(&args.a)?, &load(&args.b)?)))
 }

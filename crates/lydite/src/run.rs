@@ -6,6 +6,7 @@ use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading;
+use crate::output::{complain, print};
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
 use lydite_bench::{LoadReport, Measurement, RunControl, RunError, RunPlan, Snapshot};
@@ -49,20 +50,21 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let mut checks = Vec::new();
     if plan.check && stored {
         let before = conditions(CheckedWhen::Before)?;
-        if before.stopped {
-            return Err(Failure::Interrupted(
-                "interrupted during the check before the run: nothing was measured".into(),
-            ));
-        }
         checks.extend(before.results);
+        let mut failures = Vec::new();
         if let Some(broken) = checks.iter().find(|check| !check.ok) {
-            eprintln!(
-                "lydite: condition {} does not hold before the run: {}: reload with --fresh, or measure it all the \
-                 same with --no-check",
+            complain(&format!(
+                "condition {} does not hold before the run: {}: reload with --fresh, or measure it all the same with \
+                 --no-check",
                 broken.id, broken.detail
-            );
-            return Err(Failure::CheckFailed);
+            ));
+            failures.push(Failure::CheckFailed);
         }
+        if before.stopped {
+            let words = "interrupted during the check before the run: nothing was measured";
+            failures.push(Failure::Interrupted(words.into()));
+        }
+        Failure::all(failures)?;
     }
     let run_plan = RunPlan {
         warehouses: meta.warehouses,
@@ -76,54 +78,56 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         drain: RunPlan::DRAIN,
     };
     let measurement = measure(&target, &run_plan, &description.url, style, &interrupt)?;
-    for warning in &measurement.warnings {
-        eprintln!("lydite: {warning}");
-    }
+    measurement.warnings.iter().for_each(|warning| complain(warning));
     let interrupted = measurement.status == lydite_bench::Status::Interrupted;
     let parts = Parts {
         plan: &plan,
         mode: &mode,
         meta: &meta,
         description: &description,
+        stored,
         load: load.as_ref(),
         measurement: &measurement,
     };
-    let mut after = Ok(());
-    let mut stopped = false;
+    // All that went wrong is told, and nothing of it keeps the rest from being done.
+    let mut failures = Vec::new();
+    if interrupted {
+        failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
+    }
+    if let Some(lost) = &measurement.lost {
+        failures.push(Failure::Target(format!("{}: lost: {lost}", description.url)));
+    }
+    if let lydite_bench::Status::Failing(error) = &measurement.status {
+        failures.push(Failure::Target(format!("{}: {error}", description.url)));
+    }
+    let mut checked = true;
     if plan.check && stored && !interrupted && measurement.lost.is_none() {
-        // Whatever becomes of the check, what was measured is safe.
+        // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if it
+        // still can't be.
         if let Some(path) = &plan.json {
-            save(&parts.result(checks.clone(), false)?, path)?;
+            let _told_at_the_end = save(&parts.result(checks.clone(), false)?, path);
         }
         match conditions(CheckedWhen::After) {
             Ok(found) => {
+                if found.results.iter().any(|check| !check.ok) {
+                    failures.push(Failure::CheckFailed);
+                }
+                if found.stopped {
+                    checked = false;
+                    let words = "interrupted during the check after the run: the result is partial";
+                    failures.push(Failure::Interrupted(words.into()));
+                }
                 checks.extend(found.results);
-                stopped = found.stopped;
             }
             Err(failure) => {
+                checked = false;
                 checks.push(check::failed(&failure));
-                after = Err(failure);
+                failures.push(failure);
             }
         }
     }
-    let result = parts.result(checks, after.is_ok() && !stopped)?;
-    tell(&plan, &result)?;
-    if interrupted {
-        return Err(Failure::Interrupted("interrupted: the result is partial".into()));
-    }
-    if stopped {
-        return Err(Failure::Interrupted(
-            "interrupted during the check after the run: the result is partial".into(),
-        ));
-    }
-    if let Some(lost) = &measurement.lost {
-        return Err(Failure::Target(format!("{}: lost: {lost}", description.url)));
-    }
-    if let lydite_bench::Status::Failing(error) = &measurement.status {
-        return Err(Failure::Target(format!("{}: {error}", description.url)));
-    }
-    after?;
-    if result.checks.iter().any(|check| !check.ok) { Err(Failure::CheckFailed) } else { Ok(()) }
+    tell(&plan, &parts.result(checks, checked)?, &mut failures);
+    Failure::all(failures)
 }
 
 /// Brings the database into the state that the plan wants, or says why not.
@@ -211,7 +215,7 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
         .into_iter()
         .map(|kind| {
             let of = &now.kinds[kind.index()];
-            let ms = |time: Option<std::time::Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
+            let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
             TypeRow {
                 name: kind.name(),
                 per_s: of.last_second as f64,
@@ -241,22 +245,24 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
     });
 }
 
-/// Prints the table and writes the files.
-fn tell(plan: &Plan, result: &RunResult) -> Outcome {
+/// Writes the files, and then prints the table and where they are: who reads that may go away before its end.
+fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>) {
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
     let columns = columns().filter(|_| terminal);
     let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
-    print!("{}", render_table(result, width, colour));
+    let mut text = render_table(result, width, colour);
+    let mut written = |name: &str, path: &Path, outcome: Outcome| match outcome {
+        Ok(()) => text.push_str(&format!("{name}: {}\n", path.display())),
+        Err(failure) => failures.push(failure),
+    };
     if let Some(path) = &plan.json {
-        save(result, path)?;
-        println!("result: {}", path.display());
+        written("result", path, save(result, path));
     }
     if let Some(path) = &plan.report {
-        write_page(std::slice::from_ref(result), path)?;
-        println!("report: {}", path.display());
+        written("report", path, write_page(std::slice::from_ref(result), path));
     }
-    Ok(())
+    failures.extend(print(&text).err());
 }
 
 fn save(result: &RunResult, path: &Path) -> Outcome {

@@ -1,20 +1,23 @@
 //! `lydite targets`.
 
+use crate::output::print;
 use lydite_target::families;
+use std::fmt::Write;
 
 /// Lists the families of databases with their URLs, ways of sending transactions, and options.
 pub(crate) fn list() -> crate::Outcome {
+    let mut text = String::new();
     for family in families() {
         let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
-        println!("{}", family.schemes.join(", "));
-        println!("    {}", family.about);
-        println!("    URL   {}", family.url);
-        println!("    --tx  {}", modes.join(", "));
+        let schemes = family.schemes.join(", ");
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
+        let _ = writeln!(text, "    --tx  {}", modes.join(", "));
         for option in family.options {
-            println!("    ?{}={}", option.name, option.values);
-            println!("        {} [default: {}]", option.about, option.default);
+            let _ = writeln!(text, "    ?{}={}", option.name, option.values);
+            let _ = writeln!(text, "        {} [default: {}]", option.about, option.default);
         }
-        println!();
+        text.push('\n');
     }
-    Ok(())
+    print(&text)
 }

@@ -5,7 +5,7 @@
 mod program;
 
 use lydite_testkit::postgres;
-use program::{assert_checks_hold, copy, json, load_template, lydite, scratch, text};
+use program::{Program, assert_checks_hold, copy, json, load_template, lydite, scratch, text};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
@@ -237,4 +237,36 @@ fn a_database_that_breaks_during_the_run_is_told_with_the_result() {
         .collect();
     assert_eq!(broken, ["3.3.2.1", "3.3.2.9"]);
     assert!(ended.stdout.contains("3.3.2.1"), "the table tells it: {}", ended.stdout);
+}
+
+#[test]
+fn a_broken_database_outweighs_whatever_else_went_wrong() {
+    // Deliveries fail all the time, and a trigger books wrong amounts; the page can't be written besides.
+    let directory = scratch();
+    let (path, url) = load_sqlite(directory.path());
+    let database = Connection::open(&path).expect("the file");
+    database
+        .execute_batch(
+            "CREATE TRIGGER wrong AFTER INSERT ON history BEGIN \
+             UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = NEW.h_w_id AND d_id = NEW.h_d_id; END; \
+             CREATE TRIGGER never BEFORE DELETE ON new_order BEGIN SELECT raise(ABORT, 'no deliveries'); END",
+        )
+        .expect("triggers");
+    drop(database);
+    let pages = directory.path().join("pages");
+    fs::create_dir(&pages).expect("a directory");
+    let (result, page) = (directory.path().join("result.json"), pages.join("page.html"));
+    let plan = ["--terminals", "1", "--duration", "3s", "--warmup", "0", "--mix", "40,40,0,20,0", "--quiet"];
+    let files = ["--json", text(&result), "--report", text(&page)];
+    let mut running = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat()).start();
+    running.wait_until("the first payment", || {
+        let count = Connection::open(&path)
+            .and_then(|file| file.query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0)));
+        count.is_ok_and(|count| count > 30_000)
+    });
+    fs::remove_dir(&pages).expect("the directory");
+    let ended = running.wait().code(1);
+    ended.told(&[&["Delivery transactions did not succeed", "no deliveries"], &["page.html"]]);
+    assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
+    assert_eq!(json(&result)["status"], "partial");
 }

@@ -231,6 +231,7 @@ fn a_full_disk_of_a_postgres_server_ends_a_run_with_a_partial_result_and_a_consi
     let plan = ["--terminals", "2", "--duration", "5m", "--warmup", "0", "--quiet", "--json", text(&result)];
     let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(3);
     assert_writes_failed(&ended, &result, "No space left on device");
+    assert!(ended.only_error().contains("make room on the server's disk"), "{ended:?}");
     fs::remove_file(disk.path().join("ballast")).expect("room");
     assert_consistent(&url);
 }
@@ -262,4 +263,9 @@ fn a_result_that_can_not_be_written_after_all_is_told_and_its_numbers_are_shown(
     let names: Vec<_> =
         fs::read_dir(disk.path()).expect("the disk").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(names, ["ballast"], "nothing half-written is left");
+    // With a database there is a check after the run, and the result is written once before it already.
+    let ended = lydite(&[["run", "sqlite:", "--warehouses", "1"].as_slice(), &plan].concat()).code(2);
+    assert!(ended.only_error().contains("No space left on device"), "{ended:?}");
+    let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("12/12 after the run"), "{ended:?}");
 }

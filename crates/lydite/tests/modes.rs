@@ -264,3 +264,11 @@ fn the_same_seed_sends_the_same_transactions_and_leaves_the_same_database() {
     assert_eq!(first, forty("seed_1_procedures", &["--tx", "procedures", "--seed", "1"]));
     assert_ne!(first, forty("seed_2", &["--seed", "2"]), "another seed sends others");
 }
+
+#[test]
+fn a_run_without_a_database_tells_of_none() {
+    let ended = lydite(&["run", "null:", "--duration", "200ms", "--warmup", "0", "--quiet"]).code(0);
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("of processor per transaction"), "{ended:?}");
+    assert!(!words.contains("embedded"), "{ended:?}");
+}

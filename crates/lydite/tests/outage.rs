@@ -369,6 +369,41 @@ fn ctrl_c_during_the_check_before_a_run_ends_it_at_once() {
     assert!(asked.elapsed() < Duration::from_secs(2), "{ended:?}");
     assert_eq!(ended.only_error(), "interrupted during the check before the run: nothing was measured");
     assert!(!victim.result().exists());
+    assert!(!check_waits(victim.server(), &victim.database), "the server has given it up too");
+    drop(held);
+}
+
+#[test]
+fn ctrl_c_ends_a_check_at_once_and_in_the_server_too() {
+    let victim = victim("impatient_check");
+    let held = Held::new(victim.server(), &victim.database, "history");
+    let mut running = Program::new(&["check", &victim.url]).start();
+    running.wait_until("the check", || check_waits(victim.server(), &victim.database));
+    let asked = Instant::now();
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(asked.elapsed() < Duration::from_secs(2), "{ended:?}");
+    assert!(ended.only_error().contains("of 12 conditions were evaluated"), "{ended:?}");
+    assert!(!check_waits(victim.server(), &victim.database), "the server has given it up too");
+    drop(held);
+}
+
+#[test]
+fn a_condition_found_broken_before_ctrl_c_is_told_and_outweighs_it() {
+    let victim = victim("broken_and_impatient");
+    victim.server().psql(&victim.database, "UPDATE warehouse SET w_ytd = w_ytd + 1");
+    let held = Held::new(victim.server(), &victim.database, "history");
+    let mut running = start(&victim.url, &victim.result(), &["--terminals", "1", "--duration", "1h"]);
+    // Each of the check's connections has come to a condition that reads the history; what can be known is known.
+    let waiting = format!(
+        "SELECT count(*) = 2 FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock' \
+         AND query LIKE 'SELECT example%'",
+        victim.database
+    );
+    running.wait_until("the checks", || victim.server().psql("postgres", &waiting) == "t");
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(1);
+    ended.told(&[&["condition 3.3.2.1 does not hold before the run"], &["interrupted during the check"]]);
     drop(held);
 }
 
@@ -390,6 +425,7 @@ fn ctrl_c_during_the_check_after_a_run_ends_it_at_once_with_the_result_so_far() 
     let checks = result["checks"].as_array().expect("checks");
     assert!((12..24).contains(&checks.len()) && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
     assert!(conditions_rule(&result)["met"].is_null(), "not all are known");
+    assert!(!check_waits(victim.server(), &victim.database), "the server has given it up too");
     drop(held);
     assert_consistent(&victim.url);
 }
@@ -400,9 +436,9 @@ fn ctrl_c_during_the_check_after_a_run_in_a_temporary_database_leaves_nothing_be
     let temporary = scratch();
     let result = directory.path().join("result.json");
     let arguments =
-        ["run", "sqlite:", "-w", "2", "--warmup", "0", "-d", "1s", "--quiet", "--json", text(&result)];
+        ["run", "sqlite:", "-w", "8", "--warmup", "0", "-d", "1s", "--quiet", "--json", text(&result)];
     let mut running = Program::new(&arguments).env("TMPDIR", temporary.path()).start();
-    // What was measured is written before the check begins.
+    // What was measured is written before the check begins, which takes long with so many warehouses.
     running.wait_until("the measurement", || result.exists());
     running.signal(libc::SIGINT);
     running.wait().code(130);

@@ -80,15 +80,36 @@ fn a_foreign_table_of_the_same_name_is_left_alone_unless_told_fresh() {
 }
 
 #[test]
-fn a_foreign_view_that_is_in_the_way_is_told_and_stays_even_when_told_fresh() {
+fn foreign_views_that_are_in_the_way_are_told_and_dropped_only_when_told_fresh() {
     let server = postgres::shared();
     let url = server.create_database("foreign_view");
-    server.psql("foreign_view", "CREATE VIEW item AS SELECT 1 AS mine");
+    // Views of views, of both kinds, in an order that neither names nor kinds tell.
+    server.psql(
+        "foreign_view",
+        "CREATE TABLE diary (mine text); CREATE VIEW item AS SELECT * FROM diary; \
+         CREATE MATERIALIZED VIEW stock AS SELECT * FROM item; CREATE VIEW customer AS SELECT * FROM stock; \
+         CREATE VIEW district AS SELECT * FROM customer; CREATE TABLE orders (mine text); \
+         CREATE MATERIALIZED VIEW history AS SELECT mine FROM orders",
+    );
     let ended = lydite(&["run", &url, "--quiet"]).code(2);
-    assert!(ended.only_error().contains("did not make (item)"), "{ended:?}");
-    let ended = lydite(&["run", &url, "--fresh", "--quiet"]).code(3);
-    assert!(ended.only_error().contains("\"item\" is not a table"), "{ended:?}");
-    assert_eq!(server.psql("foreign_view", "SELECT mine FROM item"), "1");
+    assert!(ended.only_error().contains("did not make ("), "{ended:?}");
+    assert!(ended.only_error().contains("item"), "{ended:?}");
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+    assert_eq!(server.psql("foreign_view", "SELECT count(*) FROM diary"), "0", "it stays");
+}
+
+#[test]
+fn what_depends_on_the_tables_is_not_dropped_and_told_with_advice() {
+    let server = postgres::shared();
+    let url = server.create_database("dependent_view");
+    server.psql(
+        "dependent_view",
+        "CREATE TABLE item (mine text); INSERT INTO item VALUES ('a'); CREATE VIEW mine AS SELECT * FROM item",
+    );
+    let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(3);
+    assert!(ended.only_error().contains("drop what depends on it first"), "{ended:?}");
+    assert_eq!(server.psql("dependent_view", "SELECT mine FROM mine"), "a");
 }
 
 #[test]

@@ -349,3 +349,27 @@ fn the_table_is_as_wide_as_the_terminal_but_not_narrower_than_80_columns() {
     assert!(table_in_terminal(200).lines().any(one_block));
     assert!(!table_in_terminal(100).lines().any(one_block));
 }
+
+#[test]
+fn a_reader_that_goes_away_costs_nothing_but_the_rest_of_the_text() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let run = ["run", "null:", "--duration", "200ms", "--warmup", "0", "--json", text(&result)];
+    for arguments in [run.as_slice(), &["targets"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("its end");
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {errors}");
+        assert!(!errors.contains("panicked"), "{arguments:?}: {errors}");
+    }
+    assert!(fs::read_to_string(&result).expect("the result").contains("\"complete\""));
+    // Nor does one of its errors.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+    command.args(run).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("its end").code(), Some(0));
+}

@@ -78,9 +78,9 @@ fn run(style: Style, warehouses: u64, seconds: u64) {
         let row = |name, share: f64, ms: f64| TypeRow {
             name,
             per_s: tps * share,
-            p50_ms: ms * slow,
-            p95_ms: ms * slow * 1.9,
-            p99_ms: ms * slow * 3.8,
+            p50_ms: Some(ms * slow),
+            p95_ms: Some(ms * slow * 1.9),
+            p99_ms: Some(ms * slow * 3.8),
         };
         let per_type = [
             row("new_order", 0.45, 2.1),

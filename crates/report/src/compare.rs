@@ -70,7 +70,7 @@ pub struct Comparison {
 pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
     let metrics = metrics(a, b);
     let (verdict, sentence) = verdict(&metrics, a, b);
-    let lengths = (a.series.second.len(), b.series.second.len());
+    let lengths = (a.whole_seconds(), b.whole_seconds());
     let method = if lengths.0.min(lengths.1) < SECONDS_NEEDED {
         format!(
             "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, here are {} and {}.",
@@ -99,11 +99,14 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
     };
     let mut all = Vec::new();
 
-    let floats = |v: &[u64]| v.iter().map(|n| *n as f64).collect::<Vec<_>>();
+    // A short last second is no sample of a second.
+    let whole = |r: &RunResult, v: Vec<u64>| -> Vec<f64> {
+        v.into_iter().take(r.whole_seconds()).map(|n| n as f64).collect()
+    };
     let mut throughput = |name, of: fn(&RunResult) -> f64, seconds: fn(&RunResult) -> Vec<u64>| {
         let mut m = metric(name, of(a), of(b), Better::Higher);
         if m.ratio.is_some() {
-            m.interval = ratio_interval(&floats(&seconds(a)), &floats(&seconds(b)), mean);
+            m.interval = ratio_interval(&whole(a, seconds(a)), &whole(b, seconds(b)), mean);
         }
         all.push(m);
     };
@@ -129,8 +132,9 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
     let of_seconds: [OfSeconds; 2] =
         [("p50", |r| &r.series.new_order_p50_ms), ("p99", |r| &r.series.new_order_p99_ms)];
     for (label, of) in of_seconds {
-        let (mut seconds_a, mut seconds_b): (Vec<f64>, Vec<f64>) =
-            (of(a).iter().flatten().copied().collect(), of(b).iter().flatten().copied().collect());
+        let known =
+            |r: &RunResult| -> Vec<f64> { of(r).iter().take(r.whole_seconds()).flatten().copied().collect() };
+        let (mut seconds_a, mut seconds_b) = (known(a), known(b));
         if seconds_a.is_empty() || seconds_b.is_empty() {
             continue;
         }

@@ -1,5 +1,7 @@
 //! Numbers as people read them: grouped digits, three significant digits, units.
 
+use lydite_tpcc::TransactionKind;
+
 /// A count with its thousands apart: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {
@@ -73,16 +75,18 @@ pub fn duration(seconds: f64) -> String {
     words.join(" ")
 }
 
+/// The type of transaction with this key of a result; none for a workload other than TPC-C's.
+#[must_use]
+pub fn kind_of(key: &str) -> Option<TransactionKind> {
+    TransactionKind::ALL.into_iter().find(|kind| kind.name() == key)
+}
+
 /// The name of a transaction type as the standard writes it; other names as they are.
 #[must_use]
 pub fn type_name(key: &str) -> &str {
-    match key {
-        "new_order" => "New-Order",
-        "payment" => "Payment",
-        "order_status" => "Order-Status",
-        "delivery" => "Delivery",
-        "stock_level" => "Stock-Level",
-        other => other,
+    match kind_of(key) {
+        Some(kind) => kind.title(),
+        None => key,
     }
 }
 

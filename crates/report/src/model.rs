@@ -6,13 +6,22 @@
 
 use std::collections::BTreeMap;
 
+use lydite_tpcc::TransactionKind;
 use serde::{Deserialize, Serialize};
 
 /// The version of the document that this crate writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
 
 /// The keys of [`RunResult::transactions`] in the order in which people expect them (TPC-C 2.4 to 2.8).
-pub const TRANSACTION_TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+pub const TRANSACTION_TYPES: [&str; TransactionKind::COUNT] = {
+    let mut names = [""; TransactionKind::COUNT];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = TransactionKind::ALL[index].name();
+        index += 1;
+    }
+    names
+};
 
 /// Everything that came out of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,6 +153,14 @@ impl RunResult {
         planned.or_else(|| self.load.as_ref().map(|l| l.warehouses))
     }
 
+    /// How many seconds of the window's series are whole: all but a short last one, unless it is the only one.
+    #[must_use]
+    pub fn whole_seconds(&self) -> usize {
+        let seconds = self.series.second.len();
+        let short = seconds > 1 && self.series.short_second_s(self.window.measured_s).is_some();
+        seconds - usize::from(short)
+    }
+
     /// A key of the plan as text, strings without their quotes; `None` if it is absent or null.
     #[must_use]
     pub fn plan_text(&self, key: &str) -> Option<String> {
@@ -271,15 +288,6 @@ impl TransactionResult {
     pub fn completed(&self) -> u64 {
         self.committed + self.rolled_back
     }
-
-    /// Forgets the zeros that earlier versions wrote as the times of transactions that never were.
-    pub(crate) fn forget_times_of_none(&mut self) {
-        if self.completed() == 0 {
-            let nothing = Latency::default();
-            (self.latency_ms, self.queue_ms, self.service_ms) = (nothing, nothing, nothing);
-        }
-        self.interactive_ms = self.interactive_ms.filter(|times| times.max != Some(0.0));
-    }
 }
 
 /// A distribution of times in a few numbers, all in milliseconds; `None` (null) if nothing was measured.
@@ -342,26 +350,34 @@ pub struct Series {
 }
 
 impl Series {
-    /// The completed transactions of one type; empty for a name that is not in [`TRANSACTION_TYPES`].
+    /// The completed transactions of one type.
     #[must_use]
-    pub fn of(&self, transaction: &str) -> &[u64] {
-        match transaction {
-            "new_order" => &self.new_order,
-            "payment" => &self.payment,
-            "order_status" => &self.order_status,
-            "delivery" => &self.delivery,
-            "stock_level" => &self.stock_level,
-            _ => &[],
+    pub fn of(&self, kind: TransactionKind) -> &[u64] {
+        match kind {
+            TransactionKind::NewOrder => &self.new_order,
+            TransactionKind::Payment => &self.payment,
+            TransactionKind::OrderStatus => &self.order_status,
+            TransactionKind::Delivery => &self.delivery,
+            TransactionKind::StockLevel => &self.stock_level,
         }
+    }
+
+    /// How long the second at the edge (the first of a warm-up, the last of a window) really was, if the series covers
+    /// `length_s` seconds and these are not whole.
+    #[must_use]
+    pub fn short_second_s(&self, length_s: f64) -> Option<f64> {
+        let left = length_s - (self.second.len() as f64 - 1.0);
+        // Less than a thousandth is a matter of the clock.
+        (!self.second.is_empty() && left > 0.0 && left < 0.999).then_some(left)
     }
 
     /// The completed transactions of all types, second by second.
     #[must_use]
     pub fn total(&self) -> Vec<u64> {
         let at = |i: usize| {
-            TRANSACTION_TYPES
-                .iter()
-                .map(|t| self.of(t).get(i).copied().unwrap_or(0))
+            TransactionKind::ALL
+                .into_iter()
+                .map(|kind| self.of(kind).get(i).copied().unwrap_or(0))
                 .fold(0, u64::saturating_add)
         };
         (0..self.second.len()).map(at).collect()

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::model::{FORMAT, RunResult, TransactionResult};
+use crate::model::{FORMAT, RunResult};
 
 /// Why a result could not be read or written. Each prints as one line.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +82,7 @@ impl RunResult {
             return Err(ResultError::Format { path: path.to_owned(), found, writer });
         }
         // From the text again, so that an error can name line and column.
-        let mut result: Self = serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))?;
-        result.transactions.values_mut().for_each(TransactionResult::forget_times_of_none);
-        Ok(result)
+        serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))
     }
 
     /// Writes the result as JSON, all or nothing: a reader sees the old file or the new one.

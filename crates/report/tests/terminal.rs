@@ -87,20 +87,6 @@ fn a_type_that_never_was_has_no_times() {
 }
 
 #[test]
-fn zeros_that_stood_for_no_times_in_earlier_documents_are_not_taken_for_times() {
-    let zeros = r#"{"mean": 0.0, "p50": 0.0, "p90": 0.0, "p95": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0}"#;
-    let times = format!(r#""latency_ms": {zeros}, "queue_ms": {zeros}, "service_ms": {zeros}"#);
-    let text = format!(
-        r#"{{"lydite": "0.1.0", "format": 1, "nopm": 12, "target": {{"kind": "sqlite"}}, "transactions": {{
-            "payment": {{"committed": 0, {times}}}, "delivery": {{"committed": 1, {times}}}}}}}"#
-    );
-    let old = RunResult::from_json(&text, std::path::Path::new("old.json")).unwrap();
-    let text = render_table(&old, 160, false);
-    assert_eq!(row(&text, "Payment")[4..9], ["–"; 5], "{text}");
-    assert_eq!(old.transactions["delivery"].queue_ms.p50, Some(0.0));
-}
-
-#[test]
 fn where_requests_wait_for_a_session_their_wait_and_the_service_stand_apart() {
     let paced = sample(Look { mode: "rte", ..Look::default() });
     let times = paced.transactions["payment"].clone();
@@ -218,4 +204,24 @@ fn differences_that_spoil_a_comparison_are_named() {
     }
     assert!(!text.contains('\x1b'));
     assert!(compare(&a, &a.clone()).warnings.is_empty());
+}
+
+#[test]
+fn a_short_last_second_is_no_second_of_the_comparison() {
+    let a = quick(1, 1.0);
+    let mut b = a.clone();
+    // Half a second more, in which half a second's transactions were answered.
+    b.window.measured_s = 120.5;
+    let series = &mut b.series;
+    series.second.push(120);
+    for counts in [&mut series.new_order, &mut series.payment, &mut series.aborts, &mut series.errors] {
+        counts.push(1);
+    }
+    series.new_order_p99_ms.push(Some(1e6));
+    let mut a = a;
+    a.window.measured_s = 120.0;
+    let of = |comparison: lydite_report::compare::Comparison| -> Vec<_> {
+        comparison.metrics.into_iter().map(|metric| metric.interval).collect()
+    };
+    assert_eq!(of(compare(&a, &b)), of(compare(&a, &a)));
 }

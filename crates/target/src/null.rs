@@ -32,7 +32,8 @@ impl Target for Null {
             url: "null:".into(),
             settings: BTreeMap::new(),
             isolation: "none".into(),
-            embedded: true,
+            // What runs in this process is Lydite itself, and no database.
+            embedded: false,
             isolation_is_level_3: false,
             durable: false,
         })

@@ -86,6 +86,10 @@ pub trait Target: Send + Sync {
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
+    /// Has the database give up the checks that other threads are waiting for, and makes no more of them. For a server,
+    /// which would go on with the statement at hand though nobody waits for it any more.
+    fn stop_checks(&self) {}
+
     /// A checksum of each table that does not depend on the order of the rows, nor on how the database stores
     /// them: equal rows in different databases give equal sums. Of points in time only whether they are there
     /// counts, since the database's clock sets them.

@@ -124,6 +124,20 @@ named_enum! {
     }
 }
 
+impl TransactionKind {
+    /// Its name as the standard writes it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::NewOrder => "New-Order",
+            Self::Payment => "Payment",
+            Self::OrderStatus => "Order-Status",
+            Self::Delivery => "Delivery",
+            Self::StockLevel => "Stock-Level",
+        }
+    }
+}
+
 impl Transaction {
     /// The type of this transaction.
     #[must_use]

@@ -5,8 +5,10 @@ use lydite_tpcc::consistency::CONDITIONS;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// How long a server may take to give up a check that nobody waits for any more.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a check looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -30,8 +32,8 @@ pub fn check(
     target.check(&CONDITIONS, done)
 }
 
-/// As [`check`], on a thread that is left behind when `stop` says so. For a server: its answer to the statement at hand
-/// may be long in coming, and nothing of ours depends on it.
+/// As [`check`], on a thread that is left behind when `stop` says so. For a server: it is asked to give up the statement
+/// at hand, but its answer may be long in coming, and nothing of ours depends on it.
 ///
 /// # Errors
 /// As [`check`]; or the system refuses a thread.
@@ -41,7 +43,7 @@ pub fn check_aside(
     done: &mut dyn FnMut(&ConditionFinding),
 ) -> Result<Checked, TargetError> {
     let (sender, receiver) = channel();
-    let target = Arc::clone(target);
+    let (target, asked) = (Arc::clone(target), Arc::clone(target));
     let work = move || {
         // Nobody listens any more once the check was stopped.
         let result = target.check(&CONDITIONS, &|finding| drop(sender.send(Ok(finding.clone()))));
@@ -52,13 +54,23 @@ pub fn check_aside(
         .spawn(work)
         .map_err(|error| TargetError::usage(format!("can't start a thread for the check: {error}")))?;
     let mut findings = Vec::new();
-    while !stop() {
+    let mut end = None;
+    loop {
+        if end.is_none() && stop() {
+            let target = Arc::clone(&asked);
+            // Aside too: a frozen server does not hear it.
+            let _without =
+                thread::Builder::new().name("cancel".to_owned()).spawn(move || target.stop_checks());
+            end = Some(Instant::now() + PATIENCE);
+        }
         match receiver.recv_timeout(LOOK) {
             Ok(Ok(finding)) => {
                 done(&finding);
                 findings.push(finding);
             }
+            Ok(Err(Err(_))) if end.is_some() => break,
             Ok(Err(result)) => return result.map(Checked::All),
+            Err(RecvTimeoutError::Timeout) if end.is_some_and(|end| Instant::now() >= end) => break,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(TargetError::database(

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
-use crate::model::{RunResult, Series, TRANSACTION_TYPES};
+use crate::model::{RunResult, Series};
+use lydite_tpcc::TransactionKind;
 
 /// Series with more points are thinned: no screen shows more, and a page of an 8-hour run should stay small.
 const POINTS_MAX: usize = 1500;
@@ -32,6 +33,7 @@ pub(super) struct PageData {
 pub(super) struct RunData {
     name: String,
     nopm: f64,
+    tps: f64,
     measured_s: f64,
     series: SeriesData,
     outages: Vec<[f64; 2]>,
@@ -44,14 +46,13 @@ struct SeriesData {
     /// Seconds that a point stands for.
     step_s: usize,
     second: Vec<i64>,
-    /// Completed per second, in the order of [`TRANSACTION_TYPES`].
+    /// Completed per second, in the order of [`TransactionKind::ALL`].
     types: Vec<Vec<f64>>,
     new_order_p50_ms: Vec<Option<f64>>,
     new_order_p99_ms: Vec<Option<f64>>,
     aborts: Vec<f64>,
     errors: Vec<f64>,
     unknown: Vec<f64>,
-    sessions: Vec<f64>,
 }
 
 /// What the charts of one transaction type draw.
@@ -59,8 +60,9 @@ struct SeriesData {
 pub(super) struct TypeData {
     key: String,
     name: String,
-    queue_mean_ms: f64,
-    service_mean_ms: f64,
+    /// None if none of this type was completed.
+    queue_mean_ms: Option<f64>,
+    service_mean_ms: Option<f64>,
     /// Points `[1 / (1 - p), ms]`.
     curve: Vec<[f64; 2]>,
     pub(super) frequency: Option<Frequency>,
@@ -87,8 +89,8 @@ impl RunData {
             TypeData {
                 key: key.to_owned(),
                 name: type_name(key).to_owned(),
-                queue_mean_ms: rounded(t.queue_ms.mean.unwrap_or(0.0)),
-                service_mean_ms: rounded(t.service_ms.mean.unwrap_or(0.0)),
+                queue_mean_ms: t.queue_ms.mean.map(rounded),
+                service_mean_ms: t.service_ms.mean.map(rounded),
                 curve: histogram.as_ref().map(curve).unwrap_or_default(),
                 frequency: histogram.as_ref().and_then(frequency),
             }
@@ -96,8 +98,9 @@ impl RunData {
         Self {
             name: name.to_owned(),
             nopm: result.nopm,
+            tps: result.tps,
             measured_s: result.window.measured_s,
-            series: series(&result.warmup_series, &result.series),
+            series: series(result),
             outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
             types: types.collect(),
         }
@@ -146,14 +149,41 @@ fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
     })
 }
 
-/// Joins warm-up and window, thinned to at most about [`POINTS_MAX`] points: rates become means, the median the
-/// median of the seconds' medians, and the 99th percentile the worst second's, so that thinning hides no peak.
-fn series(warmup: &Series, window: &Series) -> SeriesData {
-    let joined: Vec<(&Series, usize)> = (0..warmup.second.len())
-        .map(|i| (warmup, i))
-        .chain((0..window.second.len()).map(|i| (window, i)))
-        .collect();
-    let transactions: u64 = warmup.total().iter().chain(&window.total()).sum();
+/// A second of a series, the point that it goes to, and how long it was.
+struct SecondOf<'a> {
+    series: &'a Series,
+    index: usize,
+    offset: i64,
+    length_s: f64,
+}
+
+/// Warm-up and window, second by second. A short second at their edges (the first, the last) goes to the point of its
+/// neighbour: on its own it would show chance.
+fn seconds(result: &RunResult) -> Vec<SecondOf<'_>> {
+    let (warmup, window) = (&result.warmup_series, &result.series);
+    let mut all = Vec::with_capacity(warmup.second.len() + window.second.len());
+    for (series, length_s, first) in
+        [(warmup, result.window.warmup_s, true), (window, result.window.measured_s, false)]
+    {
+        let count = series.second.len();
+        let short = series.short_second_s(length_s);
+        let (edge, neighbour) = if first { (0, 1) } else { (count.wrapping_sub(1), count.wrapping_sub(2)) };
+        all.extend((0..count).map(|index| match short.filter(|_| index == edge) {
+            Some(length_s) => {
+                let offset = *series.second.get(neighbour).unwrap_or(&series.second[index]);
+                SecondOf { series, index, offset, length_s }
+            }
+            None => SecondOf { series, index, offset: series.second[index], length_s: 1.0 },
+        }));
+    }
+    all
+}
+
+/// Thins warm-up and window to at most about [`POINTS_MAX`] points: rates become means, the median the median of the
+/// seconds' medians, and the 99th percentile the worst second's, so that thinning hides no peak.
+fn series(result: &RunResult) -> SeriesData {
+    let joined = seconds(result);
+    let transactions: u64 = result.warmup_series.total().iter().chain(&result.series.total()).sum();
     let step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
         .into_iter()
         .find(|step| {
@@ -164,33 +194,31 @@ fn series(warmup: &Series, window: &Series) -> SeriesData {
         .unwrap_or(1200);
     let step_signed = step as i64;
     let mut out =
-        SeriesData { step_s: step, types: vec![Vec::new(); TRANSACTION_TYPES.len()], ..Default::default() };
+        SeriesData { step_s: step, types: vec![Vec::new(); TransactionKind::COUNT], ..Default::default() };
     // Aligned to the window's start, so that no point mixes warm-up and window.
-    let bucket = |(s, i): &(&Series, usize)| s.second[*i].div_euclid(step_signed);
+    let bucket = |second: &SecondOf<'_>| second.offset.div_euclid(step_signed);
     for seconds in joined.chunk_by(|a, b| bucket(a) == bucket(b)) {
-        let rate = |of: fn(&Series) -> &[u64]| {
-            let sum: u64 = seconds.iter().filter_map(|(s, i)| of(s).get(*i)).sum();
-            rounded(sum as f64 / seconds.len() as f64)
+        let length_s: f64 = seconds.iter().map(|second| second.length_s).sum();
+        let rate = |of: &dyn Fn(&Series) -> &[u64]| {
+            let sum: u64 = seconds.iter().filter_map(|second| of(second.series).get(second.index)).sum();
+            rounded(sum as f64 / length_s)
         };
         out.second.push(seconds.first().map_or(0, |first| bucket(first) * step_signed));
-        let of_types: [fn(&Series) -> &[u64]; 5] =
-            [|s| &s.new_order, |s| &s.payment, |s| &s.order_status, |s| &s.delivery, |s| &s.stock_level];
-        for (to, of) in out.types.iter_mut().zip(of_types) {
-            to.push(rate(of));
+        for (to, kind) in out.types.iter_mut().zip(TransactionKind::ALL) {
+            to.push(rate(&|s| s.of(kind)));
         }
-        out.aborts.push(rate(|s| &s.aborts));
-        out.errors.push(rate(|s| &s.errors));
-        out.unknown.push(rate(|s| &s.unknown));
+        out.aborts.push(rate(&|s| &s.aborts));
+        out.errors.push(rate(&|s| &s.errors));
+        out.unknown.push(rate(&|s| &s.unknown));
         let known = |of: fn(&Series) -> &[Option<f64>]| -> Vec<f64> {
-            seconds.iter().filter_map(|(s, i)| of(s).get(*i).copied().flatten()).collect()
+            let of_second = |second: &SecondOf<'_>| of(second.series).get(second.index).copied().flatten();
+            seconds.iter().filter_map(of_second).collect()
         };
         let mut medians = known(|s| &s.new_order_p50_ms);
         medians.sort_by(f64::total_cmp);
         out.new_order_p50_ms.push(medians.get(medians.len() / 2).copied().map(rounded));
         let worst = known(|s| &s.new_order_p99_ms).into_iter().reduce(f64::max);
         out.new_order_p99_ms.push(worst.map(rounded));
-        let fewest = seconds.iter().filter_map(|(s, i)| s.sessions_connected.get(*i)).min();
-        out.sessions.push(fewest.map_or(0.0, |n| f64::from(*n)));
     }
     out
 }
@@ -219,16 +247,39 @@ mod tests {
         }
     }
 
+    /// A result with these series, of whole seconds.
+    fn result_of(warmup: Series, window: Series) -> RunResult {
+        let mut result = RunResult::default();
+        result.window.warmup_s = warmup.second.len() as f64;
+        result.window.measured_s = window.second.len() as f64;
+        (result.warmup_series, result.series) = (warmup, window);
+        result
+    }
+
+    #[test]
+    fn a_short_second_joins_its_neighbour_and_rates_are_by_the_time_that_was_measured() {
+        let mut result = result_of(series_of(-2..0), series_of(0..4));
+        (result.window.warmup_s, result.window.measured_s) = (1.5, 3.25);
+        result.warmup_series.new_order = vec![25, 50];
+        result.series.new_order = vec![50, 50, 50, 12];
+        let thin = series(&result);
+        assert_eq!(thin.second, [-1, 0, 1, 2]);
+        assert_eq!(thin.types[0], [50.0, 50.0, 50.0, rounded(62.0 / 1.25)]);
+        result.series = series_of(0..1);
+        result.window.measured_s = 0.5;
+        assert_eq!(series(&result).types[0], [50.0, 100.0]);
+    }
+
     #[test]
     fn short_series_keep_every_second() {
-        let thin = series(&series_of(-5..0), &series_of(0..60));
+        let thin = series(&result_of(series_of(-5..0), series_of(0..60)));
         assert_eq!((thin.step_s, thin.second.len()), (1, 65));
         assert_eq!(thin.second[0], -5);
     }
 
     #[test]
     fn thinning_keeps_rates_peaks_and_the_border_of_the_warm_up() {
-        let thin = series(&series_of(-7..0), &series_of(0..7200));
+        let thin = series(&result_of(series_of(-7..0), series_of(0..7200)));
         assert_eq!(thin.step_s, 5);
         assert_eq!(thin.second[..3], [-10, -5, 0]);
         assert!(thin.types[0].iter().all(|rate| *rate == 50.0));
@@ -240,9 +291,9 @@ mod tests {
     fn slow_runs_are_thinned_until_a_point_holds_enough() {
         let mut slow = series_of(0..600);
         slow.new_order.fill(5);
-        assert_eq!(series(&Series::default(), &slow).step_s, 5);
+        assert_eq!(series(&result_of(Series::default(), slow.clone())).step_s, 5);
         slow.new_order.fill(0);
-        assert_eq!(series(&Series::default(), &slow).step_s, 20);
+        assert_eq!(series(&result_of(Series::default(), slow)).step_s, 20);
     }
 
     #[test]

@@ -5,15 +5,11 @@ use super::data::RunData;
 use super::markup::{Column, Markup, figures, pairs, pill, table, words};
 use super::range::range;
 use super::{Chart, Section};
-use crate::figures::{bytes, count, duration, number, percent, plural, type_name};
+use crate::figures::{bytes, count, duration, kind_of, number, percent, plural, type_name};
 use crate::findings::{Weight, findings, mean_queue_and_service_ms};
 use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
 use crate::table::plan_in_words;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
-
-/// Least share of the mix in percent (TPC-C 5.2.3).
-const MIX_MIN_PERCENT: [(&str, f64); 4] =
-    [("payment", 43.0), ("order_status", 4.0), ("delivery", 4.0), ("stock_level", 4.0)];
 
 /// Title of the page.
 pub(super) fn title(r: &RunResult) -> String {
@@ -75,8 +71,8 @@ fn cards(r: &RunResult) -> Markup {
     };
     all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
     all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
-    if let Some(t) = r.transactions.get("new_order").or_else(|| r.transactions.values().next()) {
-        let name = if r.transactions.contains_key("new_order") { "New-Order" } else { "First type" };
+    if let Some((key, t)) = r.types_in_order().first() {
+        let name = type_name(key);
         let l = t.latency_ms;
         all.push(card(
             &format!("{name} latency"),
@@ -178,7 +174,8 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
     }
     let every =
         if run.step_s() == 1 { String::new() } else { format!(" One point stands for {} s.", run.step_s()) };
-    let total = r.series.total();
+    let mut total = r.series.total();
+    total.truncate(r.whole_seconds());
     let (least, most) = (total.iter().min().copied().unwrap_or(0), total.iter().max().copied().unwrap_or(0));
     let mut note = "Completed transactions per second, stacked by type.".to_owned();
     if !r.warmup_series.second.is_empty() {
@@ -407,7 +404,7 @@ fn mix(r: &RunResult) -> Markup {
         .types_in_order()
         .into_iter()
         .map(|(key, t)| {
-            let least = MIX_MIN_PERCENT.iter().find(|(k, _)| *k == key).map(|(_, least)| *least);
+            let least = kind_of(key).and_then(|kind| kind.limits().min_mix_percent);
             let share = Markup::text(&format!("{} %", percent(t.share_percent)));
             let name = Markup::text(type_name(key));
             let Some(least) = least else {

@@ -34,8 +34,7 @@ impl Phase {
     }
 }
 
-/// What one transaction type did in the last interval. Times in milliseconds; zero or a number that is not
-/// finite means that nothing was measured.
+/// What one transaction type did in the last interval. Times in milliseconds; none where nothing was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRow<'a> {
     /// Its name, like `new_order`.
@@ -43,11 +42,11 @@ pub struct TypeRow<'a> {
     /// Completed transactions per second.
     pub per_s: f64,
     /// Median latency in ms.
-    pub p50_ms: f64,
+    pub p50_ms: Option<f64>,
     /// 95th percentile of latency in ms.
-    pub p95_ms: f64,
+    pub p95_ms: Option<f64>,
     /// 99th percentile of latency in ms.
-    pub p99_ms: f64,
+    pub p99_ms: Option<f64>,
 }
 
 /// How a run stands. Rates and latencies are those of the interval since the snapshot before, counts are
@@ -149,7 +148,7 @@ impl RunView {
             self.history.push(Sample { at: now.elapsed, nopm: now.nopm, measured });
         }
         // Kept once chosen: a table whose places come and go is hard to read.
-        if now.per_type.iter().any(|row| row.p50_ms > 0.0 && row.p50_ms < 1.0) {
+        if now.per_type.iter().any(|row| row.p50_ms.is_some_and(|ms| ms < 1.0)) {
             self.latency_places = 2;
         }
         self.screen.paint(RunFrame {
@@ -210,10 +209,11 @@ fn plain_line(now: &RunSnapshot<'_>, nopm: f64, tps: f64) -> String {
     let (nopm, tps) = (human::number(nopm, 0), human::number(tps, 0));
     let mut line = format!("{elapsed} {phase}  {nopm} NOPM  {tps} tx/s");
     if let Some(row) = now.per_type.first()
-        && row.p50_ms > 0.0
+        && let Some(median) = row.p50_ms
     {
-        let places = if row.p50_ms < 1.0 { 2 } else { 1 };
-        let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms].map(|ms| human::number(ms, places));
+        let places = if median < 1.0 { 2 } else { 1 };
+        let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms]
+            .map(|ms| ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| human::number(ms, places)));
         line.push_str(&format!("  {} p50 {p50} p95 {p95} p99 {p99} ms", row.name));
     }
     line.push_str(&format!("  aborts {}  errors {}", human::whole(now.aborts), human::whole(now.errors)));

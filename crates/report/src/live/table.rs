@@ -50,9 +50,8 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// A latency; nothing takes no time at all, so zero means that nothing was measured.
-fn latency(ms: f64, places: usize) -> String {
-    if ms > 0.0 { human::number_within(ms, places, 9) } else { human::UNKNOWN.to_owned() }
+fn latency(ms: Option<f64>, places: usize) -> String {
+    ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| human::number_within(ms, places, 9))
 }
 
 /// Draws a header and the rows, as many as there is room for. `places` are the decimal places of latencies.

@@ -52,10 +52,17 @@ fn drawn(frame: impl Frame, width: u16, height: u16) -> Vec<String> {
 
 const TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 
-fn types(per_s: f64, ms: f64) -> Vec<TypeRow<'static>> {
+fn types(per_s: f64, ms: impl Into<Option<f64>>) -> Vec<TypeRow<'static>> {
+    let ms = ms.into();
     TYPES
         .iter()
-        .map(|&name| TypeRow { name, per_s, p50_ms: ms, p95_ms: ms * 2.0, p99_ms: ms * 4.0 })
+        .map(|&name| TypeRow {
+            name,
+            per_s,
+            p50_ms: ms,
+            p95_ms: ms.map(|ms| ms * 2.0),
+            p99_ms: ms.map(|ms| ms * 4.0),
+        })
         .collect()
 }
 
@@ -145,7 +152,7 @@ fn a_narrow_terminal_drops_columns_and_wraps_the_counts() {
 
 #[test]
 fn before_anything_is_measured_unknown_numbers_are_dashes() {
-    let types = types(0.0, f64::NAN);
+    let types = types(0.0, None);
     let mut now = snapshot(0, 0.0, &types);
     now.phase = Phase::Connecting;
     now.nopm = f64::NAN;

@@ -22,6 +22,11 @@ pub(crate) fn unavailable(code: &str) -> bool {
     UNAVAILABLE.iter().any(|known| code.starts_with(known))
 }
 
+/// What the user can do about an error of any statement, a transaction's too.
+pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
+    (code == "53100").then_some("make room on the server's disk")
+}
+
 /// What the user can do about an error at connecting or administration.
 pub(crate) fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -30,7 +35,7 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
         "42501" => "connect as the owner, or GRANT CREATE on the schema",
-        "53100" => "make room on the server's disk",
+        "2BP01" => "drop what depends on it first, or name another schema with ?schema=",
         "53300" => "use fewer sessions, or raise max_connections",
         "57P03" => "wait until the server has started",
         "25006" => "connect to the primary: this server only reads",

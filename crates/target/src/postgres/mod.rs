@@ -27,9 +27,9 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use session::PgConnection;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wire::Wire;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
@@ -79,6 +79,14 @@ pub(crate) struct Postgres {
     config: Config,
     /// Whether this process has made the procedures fit itself.
     procedures: Mutex<bool>,
+    checks: Mutex<Checks>,
+}
+
+/// The checks that are being made.
+#[derive(Default)]
+struct Checks {
+    stopped: bool,
+    backends: Vec<Backend>,
 }
 
 /// Connects, with advice in the error.
@@ -107,7 +115,11 @@ fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
 
 impl Postgres {
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, procedures: Mutex::new(false) }
+        Self { config, procedures: Mutex::new(false), checks: Mutex::default() }
+    }
+
+    fn checks(&self) -> MutexGuard<'_, Checks> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connect_wire(&self) -> Result<Wire, TargetError> {
@@ -129,7 +141,7 @@ impl Postgres {
 
     /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
     fn ensure_procedures(&self) -> Result<(), TargetError> {
-        let mut done = self.procedures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
         if !*done {
             let mut wire = self.connect_wire()?;
             make_procedures(&mut wire).map_err(self.failed("make the procedures"))?;
@@ -339,14 +351,24 @@ impl Target for Postgres {
             .chain(OWN_TABLES)
             .map(|name| format!("'{name}'"))
             .collect();
-        // What others made under these names may be no tables; views go first, since they may show the tables.
+        // What others made under these names may be no tables. Views go first, each before those that it shows; then
+        // all tables of a kind at once, since they refer to each other. (Views that show each other in a ring can be made,
+        // though not read; hence the bound.)
         let drops = wire
             .column(&format!(
-                "SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT CASE relkind \
+                "WITH RECURSIVE named AS (SELECT oid, relkind, format('%I.%I', current_schema(), relname) AS name \
+                 FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})), \
+                 shows AS (SELECT rule.ev_class AS view, depend.refobjid AS shown FROM pg_rewrite AS rule \
+                 JOIN pg_depend AS depend ON depend.classid = 'pg_rewrite'::regclass AND depend.objid = rule.oid \
+                 AND depend.refclassid = 'pg_class'::regclass AND depend.refobjid <> rule.ev_class \
+                 WHERE rule.rulename = '_RETURN'), \
+                 levels AS (SELECT oid, 0 AS level FROM named UNION SELECT view, level + 1 FROM levels \
+                 JOIN shows ON shown = oid WHERE level < 100) \
+                 SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT name, level, CASE relkind \
                  WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' \
-                 END AS kind, format('%I.%I', current_schema(), relname) AS name FROM pg_class \
-                 WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})) AS found GROUP BY kind \
-                 ORDER BY kind = 'TABLE', kind DESC",
+                 END AS kind FROM named JOIN (SELECT oid, max(level) AS level FROM levels GROUP BY oid) AS highest \
+                 USING (oid)) AS found GROUP BY kind, CASE WHEN kind LIKE '%VIEW' THEN level END \
+                 ORDER BY kind LIKE '%VIEW' DESC, max(level) DESC, kind",
                 names.join(", ")
             ))
             .map_err(self.failed("look for tables"))?;
@@ -380,11 +402,18 @@ impl Target for Postgres {
                  SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; SET LOCAL statement_timeout = 0"
             ))
             .map_err(&failed)?;
+            self.checks().backends.extend(wire.backend());
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.checks().stopped {
+                    return Err(TargetError::database(format!(
+                        "{}: the check was stopped",
+                        self.config.place()
+                    )));
+                }
                 let finding = conditions::evaluate(&mut wire, dialect, condition)
                     .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
-                findings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
+                findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
             }
             Ok(())
         };
@@ -392,9 +421,23 @@ impl Target for Postgres {
             let threads: Vec<_> = (0..CHECK_CONNECTIONS).map(|_| scope.spawn(work)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })?;
-        let mut findings = findings.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Both are gone with the connections.
+        self.checks().backends.clear();
+        let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         findings.sort_by_key(|finding| finding.condition.number);
         Ok(findings)
+    }
+
+    fn stop_checks(&self) {
+        let backends = {
+            let mut checks = self.checks();
+            checks.stopped = true;
+            std::mem::take(&mut checks.backends)
+        };
+        for backend in backends {
+            // A server that can't be reached any more has nothing to give up.
+            let _heard = wire::cancel(&self.config, backend);
+        }
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {

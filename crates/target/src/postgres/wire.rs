@@ -64,12 +64,34 @@ fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
 trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
+/// What the server calls its end of a connection, and the word by which it knows who may cancel its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backend {
+    process: i32,
+    secret: i32,
+}
+
+/// Asks the server to give up what `backend` is doing, if it is doing anything, and waits until it has been heard. It
+/// takes a connection of its own, which the server answers by closing it.
+pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> {
+    let mut transport = dial(config)?;
+    transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+    let mut request = BytesMut::new();
+    frontend::cancel_request(backend.process, backend.secret, &mut request);
+    let stream = transport.stream();
+    stream.write_all(&request).and_then(|()| stream.flush()).map_err(lost)?;
+    // The end, however it comes, is the answer.
+    let _closed = stream.read(&mut [0]);
+    Ok(())
+}
+
 /// A connection that has been authenticated.
 pub(crate) struct Wire {
     transport: Transport,
     pub(crate) out: BytesMut,
     input: BytesMut,
     scratch: Box<[u8; READ_BYTES]>,
+    backend: Option<Backend>,
     /// Whether the server is in a transaction: `I`dle, `T` in one, `E` in a failed one.
     pub(crate) status: u8,
 }
@@ -83,6 +105,7 @@ impl Wire {
             out: BytesMut::with_capacity(READ_BYTES),
             input: BytesMut::with_capacity(READ_BYTES),
             scratch: Box::new([0; READ_BYTES]),
+            backend: None,
             status: b'I',
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
@@ -150,7 +173,10 @@ impl Wire {
                         .finish(body.data())
                         .map_err(encoding)?;
                 }
-                Message::ParameterStatus(_) | Message::BackendKeyData(_) | Message::NoticeResponse(_) => {}
+                Message::BackendKeyData(body) => {
+                    self.backend = Some(Backend { process: body.process_id(), secret: body.secret_key() });
+                }
+                Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
                 Message::ErrorResponse(body) => return Err(database_error(body.fields())),
                 Message::ReadyForQuery(body) => {
                     self.status = body.status();
@@ -159,6 +185,11 @@ impl Wire {
                 _ => return Err(unexpected("an authentication method that is not supported")),
             }
         }
+    }
+
+    /// What [`cancel`] needs; a proxy may withhold it.
+    pub(crate) fn backend(&self) -> Option<Backend> {
+        self.backend
     }
 
     /// Sends all that is in `out`.
@@ -372,6 +403,9 @@ fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
             b'D' => detail = Some(value.replace('\n', " ")),
             _ => {}
         }
+    }
+    if let Some(advice) = errors::advice_always(&code) {
+        message = format!("{message}: {advice}");
     }
     SqlError::Database {
         retry: errors::retryable(&code),
