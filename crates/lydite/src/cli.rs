@@ -33,7 +33,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// URL of the database (see `lydite targets`) [default: sqlite: in a temporary directory]
+    /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
     pub(crate) target: Option<String>,
     /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty,
     /// 10 for null:]

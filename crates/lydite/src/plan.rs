@@ -104,7 +104,7 @@ impl Plan {
             raw.flag(key, value.clone());
         }
         let tx = raw.read("tx", tx_mode).unwrap_or_default();
-        let target = raw.text("target").unwrap_or_else(|| "sqlite:".into());
+        let target = raw.text("target").unwrap_or_else(|| "gemel:".into());
         let target = match TargetSpec::parse(&target, tx) {
             Ok(spec) => Some(spec),
             Err(errors) => {
