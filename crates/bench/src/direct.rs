@@ -5,11 +5,16 @@
 //! sessions, and two sessions meet on the rows of one warehouse only where TPC-C wants it (remote stock and payments)
 //! or where there are more sessions than warehouses.
 
-use crate::worker::Worker;
+use crate::clock::{Nanos, SECOND};
+use crate::worker::{Gate, Worker};
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::{InputPlan, Terminal};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How long answers are waited for after the end of the run.
+const PATIENCE: Nanos = 5 * SECOND;
 
 /// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has
 /// more than one group more than another.
@@ -19,11 +24,24 @@ fn extra(inputs: &InputPlan, session: u32) -> u32 {
     round * inputs.terminals() + warehouse * TERMINALS_PER_WAREHOUSE + part
 }
 
+/// A terminal, and what keeps it from sending before it has its answer.
+#[derive(Debug)]
+struct Seat {
+    terminal: Terminal,
+    gate: Arc<Gate>,
+}
+
+impl Seat {
+    fn new(terminal: Terminal) -> Self {
+        Self { terminal, gate: Arc::default() }
+    }
+}
+
 /// The groups that no session is playing, the longest rested first.
 #[derive(Debug)]
 pub(crate) struct Rotation {
     inputs: InputPlan,
-    resting: Mutex<VecDeque<Vec<Terminal>>>,
+    resting: Mutex<VecDeque<Vec<Seat>>>,
 }
 
 impl Rotation {
@@ -35,46 +53,62 @@ impl Rotation {
             let first = warehouse * TERMINALS_PER_WAREHOUSE;
             (0..TERMINALS_PER_WAREHOUSE)
                 .filter(|district| district % parts == part)
-                .map(|district| inputs.terminal(first + district))
+                .map(|district| Seat::new(inputs.terminal(first + district)))
                 .collect()
         };
         // All warehouses before a second group of any: the first sessions begin on different ones.
-        let mut resting: VecDeque<Vec<Terminal>> = (0..parts)
+        let mut resting: VecDeque<Vec<Seat>> = (0..parts)
             .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
             .map(|(warehouse, part)| terminals_of(warehouse, part))
             .collect();
         resting.extend(
-            (inputs.terminals()..sessions).map(|session| vec![inputs.terminal(extra(&inputs, session))]),
+            (inputs.terminals()..sessions)
+                .map(|session| vec![Seat::new(inputs.terminal(extra(&inputs, session)))]),
         );
         assert!(resting.len() >= sessions as usize, "a group for each session");
         Self { inputs, resting: Mutex::new(resting) }
     }
 
-    fn take(&self) -> Option<Vec<Terminal>> {
+    fn take(&self) -> Option<Vec<Seat>> {
         self.resting.lock().pop_front()
     }
 
-    fn put_back(&self, group: Vec<Terminal>) {
+    fn put_back(&self, group: Vec<Seat>) {
         self.resting.lock().push_back(group);
     }
 
-    /// Plays until the run is over. A transaction is due as soon as its input is made.
+    /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
+    /// a pipeline, the session goes on with the next terminal while the answer is on its way.
     pub(crate) fn work(&self, worker: &mut Worker) {
         // There is always one: as many groups as sessions, and each session holds one at most.
         while let Some(mut group) = self.take() {
-            for terminal in &mut group {
-                if !worker.ensure_connected() {
-                    return;
+            let over = self.play_round(worker, &mut group);
+            if over {
+                // The database may be closed only after its last answer.
+                let patience = worker.shared.window.end().saturating_add(PATIENCE);
+                for seat in &group {
+                    seat.gate.pass(|| worker.now() > patience);
                 }
-                let transaction = terminal.next(&self.inputs);
-                let due = worker.now();
-                if worker.shared.window.over(due) {
-                    return;
-                }
-                worker.play(due, due, &transaction);
+                return;
             }
             self.put_back(group);
         }
+    }
+
+    /// One transaction of each terminal; tells whether the run is over.
+    fn play_round(&self, worker: &mut Worker, group: &mut [Seat]) -> bool {
+        for seat in group {
+            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
+                return true;
+            }
+            let transaction = seat.terminal.next(&self.inputs);
+            let due = worker.now();
+            if worker.shared.window.over(due) {
+                return true;
+            }
+            worker.play_on(due, transaction, &seat.gate);
+        }
+        false
     }
 }
 
@@ -88,8 +122,8 @@ mod tests {
         Rotation::new(InputPlan::new(1, warehouses, CLoad(0), Mix::Deck), sessions)
     }
 
-    fn places(group: &[Terminal]) -> Vec<(u32, u8)> {
-        group.iter().map(|terminal| (terminal.warehouse().0, terminal.district().0)).collect()
+    fn places(group: &[Seat]) -> Vec<(u32, u8)> {
+        group.iter().map(|seat| (seat.terminal.warehouse().0, seat.terminal.district().0)).collect()
     }
 
     #[test]
@@ -110,17 +144,19 @@ mod tests {
         let rotation = rotation(10, 8);
         let groups = rotation.resting.lock();
         assert_eq!(groups.len(), 10);
-        assert!(groups.iter().all(|group| group.iter().all(|t| t.warehouse() == group[0].warehouse())));
+        assert!(groups.iter().all(|group| {
+            group.iter().all(|seat| seat.terminal.warehouse() == group[0].terminal.warehouse())
+        }));
     }
 
     #[test]
     fn groups_rest_equally_long_so_all_warehouses_are_used_alike() {
         let rotation = rotation(10, 8);
         let mut played = [0; 10];
-        let mut held: VecDeque<Vec<Terminal>> = (0..8).filter_map(|_| rotation.take()).collect();
+        let mut held: VecDeque<Vec<Seat>> = (0..8).filter_map(|_| rotation.take()).collect();
         for _ in 0..1_000 {
             let Some(group) = held.pop_front() else { panic!("eight are held") };
-            played[group[0].warehouse().0 as usize - 1] += 1;
+            played[group[0].terminal.warehouse().0 as usize - 1] += 1;
             rotation.put_back(group);
             held.extend(rotation.take());
         }

@@ -6,10 +6,10 @@ use crate::error_log::ErrorLog;
 use crate::failures::{Failures, Trouble};
 use crate::plan::RetryPolicy;
 use crate::recorder::{Ended, Recorder, Verdict};
-use lydite_target::{AbortReason, Committed, Session, Target, TxError};
+use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, Target, TxError};
 use lydite_tpcc::random::{Purpose, Stream};
 use lydite_tpcc::{Outcome, Transaction, TransactionKind};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -81,6 +81,78 @@ impl Shared {
     pub(crate) fn note(&self, message: &str) {
         self.errors.lock().note(message);
     }
+
+    /// Judges and counts a transaction whose answer is there now; returns when that is. `by_session`: on the
+    /// session's own thread, which was waiting for it.
+    fn record(
+        &self,
+        (session, by_session): (usize, bool),
+        transaction: &Transaction,
+        (due, picked): (Nanos, Nanos),
+        effort: &Effort,
+        ending: &Ending,
+        outcome: Option<&Outcome>,
+    ) -> Nanos {
+        let mut answered = self.clock.now();
+        if ending.given_up {
+            // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
+            // belongs to the result, so it is counted as if it were known at the last moment.
+            answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
+        }
+        let kind = transaction.kind();
+        match (ending.verdict, &ending.trouble) {
+            (Verdict::Committed | Verdict::RolledBack, _) => self.failures.succeeded(kind, answered),
+            (_, Some(trouble)) => {
+                self.failures.failed(kind, answered, self.window.counts(due, answered), trouble);
+            }
+            (_, None) => {}
+        }
+        let Effort { retries, aborts } = *effort;
+        let ended =
+            Ended { transaction, verdict: ending.verdict, outcome, due, picked, answered, retries, aborts };
+        let mut recorder = self.recorder(session);
+        if by_session {
+            self.in_flight[session].end();
+        }
+        recorder.record(&self.window, &ended);
+        answered
+    }
+}
+
+/// What a transaction cost until it ended.
+#[derive(Debug, Default)]
+struct Effort {
+    retries: u32,
+    aborts: [u32; AbortReason::COUNT],
+}
+
+/// Keeps a terminal from sending its next transaction before it has the answer to the last.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn shut(&self) {
+        *self.shut.lock() = true;
+    }
+
+    fn open(&self) {
+        *self.shut.lock() = false;
+        self.opened.notify_all();
+    }
+
+    /// Waits until it is open; no when `in_vain` says that this is in vain.
+    pub(crate) fn pass(&self, mut in_vain: impl FnMut() -> bool) -> bool {
+        let mut shut = self.shut.lock();
+        while *shut {
+            if self.opened.wait_for(&mut shut, Duration::from_nanos(NAP)).timed_out() && *shut && in_vain() {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// The transaction that a session is waiting for. Changed only by the session, so that it may be read when the
@@ -125,11 +197,13 @@ struct Ending {
     trouble: Option<Trouble>,
     /// The connection was lost, and the transaction has no other end than that of the run.
     given_up: bool,
+    /// The commit is not durable yet, so there is no answer yet.
+    commit: Option<Box<dyn Commit>>,
 }
 
 impl Ending {
     fn new(verdict: Verdict) -> Self {
-        Self { verdict, outcome: None, trouble: None, given_up: false }
+        Self { verdict, outcome: None, trouble: None, given_up: false, commit: None }
     }
 }
 
@@ -163,30 +237,55 @@ impl Worker {
     /// when this session took it up.
     pub(crate) fn play(&mut self, due: Nanos, picked: Nanos, transaction: &Transaction) -> Answer {
         self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
-        let mut aborts = [0; AbortReason::COUNT];
-        let mut retries = 0;
-        let Ending { verdict, outcome, trouble, given_up } =
-            self.attempt(due, transaction, &mut retries, &mut aborts);
-        let mut answered = self.now();
-        if given_up {
-            // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
-            // belongs to the result, so it is counted as if it were known at the last moment.
-            answered = answered.min(self.shared.window.end().saturating_sub(1)).max(picked);
-        }
-        let (kind, failures, window) = (transaction.kind(), &self.shared.failures, &self.shared.window);
-        match (verdict, &trouble) {
-            (Verdict::Committed | Verdict::RolledBack, _) => failures.succeeded(kind, answered),
-            (_, Some(trouble)) => failures.failed(kind, answered, window.counts(due, answered), trouble),
-            (_, None) => {}
-        }
-        let outcome_seen = outcome.as_ref();
-        let ended =
-            Ended { transaction, verdict, outcome: outcome_seen, due, picked, answered, retries, aborts };
-        let mut recorder = self.shared.recorder(self.index);
+        let mut effort = Effort::default();
+        let mut ending = self.attempt(due, transaction, &mut effort, |session| {
+            session.execute(transaction).map(Submitted::Done)
+        });
+        let outcome = ending.outcome.take();
+        let answered = self.shared.record(
+            (self.index, true),
+            transaction,
+            (due, picked),
+            &effort,
+            &ending,
+            outcome.as_ref(),
+        );
+        Answer { at: answered, verdict: ending.verdict, outcome }
+    }
+
+    /// As [`Worker::play`], but where the database commits in a pipeline the session is free before the answer is
+    /// there. Then the answer is recorded when it comes, and opens `gate`, which is shut here, for the terminal's next one.
+    pub(crate) fn play_on(&mut self, due: Nanos, transaction: Transaction, gate: &Arc<Gate>) {
+        self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+        let mut effort = Effort::default();
+        let mut ending = self.attempt(due, &transaction, &mut effort, |session| session.submit(&transaction));
+        let outcome = ending.outcome.take();
+        let Some(commit) = ending.commit.take() else {
+            self.shared.record(
+                (self.index, true),
+                &transaction,
+                (due, due),
+                &effort,
+                &ending,
+                outcome.as_ref(),
+            );
+            return;
+        };
+        gate.shut();
         self.shared.in_flight[self.index].end();
-        recorder.record(&self.shared.window, &ended);
-        drop(recorder);
-        Answer { at: answered, verdict, outcome }
+        let (shared, gate, index) = (Arc::clone(&self.shared), Arc::clone(gate), self.index);
+        commit.on_done(Box::new(move |durable| {
+            let ending = match durable {
+                Ok(()) => ending,
+                Err(error) => {
+                    let detail = error.to_string();
+                    shared.note(&detail);
+                    Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Verdict::Unknown) }
+                }
+            };
+            shared.record((index, false), &transaction, (due, due), &effort, &ending, outcome.as_ref());
+            gate.open();
+        }));
     }
 
     /// All attempts at one transaction.
@@ -194,23 +293,27 @@ impl Worker {
         &mut self,
         due: Nanos,
         transaction: &Transaction,
-        retries: &mut u32,
-        aborts: &mut [u32; AbortReason::COUNT],
+        Effort { retries, aborts }: &mut Effort,
+        mut send: impl FnMut(&mut dyn Session) -> Result<Submitted, TxError>,
     ) -> Ending {
         let lost = || Ending { given_up: true, ..Ending::new(Verdict::Failed) };
         loop {
             let Some(session) = self.session.as_mut() else {
                 return lost();
             };
-            let result = session.execute(transaction);
+            let result = send(session.as_mut());
             if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
                 self.down = false;
                 self.shared.connections.answered(self.now());
             }
             let last = *retries + 1 >= self.shared.retry.attempts;
             match result {
-                Ok(outcome) => {
+                Ok(Submitted::Done(outcome)) => {
                     return Ending { outcome: Some(outcome), ..Ending::new(Verdict::Committed) };
+                }
+                Ok(Submitted::Committing(outcome, commit)) => {
+                    let (outcome, commit) = (Some(outcome), Some(commit));
+                    return Ending { outcome, commit, ..Ending::new(Verdict::Committed) };
                 }
                 Err(TxError::RolledBack(_)) => return Ending::new(Verdict::RolledBack),
                 Err(TxError::Fatal(message)) => return self.refused(message),

@@ -40,6 +40,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "when a commit is answered: on stable storage; at once with a sync every 50 or MS milliseconds; at once",
     },
     OptionSpec {
+        name: "commit",
+        values: "pipelined, wait",
+        default: "pipelined",
+        about: "whether a session takes the next terminal's transaction while a commit becomes durable",
+    },
+    OptionSpec {
         name: "isolation",
         values: "snapshot, serializable, read-committed",
         default: "snapshot",
@@ -134,6 +140,7 @@ pub(crate) struct Config {
     placement: &'static str,
     homes: BTreeMap<&'static str, Engine>,
     isolation: Isolation,
+    pipelined: bool,
     options: Options,
     /// As given, for results.
     settings: BTreeMap<String, String>,
@@ -196,6 +203,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
             )),
         }
     }
+    let pipelined = parsed.choice("commit", &["pipelined", "wait"], &mut errors) == "pipelined";
     let isolation =
         match parsed.choice("isolation", &["snapshot", "serializable", "read-committed"], &mut errors) {
             "serializable" => Isolation::Serializable,
@@ -245,7 +253,16 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         })
         .collect();
     if errors.is_empty() {
-        Ok(Parsed(Config { path, temporary: None, placement, homes, isolation, options, settings }))
+        Ok(Parsed(Config {
+            path,
+            temporary: None,
+            placement,
+            homes,
+            isolation,
+            pipelined,
+            options,
+            settings,
+        }))
     } else {
         Err(errors)
     }
@@ -277,6 +294,7 @@ pub(crate) struct GemelStore {
     db: Database,
     keyspaces: Vec<Keyspace>,
     isolation: Isolation,
+    pipelined: bool,
     /// Deleted after the database is closed.
     _temporary: Option<Arc<TempDir>>,
 }
@@ -311,7 +329,7 @@ fn store_error(error: Error) -> StoreError {
 impl Store for GemelStore {
     type Config = Config;
     type Tx<'a> = GemelTx<'a>;
-    type Pending = Ticket;
+    type Pending = GemelCommit;
 
     fn place(config: &Config) -> String {
         format!("gemel {}", config.path.display())
@@ -355,7 +373,13 @@ impl Store for GemelStore {
                 )),
                 other => store_error(other),
             })?;
-        Ok(Self { db, keyspaces, isolation: config.isolation, _temporary: config.temporary.clone() })
+        Ok(Self {
+            db,
+            keyspaces,
+            isolation: config.isolation,
+            pipelined: config.pipelined,
+            _temporary: config.temporary.clone(),
+        })
     }
 
     fn begin(&self, access: Access) -> Result<GemelTx<'_>, StoreError> {
@@ -379,7 +403,7 @@ pub(crate) struct GemelTx<'a> {
 }
 
 impl StoreTx for GemelTx<'_> {
-    type Pending = Ticket;
+    type Pending = GemelCommit;
 
     fn read<R>(
         &mut self,
@@ -430,14 +454,29 @@ impl StoreTx for GemelTx<'_> {
         self.transaction.scan(keyspace, lower, upper, direction, each).map_err(store_error)
     }
 
-    fn commit(self) -> Result<Ticket, StoreError> {
-        self.transaction.commit().map_err(store_error)
+    fn commit(self) -> Result<GemelCommit, StoreError> {
+        let ticket = self.transaction.commit().map_err(store_error)?;
+        Ok(GemelCommit { ticket, pipelined: self.store.pipelined })
     }
 }
 
-impl Pending for Ticket {
+/// See [`Pending`].
+pub(crate) struct GemelCommit {
+    ticket: Ticket,
+    pipelined: bool,
+}
+
+impl Pending for GemelCommit {
+    fn is_pipelined(&self) -> bool {
+        self.pipelined && !self.ticket.is_done()
+    }
+
     fn wait(self) -> Result<(), StoreError> {
-        Ticket::wait(self).map_err(store_error)
+        self.ticket.wait().map_err(store_error)
+    }
+
+    fn on_done(self, done: impl FnOnce(Result<(), StoreError>) + Send + 'static) {
+        self.ticket.on_done(|outcome| done(outcome.map_err(store_error)));
     }
 }
 

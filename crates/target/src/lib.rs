@@ -17,6 +17,6 @@ mod target;
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
-    Target, TxMode,
+    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, Submitted,
+    TableChecksum, Target, TxMode,
 };

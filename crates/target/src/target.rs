@@ -107,6 +107,41 @@ pub trait Session: Send {
     /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
     /// ready for the next transaction, unless that says at once that the connection is lost.
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError>;
+
+    /// Runs one transaction up to where the session can take the next: with pipelined commit that is before the
+    /// commit is durable. Whoever sent it must not be told before it is.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
+        self.execute(transaction).map(Submitted::Done)
+    }
+}
+
+/// What came of [`Session::submit`].
+pub enum Submitted {
+    /// It is done.
+    Done(Outcome),
+    /// It is committed, and on its way to stable storage.
+    Committing(Outcome, Box<dyn Commit>),
+}
+
+impl fmt::Debug for Submitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(outcome) => f.debug_tuple("Done").field(outcome).finish(),
+            Self::Committing(outcome, _) => {
+                f.debug_tuple("Committing").field(outcome).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+/// A commit on its way to stable storage.
+pub trait Commit: Send {
+    /// Calls `done` when it is there, or when that is given up: at once, or later on a thread of the database, so it
+    /// must be short.
+    fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>);
 }
 
 /// One connection that loads rows.

@@ -5,7 +5,7 @@ use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
 use crate::kv::transactions::{Stop, delivery, new_order, order_status, payment, stock_level};
 use crate::profile::asks_for_an_unused_item;
-use crate::target::Session;
+use crate::target::{Commit, Session, Submitted};
 use lydite_tpcc::{Outcome, Timestamp, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,7 @@ impl<S: Store> KvSession<S> {
     ///
     /// # Errors
     /// As [`Session::execute`].
-    pub(crate) fn submit(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
+    fn play(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
         let now = now();
         let access = match transaction {
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => Access::Read,
@@ -64,9 +64,26 @@ impl<S: Store> KvSession<S> {
 
 impl<S: Store> Session for KvSession<S> {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        let (outcome, pending) = self.submit(transaction)?;
+        let (outcome, pending) = self.play(transaction)?;
         pending.wait().map_err(StoreError::in_wait)?;
         Ok(outcome)
+    }
+
+    fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
+        let (outcome, pending) = self.play(transaction)?;
+        if pending.is_pipelined() {
+            return Ok(Submitted::Committing(outcome, Box::new(OnItsWay(pending))));
+        }
+        pending.wait().map_err(StoreError::in_wait)?;
+        Ok(Submitted::Done(outcome))
+    }
+}
+
+struct OnItsWay<P>(P);
+
+impl<P: Pending> Commit for OnItsWay<P> {
+    fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>) {
+        self.0.on_done(move |outcome| done(outcome.map_err(StoreError::in_wait)));
     }
 }
 

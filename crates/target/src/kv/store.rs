@@ -252,8 +252,21 @@ pub(crate) trait StoreTx: Sized {
 
 /// A commit that is accepted: no other transaction can undo it, a crash perhaps.
 pub(crate) trait Pending: Send + 'static {
+    /// Whether the session is to take other transactions meanwhile.
+    fn is_pipelined(&self) -> bool {
+        false
+    }
+
     /// Waits until it survives a crash, as far as the store's settings promise.
     fn wait(self) -> Result<(), StoreError>;
+
+    /// Calls `done` when it does, at once or on another thread.
+    fn on_done(self, done: impl FnOnce(Result<(), StoreError>) + Send + 'static)
+    where
+        Self: Sized,
+    {
+        done(self.wait());
+    }
 }
 
 /// For stores whose commits are done when they return.
