@@ -238,3 +238,38 @@ impl fmt::Display for CheckReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{ColumnType, Schema, Value};
+
+    #[test]
+    fn a_row_without_its_index_entry_is_a_fault_of_the_table() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        for engine in [Engine::Memory, Engine::Disk] {
+            let schema = Schema::new().column("id", ColumnType::I32).column("name", ColumnType::Text);
+            let schema = schema.primary_key(["id"]).index("by_name", ["name"]);
+            let table = db.create_table(engine.name(), engine, schema).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            for id in 0..10 {
+                table.insert(&mut transaction, &[Value::Int(id), "Ada".into()]).unwrap();
+            }
+            transaction.commit().unwrap().wait().unwrap();
+        }
+        // Behind the back of the table in memory.
+        let catalog = db.catalog();
+        let index = db.handle(&catalog.keyspaces[1]);
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        let mut entries = Vec::new();
+        read_all(&mut transaction, &index, |key, _| entries.push(key.to_vec())).unwrap();
+        transaction.delete(&index, &entries[3]).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+        drop(db);
+        let report = check(directory.path()).unwrap();
+        let faults: Vec<_> = report.faults().map(|part| (&*part.name, part.kind)).collect();
+        assert_eq!(faults, [("memory", PartKind::Table)], "{report}");
+        assert!(report.to_string().contains("9 entries for 10 rows"), "{report}");
+    }
+}

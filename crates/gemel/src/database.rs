@@ -275,6 +275,12 @@ impl Database {
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
+            if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+                return Err(Error::Usage(format!(
+                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes in step",
+                    table.name
+                )));
+            }
             if entry.engine != engine {
                 return Err(Error::Usage(format!(
                     "keyspace {name:?} is there already, in the {} engine and not in the {} engine",

@@ -5,9 +5,10 @@
 //! - here: the commit protocol of [`Engine`], recovery, opening and closing;
 //! - `background`: sealing, flushing and compaction, and holding writers back when those can't keep up;
 //! - `recent`: which keys were committed since the oldest snapshot, for first-committer-wins;
-//! - `store`, `lsm`: where the versions are.
+//! - `store`, `lsm`: where the versions are; `intact` verifies what the store's crate does not.
 
 mod background;
+mod intact;
 mod keyspaces;
 mod lsm;
 mod recent;
