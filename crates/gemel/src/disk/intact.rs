@@ -10,7 +10,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Says which version of the list is valid: its number, its checksum, the kind of checksum.
-const CURRENT: &str = "current";
+pub(super) const CURRENT: &str = "current";
 const CURRENT_BYTES: usize = 8 + 16 + 1;
 /// Magic, version, kind of checksum; checksum, position and length of the table of contents.
 const TRAILER_BYTES: usize = TRAILER_MAGIC.len() + 16 + 8 + 8;
