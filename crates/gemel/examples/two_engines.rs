@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p gemel --example two_engines`
 
+#![expect(clippy::expect_used, reason = "an example that starts itself again")]
+
 use gemel::row::{ColumnType, Schema, Value};
 use gemel::{Database, Engine, Isolation, Options, Result};
 use std::path::Path;

@@ -170,6 +170,26 @@ impl Database {
         Self::open_with(Arc::new(RealFiles), path.as_ref(), options)
     }
 
+    /// Opens a database that is there already, with the log mode that it was made with, whatever
+    /// [`Options::log`] says. For tools that are handed a path. Makes nothing when there is no database.
+    ///
+    /// # Errors
+    /// As [`Database::open`], and [`Error::Usage`] when there is no database.
+    pub fn open_existing(path: impl AsRef<Path>, mut options: Options) -> Result<Self> {
+        let (files, path) = (Arc::new(RealFiles), path.as_ref());
+        match Manifest::read(&*files, path)? {
+            // Nothing ever changes the mode, so it need not be read again under the lock.
+            Some(manifest) => options.log = manifest.log,
+            None => {
+                return Err(Error::Usage(format!(
+                    "there is no Gemel database in {}: name the directory that was opened",
+                    path.display()
+                )));
+            }
+        }
+        Self::open_with(files, path, options)
+    }
+
     /// As [`Database::open`], with the given way to files.
     pub(crate) fn open_with(files: Arc<dyn Files>, path: &Path, options: Options) -> Result<Self> {
         options.check()?;
@@ -255,6 +275,12 @@ impl Database {
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
+            if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+                return Err(Error::Usage(format!(
+                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes in step",
+                    table.name
+                )));
+            }
             if entry.engine != engine {
                 return Err(Error::Usage(format!(
                     "keyspace {name:?} is there already, in the {} engine and not in the {} engine",
@@ -271,7 +297,12 @@ impl Database {
         Ok(self.register(&entry))
     }
 
-    fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
+    /// What the database consists of, at this moment.
+    pub(crate) fn catalog(&self) -> Manifest {
+        self.inner.manifest.lock().clone()
+    }
+
+    pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
         recovery::handle(self.inner.core.database, entry)
     }
 

@@ -1,13 +1,7 @@
-//! Gemel, an embedded database with two engines: tables in memory, tables on disk, and transactions over both.
-//!
-//! A table names its home engine when it is made; nothing else in an application changes. The two engines stand
-//! on their own (each has its versions, its clock and its order of commits); what makes a transaction over both
-//! see one state and commit as one is Skeena: a registry of snapshots that belong together and a commit
-//! that is published at once and acknowledged when every log that it depends on is durable. `DESIGN.md` says how and why.
-//!
-//! See [`Database`] for how to begin.
+#![doc = include_str!("../README.md")]
 
 mod active;
+mod check;
 mod checkpoint;
 mod clock;
 mod coordinator;
@@ -35,6 +29,7 @@ mod ticket;
 mod transaction;
 
 pub use active::RunningTransaction;
+pub use check::{CheckReport, CheckedPart, PartKind, check};
 pub use clock::Timestamp;
 pub use csr::CsrState;
 pub use database::{Aborted, CheckpointState, Committed, Database, State};

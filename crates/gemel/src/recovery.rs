@@ -81,7 +81,11 @@ pub(crate) fn recover(
     for entry in &manifest.keyspaces {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
-            Engine::Disk => disk.open_keyspace(entry.id)?,
+            Engine::Disk => {
+                // Its files were durable before the manifest named it.
+                disk.must_be_there(entry.id)?;
+                disk.open_keyspace(entry.id)?;
+            }
         }
     }
     let mut last = [Timestamp::ZERO; MAX_ENGINES];
@@ -143,7 +147,12 @@ fn load_checkpoint(
             what: format!("{what}: restore the directory from a backup"),
         },
     };
-    let input = files.open(path)?;
+    let input = files.open(path).map_err(|error| match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            fault(Fault::Damaged("the checkpoint that the manifest names is missing".into()))
+        }
+        other => other,
+    })?;
     let mut rows = 0;
     let (at, said) = checkpoint::read(input, database, |block| {
         recovered.checkpoint_bytes += block.len() as u64;

@@ -508,3 +508,41 @@ impl<'a> Own<'a> {
         ControlFlow::Continue(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, Engine, Options};
+
+    #[test]
+    fn a_transaction_that_failed_refuses_everything_and_is_counted_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        let hot = db.keyspace("hot", Engine::Memory).unwrap();
+        let failed = || {
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            transaction.put(&hot, b"k", b"v").unwrap();
+            // As the registry does it; that takes a race.
+            transaction.failed = Some(Count::Csr);
+            transaction
+        };
+        let mut transaction = failed();
+        let (all, forward) = (Bound::Unbounded, Direction::Forward);
+        let errors = [
+            transaction.get(&hot, b"k").unwrap_err(),
+            transaction.put(&hot, b"k", b"w").unwrap_err(),
+            transaction.delete(&hot, b"k").unwrap_err(),
+            transaction.insert(&hot, b"l", b"w").unwrap_err(),
+            transaction.update(&hot, b"k", |_| ()).unwrap_err(),
+            transaction.scan(&hot, all, all, forward, |_, _| ControlFlow::Continue(())).unwrap_err(),
+            transaction.commit().unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(&error, Error::Usage(text) if text.contains("failed earlier")), "{error:?}");
+        }
+        failed().rollback();
+        let state = db.state();
+        assert_eq!((state.aborted.csr, state.rolled_back, state.running.len()), (2, 0, 0));
+        assert_eq!(db.begin(Isolation::Snapshot).unwrap().get(&hot, b"k").unwrap(), None);
+    }
+}

@@ -17,6 +17,7 @@
 //! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
 //!   newest version of each key serves every snapshot); otherwise it keeps all versions.
 
+use super::intact;
 use super::store::{BlockReads, Compaction, Store};
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each, Found};
@@ -85,6 +86,7 @@ pub(crate) struct LsmStore {
 impl LsmStore {
     /// Opens the tree in a directory, making it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
+        intact::verify(path).map_err(|error| refused("can't open", path, error.into()))?;
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
@@ -283,8 +285,14 @@ fn bytes(bound: &Bound<Key>) -> Bound<Vec<u8>> {
 }
 
 fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
-        lsm_tree::Error::Io(source) => Error::Io { what, path: path.into(), source },
+        // These come of following offsets and names that are wrong in a file, not of the system.
+        lsm_tree::Error::Io(source)
+            if !matches!(source.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof) =>
+        {
+            Error::Io { what, path: path.into(), source }
+        }
         other => Error::Corruption {
             path: path.into(),
             what: format!(

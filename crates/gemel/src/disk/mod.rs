@@ -5,9 +5,10 @@
 //! - here: the commit protocol of [`Engine`], recovery, opening and closing;
 //! - `background`: sealing, flushing and compaction, and holding writers back when those can't keep up;
 //! - `recent`: which keys were committed since the oldest snapshot, for first-committer-wins;
-//! - `store`, `lsm`: where the versions are.
+//! - `store`, `lsm`: where the versions are; `intact` verifies what the store's crate does not.
 
 mod background;
+mod intact;
 mod keyspaces;
 mod lsm;
 mod recent;
@@ -94,6 +95,25 @@ impl DiskEngine {
             opening: Mutex::new(()),
             threads: Mutex::new(threads),
         })
+    }
+
+    /// Refuses when a keyspace that was made once has lost its files: opening would make it anew, empty.
+    pub(crate) fn must_be_there(&self, keyspace: KeyspaceId) -> Result<()> {
+        let path = self.path_of(keyspace);
+        if path.join(intact::CURRENT).exists() {
+            return Ok(());
+        }
+        Err(Error::Corruption {
+            what: format!(
+                "the keyspace's file {} is missing: restore the directory from a backup",
+                intact::CURRENT
+            ),
+            path,
+        })
+    }
+
+    fn path_of(&self, keyspace: KeyspaceId) -> PathBuf {
+        self.directory.join(format!("ks-{}", keyspace.0))
     }
 
     /// The newest commit that the files of a keyspace hold; they hold all before it.
@@ -204,7 +224,7 @@ impl Engine for DiskEngine {
         if self.shared.keyspaces.get(keyspace).is_some() {
             return Ok(());
         }
-        let store = LsmStore::open(&self.directory.join(format!("ks-{}", keyspace.0)), &self.trees)?;
+        let store = LsmStore::open(&self.path_of(keyspace), &self.trees)?;
         std::fs::File::open(&self.directory).and_then(|directory| directory.sync_all()).map_err(
             |source| Error::Io { what: "can't make durable directory", path: self.directory.clone(), source },
         )?;

@@ -1,0 +1,275 @@
+//! Checking a database that nobody has open: everything is read once, and rows are held against their indexes.
+
+use crate::database::Database;
+use crate::engine::{Direction, KeyspaceId};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::keyspace::{Engine, Keyspace};
+use crate::manifest::{Manifest, TableEntry};
+use crate::options::{Isolation, LogMode, Options};
+use crate::recovery::Recovered;
+use crate::transaction::Transaction;
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+use std::path::{Path, PathBuf};
+
+/// What a part of a database is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// A keyspace of its own.
+    Keyspace,
+    /// The rows of a table.
+    Table,
+    /// A secondary index of a table.
+    Index,
+}
+
+impl PartKind {
+    /// Name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keyspace => "keyspace",
+            Self::Table => "table",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// A keyspace, the rows of a table or an index, and what was found in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckedPart {
+    /// Its name; that of an index has its table's in front.
+    pub name: String,
+    /// What it is.
+    pub kind: PartKind,
+    /// Where it lives.
+    pub engine: Engine,
+    /// Rows or entries that could be read.
+    pub rows: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// The first thing that is wrong with it, in one line.
+    pub fault: Option<String>,
+}
+
+/// What [`check()`] found. Shown as a table.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Where the database is.
+    pub path: PathBuf,
+    /// How it keeps its log.
+    pub log: LogMode,
+    /// What opening it did: that is a recovery like any other.
+    pub recovered: Recovered,
+    /// All keyspaces, tables and indexes, in the order in which they were made.
+    pub parts: Vec<CheckedPart>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.faults().next().is_none()
+    }
+
+    /// The parts in which something is wrong.
+    pub fn faults(&self) -> impl Iterator<Item = &CheckedPart> {
+        self.parts.iter().filter(|part| part.fault.is_some())
+    }
+}
+
+/// Opens the database in a directory, reads all of it and closes it.
+///
+/// Opening verifies the manifest, the checkpoint and the logs, and that both engines agree on what was committed; as
+/// after a crash it cuts off what was never acknowledged at the end of a log. Then every keyspace is read to its end, by which
+/// each block's checksum is verified, and the rows of each table are held against its indexes.
+///
+/// ```
+/// # fn main() -> gemel::Result<()> {
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("db");
+/// let db = gemel::Database::open(&path, gemel::Options::default())?;
+/// db.keyspace("hot", gemel::Engine::Memory)?;
+/// drop(db);
+///
+/// let report = gemel::check(&path)?;
+/// assert!(report.is_good());
+/// println!("{report}");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Those of [`Database::open_existing`], so also when the database is open elsewhere, or what is damaged keeps it from
+/// being opened ([`Error::Corruption`]). Damage that was found after it was opened is in the report.
+pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
+    // Who only looks should not begin a checkpoint.
+    let options = Options { checkpoint_log_bytes: u64::MAX, ..Options::default() };
+    let db = Database::open_existing(path, options)?;
+    let catalog = db.catalog();
+    let mut transaction = db.begin(Isolation::Snapshot)?;
+    let mut parts = Vec::with_capacity(catalog.keyspaces.len());
+    for entry in &catalog.keyspaces {
+        let (mut rows, mut bytes) = (0, 0);
+        let read = read_all(&mut transaction, &db.handle(entry), |key, value| {
+            rows += 1;
+            bytes += (key.len() + value.len()) as u64;
+        });
+        parts.push(CheckedPart {
+            name: entry.name.clone(),
+            kind: kind_of(&catalog, entry.id),
+            engine: entry.engine,
+            rows,
+            bytes,
+            fault: read.err().map(|error| error.to_string()),
+        });
+    }
+    for table in &catalog.tables {
+        check_table(&db, &mut transaction, &catalog, table, &mut parts);
+    }
+    let recovered = db.state().recovered;
+    Ok(CheckReport { path: db.path().to_path_buf(), log: catalog.log, recovered, parts })
+}
+
+fn read_all(
+    transaction: &mut Transaction,
+    keyspace: &Keyspace,
+    mut each: impl FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, |key, value| {
+        each(key, value);
+        ControlFlow::Continue(())
+    })
+}
+
+fn kind_of(catalog: &Manifest, keyspace: KeyspaceId) -> PartKind {
+    for table in &catalog.tables {
+        match table.keyspaces.iter().position(|id| *id == keyspace) {
+            Some(0) => return PartKind::Table,
+            Some(_) => return PartKind::Index,
+            None => {}
+        }
+    }
+    PartKind::Keyspace
+}
+
+/// Holds a table's rows against its indexes, unless one of them could not be read anyway.
+fn check_table(
+    db: &Database,
+    transaction: &mut Transaction,
+    catalog: &Manifest,
+    table: &TableEntry,
+    parts: &mut Vec<CheckedPart>,
+) {
+    // Parts are in the order of the catalog's keyspaces.
+    let mut places =
+        table.keyspaces.iter().filter_map(|id| catalog.keyspaces.iter().position(|entry| entry.id == *id));
+    if places.clone().any(|place| parts[place].fault.is_some()) {
+        return;
+    }
+    let Err(error) = db.table(&table.name).and_then(|table| table.verify(transaction)) else { return };
+    let fault = Some(error.to_string());
+    match places.next() {
+        Some(place) => parts[place].fault = fault,
+        None => parts.push(CheckedPart {
+            name: table.name.clone(),
+            kind: PartKind::Table,
+            engine: table.engine,
+            rows: 0,
+            bytes: 0,
+            fault,
+        }),
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = &self.recovered;
+        let log = match self.log {
+            LogMode::Shared => "one log",
+            LogMode::PerEngine => "a log for each engine",
+        };
+        writeln!(
+            f,
+            "{}: {log}; opened in {} ms: {} rows from the checkpoint, {} records from {} bytes of log, {} cut off",
+            self.path.display(),
+            found.took.as_millis(),
+            found.checkpoint_rows,
+            found.records,
+            found.log_bytes,
+            found.cut_records,
+        )?;
+        let width = |least: usize, of: &dyn Fn(&CheckedPart) -> usize| {
+            self.parts.iter().map(of).max().unwrap_or(0).max(least)
+        };
+        let name = width("name".len(), &|part| part.name.chars().count());
+        let rows = width("rows".len(), &|part| part.rows.to_string().len());
+        let bytes = width("bytes".len(), &|part| part.bytes.to_string().len());
+        writeln!(f, "{:name$}  kind      engine  {:>rows$}  {:>bytes$}", "name", "rows", "bytes")?;
+        for part in &self.parts {
+            writeln!(
+                f,
+                "{:name$}  {:8}  {:6}  {:>rows$}  {:>bytes$}  {}",
+                part.name,
+                part.kind.name(),
+                part.engine.name(),
+                part.rows,
+                part.bytes,
+                if part.fault.is_some() { "DAMAGED" } else { "good" },
+            )?;
+        }
+        for part in self.faults() {
+            if let Some(fault) = &part.fault {
+                writeln!(f, "{} {}: {fault}", part.kind.name(), part.name)?;
+            }
+        }
+        let damaged = self.faults().count();
+        match damaged {
+            0 => write!(f, "all {} parts are good", self.parts.len()),
+            _ => write!(
+                f,
+                "{damaged} of {} parts are damaged: restore the directory from a backup",
+                self.parts.len()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{ColumnType, Schema, Value};
+
+    #[test]
+    fn a_row_without_its_index_entry_is_a_fault_of_the_table() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        for engine in [Engine::Memory, Engine::Disk] {
+            let schema = Schema::new().column("id", ColumnType::I32).column("name", ColumnType::Text);
+            let schema = schema.primary_key(["id"]).index("by_name", ["name"]);
+            let table = db.create_table(engine.name(), engine, schema).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            for id in 0..10 {
+                table.insert(&mut transaction, &[Value::Int(id), "Ada".into()]).unwrap();
+            }
+            transaction.commit().unwrap().wait().unwrap();
+        }
+        // Behind the back of the table in memory.
+        let catalog = db.catalog();
+        let index = db.handle(&catalog.keyspaces[1]);
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        let mut entries = Vec::new();
+        read_all(&mut transaction, &index, |key, _| entries.push(key.to_vec())).unwrap();
+        transaction.delete(&index, &entries[3]).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+        drop(db);
+        let report = check(directory.path()).unwrap();
+        let faults: Vec<_> = report.faults().map(|part| (&*part.name, part.kind)).collect();
+        assert_eq!(faults, [("memory", PartKind::Table)], "{report}");
+        assert!(report.to_string().contains("9 entries for 10 rows"), "{report}");
+    }
+}

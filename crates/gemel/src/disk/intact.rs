@@ -1,0 +1,100 @@
+//! Whether a tree's list of files, and each listed file's table of contents, are what was written.
+//!
+//! The crate `lsm-tree` verifies the blocks that it reads, but not the list, and believes the lengths in a table of
+//! contents before it verifies that. So a changed byte there could lose a file without a word, or end the process. Both have
+//! checksums, which are verified here before a tree is opened. (Formats: lsm-tree 3.1, sfa 1.0.)
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Says which version of the list is valid: its number, its checksum, the kind of checksum.
+pub(super) const CURRENT: &str = "current";
+const CURRENT_BYTES: usize = 8 + 16 + 1;
+/// Magic, version, kind of checksum; checksum, position and length of the table of contents.
+const TRAILER_BYTES: usize = TRAILER_MAGIC.len() + 16 + 8 + 8;
+const TRAILER_MAGIC: &[u8] = b"SFA!\x01\x00";
+/// No table of contents is longer: it has a few sections, with short names.
+const MOST_CONTENTS: u64 = 1 << 20;
+
+fn damaged(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Verifies the tree in a directory, if there is one.
+pub(super) fn verify(tree: &Path) -> io::Result<()> {
+    let current = tree.join(CURRENT);
+    if !current.exists() {
+        return Ok(());
+    }
+    let current = std::fs::read(current)?;
+    let Ok(current) = <[u8; CURRENT_BYTES]>::try_from(current) else {
+        return Err(damaged(format!("{CURRENT} has a wrong length")));
+    };
+    let (number, checksum) = (u64_at(&current, 0), u128_at(&current, 8));
+    let list = tree.join(format!("v{number}"));
+    if Some(xxh3_128(&std::fs::read(&list)?)) != checksum {
+        return Err(damaged(format!("v{number} has a wrong checksum")));
+    }
+    for table in listed(&list)? {
+        verify_contents(&tree.join("tables").join(table.to_string()))?;
+    }
+    Ok(())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u128::from_le_bytes(*bytes))
+}
+
+/// Numbers of the files in a list that has been verified.
+fn listed(list: &Path) -> io::Result<Vec<u64>> {
+    let unknown = || damaged("the list of files has an unknown format".into());
+    let reader = sfa::Reader::new(list).map_err(|_| unknown())?;
+    let mut section = reader.toc().section(b"tables").ok_or_else(unknown)?.buf_reader(list)?;
+    let mut byte = || {
+        let mut byte = [0];
+        section.read_exact(&mut byte).map(|()| byte[0])
+    };
+    let mut tables = Vec::new();
+    for _ in 0..byte()? {
+        for _ in 0..byte()? {
+            let count = u32::from_le_bytes([byte()?, byte()?, byte()?, byte()?]);
+            for _ in 0..count {
+                let mut id = [0; 8];
+                for place in &mut id {
+                    *place = byte()?;
+                }
+                tables.push(u64::from_le_bytes(id));
+                // Kind of checksum, checksum, sequence number.
+                for _ in 0..1 + 16 + 8 {
+                    byte()?;
+                }
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// Verifies the table of contents at the end of a file.
+fn verify_contents(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().display();
+    let wrong = |what| damaged(format!("table {name} has a wrong {what}"));
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let end = length.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| wrong("length"))?;
+    let mut trailer = [0; TRAILER_BYTES];
+    file.seek(SeekFrom::Start(end))?;
+    file.read_exact(&mut trailer)?;
+    let Some(trailer) = trailer.strip_prefix(TRAILER_MAGIC) else { return Err(wrong("end")) };
+    let (checksum, start) = (u128_at(trailer, 0), u64_at(trailer, 16));
+    let contents = end.checked_sub(start).filter(|length| *length <= MOST_CONTENTS);
+    let mut contents = vec![0; contents.ok_or_else(|| wrong("end"))? as usize];
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(&mut contents)?;
+    if Some(xxh3_128(&contents)) == checksum { Ok(()) } else { Err(wrong("table of contents")) }
+}
