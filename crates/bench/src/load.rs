@@ -43,6 +43,8 @@ pub struct LoadReport {
     pub bytes: u64,
     /// Warehouses loaded now; fewer than there are if an earlier load was resumed.
     pub warehouses: u32,
+    /// Warehouses that are complete in the database, those of an earlier load included.
+    pub complete: u32,
     /// Connections that loaded at the same time.
     pub jobs: usize,
     /// Whether [`RunControl::stop`] ended it early. The load can be resumed.
@@ -77,6 +79,7 @@ pub fn load(
     observer: &mut dyn FnMut(&LoadSnapshot),
 ) -> Result<LoadReport, TargetError> {
     let begun = Instant::now();
+    let _alone = target.begin_load()?;
     let work = prepare(target, population, resume)?;
     let load = Load {
         target,
@@ -99,6 +102,7 @@ pub fn load(
         rows: load.progress.rows(),
         bytes: load.progress.bytes(),
         warehouses: load.done.load(Ordering::Relaxed),
+        complete: work.done_before + load.done.load(Ordering::Relaxed),
         jobs: load.jobs,
         interrupted,
     };

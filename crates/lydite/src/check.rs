@@ -18,6 +18,13 @@ use std::time::Instant;
 /// `lydite check`.
 pub(crate) fn command(args: CheckArgs) -> Outcome {
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(Failure::Usage)?;
+    if spec.is_temporary() {
+        return Err(Failure::usage(format!(
+            "{} is a temporary database, and has nothing to check: name the path of one that is loaded; `lydite run` \
+             checks the temporary one that it makes",
+            args.target
+        )));
+    }
     let target: Arc<dyn Target> = Arc::from(spec.open()?);
     let description = target.describe()?;
     let url = description.url;

@@ -43,7 +43,8 @@ pub(crate) struct RunArgs {
     /// open 8, rte 10 per warehouse]
     #[arg(short, long, value_name = "N")]
     pub(crate) terminals: Option<String>,
-    /// Sessions of the pool behind the emulated users (rte) [default: 16]
+    /// Sessions of the pool behind the emulated users (rte), or the same as --terminals (open) [default:
+    /// rte 16, open 8]
     #[arg(long, value_name = "N")]
     pub(crate) sessions: Option<String>,
     /// Length of the measured window [default: 30s]

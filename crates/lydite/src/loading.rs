@@ -86,15 +86,20 @@ pub(crate) fn load(
         })
     });
     let report = loaded?;
-    view.finish(&LoadProgress {
+    let end = LoadProgress {
         rows: report.rows,
         bytes: report.bytes,
         elapsed: std::time::Duration::from_secs_f64(report.seconds),
-        units_done: u64::from(report.warehouses),
+        units_done: u64::from(report.complete),
         total_units: u64::from(meta.warehouses),
         building: None,
         stage: if report.interrupted { "interrupted" } else { "done" },
-    });
+    };
+    if report.interrupted {
+        view.interrupt(&end)
+    } else {
+        view.finish(&end)
+    }
     Ok(report)
 }
 
@@ -114,15 +119,16 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
             "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \
-             --warehouses {} --seed {} --resume`, or start again with --fresh",
+             --warehouses {} --seed {} --resume`, or start again with `lydite load {url} --warehouses {} --fresh`",
             warehouses.len(),
             meta.warehouses,
             meta.warehouses,
-            meta.seed
+            meta.seed,
+            meta.warehouses
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}): name another database or schema, or drop them \
-             with --fresh",
+             with `lydite load {url} --warehouses N --fresh`",
             tables.join(", ")
         ))),
         DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,

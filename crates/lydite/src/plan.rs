@@ -150,6 +150,14 @@ impl Plan {
         }
     }
 
+    /// The sessions that are asked for; 1 where they are as many as the warehouses, up to [`DEFAULT_SESSIONS`].
+    pub(crate) fn sessions(&self) -> u32 {
+        match &self.wanted {
+            WantedMode::Direct { terminals } => terminals.unwrap_or(1),
+            WantedMode::Rte { sessions, .. } | WantedMode::Open { sessions, .. } => *sessions,
+        }
+    }
+
     /// The mode on a database with this many warehouses.
     pub(crate) fn mode(&self, warehouses: u32) -> Result<Mode, Failure> {
         let all = warehouses.saturating_mul(10);
@@ -251,7 +259,7 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
         "direct" => {
             only(raw, &["rate", "arrival"], "open", "");
             only(raw, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
-            only(raw, &["sessions"], "rte", ": in direct mode --terminals are sessions");
+            only(raw, &["sessions"], "rte or open", ": in direct mode --terminals are sessions");
             Some(WantedMode::Direct { terminals })
         }
         "rte" => {

@@ -108,6 +108,12 @@ impl Parts<'_> {
             }
             .into_iter()
             .chain(measured.warnings.iter().cloned())
+            .chain(self.description.in_memory.map(|kind| {
+                format!(
+                    "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
+                     not survive a loss of power; a path (or TMPDIR) on a disk shows what durable commits cost"
+                )
+            }))
             .collect(),
             compliance: compliance
                 .into_iter()
@@ -243,6 +249,7 @@ impl Parts<'_> {
             measured_minutes: measured.window.measured.as_secs_f64() / 60.0,
             nopm_per_warehouse: measured.nopm() / warehouses,
             durable_commits: Some(self.description.durable),
+            storage_in_memory: self.description.in_memory.is_some(),
             isolation: Some(Isolation {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),

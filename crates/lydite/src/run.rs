@@ -36,6 +36,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let plan = Plan::new(&args)?;
     let interrupt = loading::watch()?;
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
+    // Before anything is loaded for a run that can't be made.
+    target.check_sessions(plan.sessions())?;
     let style = Style::detect(args.quiet);
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
     let mode = plan.mode(meta.warehouses)?;
@@ -167,9 +169,18 @@ fn make_ready(
             plan.mode(meta.warehouses)?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
             if report.interrupted {
-                return Err(Failure::Interrupted(
-                    "interrupted while loading: start again with --fresh, or go on with `lydite load --resume`".into(),
-                ));
+                // What is temporary is gone.
+                let next = if plan.target.is_temporary() {
+                    String::new()
+                } else {
+                    format!(
+                        ": go on with `lydite load {} --warehouses {} --seed {} --resume`, or start again with --fresh",
+                        target.describe()?.url,
+                        meta.warehouses,
+                        meta.seed
+                    )
+                };
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
             Ok((meta, Some(report)))
         }
@@ -257,12 +268,35 @@ fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>) {
         Err(failure) => failures.push(failure),
     };
     if let Some(path) = &plan.json {
-        written("result", path, save(result, path));
+        written("result", path, or_elsewhere(path, |path| save(result, path)));
     }
     if let Some(path) = &plan.report {
-        written("report", path, write_page(std::slice::from_ref(result), path));
+        written("report", path, or_elsewhere(path, |path| write_page(std::slice::from_ref(result), path)));
     }
     failures.extend(print(&text).err());
+}
+
+/// Writes a file. Where that fails it goes to the temporary directory, and the failure says so: what was measured is
+/// not measured again.
+fn or_elsewhere(path: &Path, write: impl Fn(&Path) -> Outcome) -> Outcome {
+    let Err(failure) = write(path) else { return Ok(()) };
+    // A new directory for each file, so that nobody's file is in the way.
+    let place = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));
+    let kept = (0..100).map(place).find(|place| std::fs::create_dir(place).is_ok()).and_then(|directory| {
+        let kept = directory.join(path.file_name()?);
+        if write(&kept).is_ok() {
+            return Some(kept);
+        }
+        // Nothing is in it.
+        let _gone = std::fs::remove_dir(&directory);
+        None
+    });
+    Err(match kept {
+        Some(kept) => {
+            Failure::usage(format!("{}; it was written to {} instead", failure.line(), kept.display()))
+        }
+        None => failure,
+    })
 }
 
 fn save(result: &RunResult, path: &Path) -> Outcome {

@@ -260,12 +260,19 @@ fn a_result_that_can_not_be_written_after_all_is_told_and_its_numbers_are_shown(
     let error = ended.only_error();
     assert!(error.contains("result.json") && error.contains("No space left on device"), "{error}");
     assert!(ended.stdout.contains("NOPM"), "{ended:?}");
+    let (_, kept) = error.split_once("it was written to ").expect("another place");
+    let kept = Path::new(kept.strip_suffix(" instead").expect("a path"));
+    assert!(program::json(kept)["nopm"].as_f64() > Some(0.0));
+    fs::remove_dir_all(kept.parent().expect("its directory")).expect("the directory");
     let names: Vec<_> =
         fs::read_dir(disk.path()).expect("the disk").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(names, ["ballast"], "nothing half-written is left");
     // With a database there is a check after the run, and the result is written once before it already.
     let ended = lydite(&[["run", "sqlite:", "--warehouses", "1"].as_slice(), &plan].concat()).code(2);
     assert!(ended.only_error().contains("No space left on device"), "{ended:?}");
+    let (_, kept) = ended.only_error().split_once("it was written to ").expect("another place");
+    let kept = Path::new(kept.strip_suffix(" instead").expect("a path"));
+    fs::remove_dir_all(kept.parent().expect("its directory")).expect("the directory");
     let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("12/12 after the run"), "{ended:?}");
 }

@@ -58,7 +58,8 @@ fn assert_resumable(url: &str) {
         let error = ended.only_error();
         assert!(error.contains("an interrupted load (1 of 2 warehouses)"), "{error}");
         let advice = format!("lydite load {url} --warehouses 2 --seed 1 --resume");
-        assert!(error.contains(&advice) && error.contains("--fresh"), "{error}");
+        let anew = format!("lydite load {url} --warehouses 2 --fresh");
+        assert!(error.contains(&advice) && error.contains(&anew), "{error}");
     }
     let ended = load(url, &[]).run().code(2);
     let error = ended.only_error();
@@ -110,6 +111,48 @@ fn a_load_into_postgres_that_is_killed_is_resumed() {
     running.signal(libc::SIGKILL);
     assert_eq!(running.wait().code, None);
     assert_resumable(&url);
+}
+
+#[test]
+fn a_load_does_not_begin_while_the_server_works_on_for_one_that_was_killed() {
+    // A key is built to its end though nobody waits for it; the next loader would build it once more.
+    let server = Server::start(&["fsync=off", "max_wal_size=4GB", "max_prepared_transactions=2"]);
+    let url = server.create_database("tpcc");
+    let mut running = Program::new(&["load", &url, "--warehouses", "1", "--quiet"]).start();
+    running.wait_until("the tables", || units_of(&server, "tpcc") > 0);
+    // Keeps nobody from loading rows, but keys from being added; held without a connection.
+    let hold = "BEGIN; LOCK TABLE order_line IN ACCESS SHARE MODE; PREPARE TRANSACTION 'hold'";
+    server.psql("tpcc", hold);
+    let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE order_line%'";
+    let mut process = String::new();
+    running.wait_until("the key", || {
+        process = server.psql("tpcc", waiting);
+        !process.is_empty()
+    });
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    let resume = ["load", &url, "--warehouses", "1", "--resume", "--quiet"];
+    let ended = lydite(&resume).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("another load is running on this database (backend PID"), "{error}");
+    assert!(error.contains(&process) && error.contains("wait for it, or end it"), "{error}");
+    server.psql("tpcc", "ROLLBACK PREPARED 'hold'");
+    lydite(&resume).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn of_two_loads_of_one_database_the_second_is_told_of_the_first() {
+    let server = postgres::shared();
+    let url = server.create_database("two_loads");
+    let load = ["load", &url, "--warehouses", "2", "--quiet"];
+    let both = [Program::new(&load).start(), Program::new(&load).start()];
+    let mut ended = both.map(Running::wait);
+    ended.sort_by_key(|ended| ended.code);
+    assert_eq!(ended.each_ref().map(|ended| ended.code), [Some(0), Some(2)], "{ended:?}");
+    let error = ended[1].only_error();
+    assert!(error.contains("another load is running on this database (backend PID"), "{error}");
+    assert_consistent(&url);
 }
 
 #[test]

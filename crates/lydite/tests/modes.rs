@@ -169,6 +169,21 @@ fn a_run_on_an_empty_database_loads_it_first_and_tells_what_that_took() {
 }
 
 #[test]
+fn without_a_target_the_built_in_gemel_is_measured_in_a_temporary_directory_that_is_gone_afterwards() {
+    let (directory, temporary) = (scratch(), scratch());
+    let result = directory.path().join("result.json");
+    let plan = ["run", "-w", "1", "-d", "2s", "--warmup", "0", "--quiet", "--json", text(&result)];
+    program::Program::new(&plan).env("TMPDIR", temporary.path()).run().code(0);
+    let found = json(&result);
+    assert_complete(&found);
+    assert_checks_hold(&found, &["before", "after"]);
+    let target = &found["target"];
+    assert_eq!((&target["kind"], &target["url"]), (&"gemel".into(), &"gemel: (temporary)".into()));
+    assert_eq!(target["embedded"], true);
+    assert_eq!(fs::read_dir(temporary.path()).expect("a directory").count(), 0);
+}
+
+#[test]
 fn emulated_users_wait_and_their_deliveries_are_deferred() {
     let url = copy(server(), "template", "emulated");
     let directory = scratch();

@@ -425,6 +425,10 @@ fn ctrl_c_during_the_check_after_a_run_ends_it_at_once_with_the_result_so_far() 
     let checks = result["checks"].as_array().expect("checks");
     assert!((12..24).contains(&checks.len()) && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
     assert!(conditions_rule(&result)["met"].is_null(), "not all are known");
+    let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let made = checks.len() - 12;
+    let words = if made == 0 { "none".to_owned() } else { format!("{made} of 12") };
+    assert!(shown.contains(&format!("{words} made after the run")), "{shown}");
     assert!(!check_waits(victim.server(), &victim.database), "the server has given it up too");
     drop(held);
     assert_consistent(&victim.url);

@@ -167,14 +167,19 @@ fn a_schema_that_does_not_exist_is_told() {
 }
 
 #[test]
-fn more_sessions_than_the_server_takes_are_told_with_advice() {
+fn more_sessions_than_the_server_takes_are_refused_before_anything_is_loaded() {
     let server = guarded();
     let url = server.create_database("crowded");
-    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
-    let ended =
-        lydite(&["run", &url, "--terminals", "30", "--duration", "1s", "--quiet", "--no-check"]).code(3);
-    let error = ended.only_error();
-    assert!(error.contains("use fewer sessions, or raise max_connections"), "{error}");
+    for plan in [["--terminals", "13"].as_slice(), &["--mode", "open", "--rate", "5", "--sessions", "13"]] {
+        let ended = lydite(&[&["run", &url, "--quiet"], plan].concat()).code(3);
+        let error = ended.only_error();
+        assert!(
+            error.contains("takes 12 connections at most") && error.contains("has 13 sessions"),
+            "{error}"
+        );
+        assert!(error.contains("use fewer sessions, or raise max_connections"), "{error}");
+    }
+    assert_eq!(server.psql("crowded", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
 }
 
 #[test]

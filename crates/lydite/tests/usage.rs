@@ -24,7 +24,10 @@ fn names(directory: &Path) -> Vec<String> {
 #[test]
 fn an_unknown_scheme_is_told_with_the_known_ones() {
     let ended = lydite(&["run", "oracle://localhost/tpcc"]).code(2);
-    assert!(ended.only_error().contains("\"oracle\" is not known: use one of sqlite, postgres"), "{ended:?}");
+    assert!(
+        ended.only_error().contains("\"oracle\" is not known: use one of gemel, sqlite, postgres"),
+        "{ended:?}"
+    );
     let ended = lydite(&["load", "nonsense", "-w", "1"]).code(2);
     assert!(ended.only_error().contains("\"nonsense\" is not a URL"), "{ended:?}");
     let ended = lydite(&["check", "mongodb:"]).code(2);
@@ -115,7 +118,7 @@ fn options_that_do_not_fit_the_mode_are_refused() {
     for (arguments, words) in [
         (vec!["--rate", "10"], vec!["--rate: is for --mode open only"]),
         (vec!["--arrival", "constant"], vec!["--arrival: is for --mode open only"]),
-        (vec!["--sessions", "4"], vec!["--sessions: is for --mode rte only", "--terminals"]),
+        (vec!["--sessions", "4"], vec!["--sessions: is for --mode rte or open only", "--terminals"]),
         (vec!["--mode", "open"], vec!["--mode open needs --rate"]),
         (
             vec!["--mode", "open", "--rate", "9", "--terminals", "2", "--sessions", "2"],
@@ -255,6 +258,7 @@ fn a_file_that_is_no_result_is_refused() {
 fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
     let ended = lydite(&["targets"]).code(0);
     for words in [
+        "gemel: (a temporary directory) or gemel:PATH",
         "sqlite: (a temporary file) or sqlite:PATH",
         "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
         "--tx  statements, batched, procedures",
@@ -276,6 +280,37 @@ fn check_on_a_database_that_is_not_there_says_so_and_makes_none() {
     assert_eq!(names(directory.path()), [""; 0], "nothing is touched");
     let ended = lydite(&["check", "null:"]).code(2);
     assert!(ended.only_error().contains("stores nothing to check"), "{ended:?}");
+}
+
+#[test]
+fn check_on_a_temporary_database_advises_no_load_that_would_be_gone_again() {
+    for target in ["sqlite:", "gemel:"] {
+        let ended = lydite(&["check", target]).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("is a temporary database") && error.contains("name the path"), "{error}");
+        assert!(!error.contains("lydite load"), "{error}");
+    }
+}
+
+#[test]
+fn a_database_in_memory_is_not_called_durable() {
+    if !Path::new("/dev/shm").is_dir() {
+        return;
+    }
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+    let result = directory.path().join("result.json");
+    for family in ["sqlite", "gemel"] {
+        let url = format!("{family}:{}", text(&directory.path().join(family)));
+        let plan =
+            ["-w", "1", "-d", "500ms", "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
+        let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(0);
+        assert!(ended.stdout.contains("file system in memory (tmpfs)"), "{}", ended.stdout);
+        let result = program::json(&result);
+        let rules = result["compliance"].as_array().expect("rules");
+        let durability = rules.iter().find(|rule| rule["clause"] == "3.5").expect("durability");
+        assert_eq!(durability["met"], false, "{durability}");
+        assert!(durability["note"].as_str().is_some_and(|note| note.contains("in memory")), "{durability}");
+    }
 }
 
 #[test]

@@ -143,8 +143,13 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
         let m = metric(&name, median(&mut seconds_a), median(&mut seconds_b), Better::Lower);
         all.push(Metric { interval, ..m });
     }
-    let cost = |r: &RunResult| r.client.cpu_us_per_transaction;
-    all.push(metric("client µs/transaction", cost(a), cost(b), Better::Lower));
+    if a.is_paced() || b.is_paced() {
+        let share = RunResult::client_percent_of_core;
+        all.push(metric("client % of one processor", share(a), share(b), Better::Lower));
+    } else {
+        let cost = |r: &RunResult| r.client.cpu_us_per_transaction;
+        all.push(metric("client µs/transaction", cost(a), cost(b), Better::Lower));
+    }
     all.push(metric(
         "aborts per 1,000 transactions",
         aborts_per_thousand(a),
@@ -222,8 +227,7 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
     if !plan_keys.is_empty() {
         all.push(format!("The plans differ: {}.", plan_keys.join(", ")));
     }
-    let paced = |r: &RunResult| r.plan_text("mode").is_some_and(|m| m == "rte" || m == "open");
-    if paced(a) || paced(b) {
+    if a.is_paced() || b.is_paced() {
         all.push(
             "With think times or a given rate the throughput is bound by the plan; compare latencies instead."
                 .to_owned(),
@@ -243,6 +247,8 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
         let changed: Vec<String> = keys
             .into_iter()
             .filter(|k| a.target.settings.get(*k) != b.target.settings.get(*k))
+            // Told with the plans already.
+            .filter(|k| a.plan.get(k.as_str()).is_none() || b.plan.get(k.as_str()).is_none())
             .map(|k| {
                 let of = |r: &RunResult| r.target.settings.get(k).map_or("unset", String::as_str).to_owned();
                 format!("{k} ({} / {})", of(a), of(b))

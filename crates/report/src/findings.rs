@@ -85,6 +85,17 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             ),
         );
     }
+    let away_s: f64 = result.outages.iter().map(|outage| outage.to_s - outage.from_s).sum();
+    if away_s > 0.0 && !result.is_paced() {
+        add(
+            Weight::Warning,
+            format!(
+                "The percentiles hardly show these {}: a closed loop sends nothing while it waits, so an outage is in no \
+                 more latencies than there are sessions. What users would have felt is measured with --mode rte or open.",
+                duration(away_s)
+            ),
+        );
+    }
     if result.status == crate::model::Status::Partial {
         add(
             Weight::Warning,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use lydite_tpcc::TransactionKind;
+use lydite_tpcc::consistency::CONDITION_COUNT;
 use serde::{Deserialize, Serialize};
 
 /// The version of the document that this crate writes, and the only one that it reads.
@@ -159,6 +160,46 @@ impl RunResult {
         let seconds = self.series.second.len();
         let short = seconds > 1 && self.series.short_second_s(self.window.measured_s).is_some();
         seconds - usize::from(short)
+    }
+
+    /// Whether requests come at a pace of the plan's and not of the database's: terminals that wait, or a given rate.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        matches!(self.plan_text("mode").as_deref(), Some("rte" | "open"))
+    }
+
+    /// The client's processor time in percent of one processor.
+    #[must_use]
+    pub fn client_percent_of_core(&self) -> f64 {
+        let measured_s = self.window.measured_s;
+        if measured_s > 0.0 { 100.0 * self.client.cpu_s / measured_s } else { 0.0 }
+    }
+
+    /// How many consistency conditions (TPC-C 3.3.2) were evaluated at a time when not all of them were, since the run
+    /// or the check ended before; `None` if all were, or none was meant to be, or the check failed (which is a check that
+    /// does not hold).
+    #[must_use]
+    pub fn conditions_cut_short(&self, when: CheckedWhen) -> Option<usize> {
+        let made = self.checks.iter().filter(|check| check.when == when);
+        let conditions = made.clone().filter(|check| check.id.starts_with("3.3.2.")).count();
+        let others = made.count() - conditions;
+        // Who checks before a run means to check after it.
+        let meant = conditions > 0
+            || when == CheckedWhen::After && self.conditions_cut_short(CheckedWhen::Before).is_none() && {
+                self.checks
+                    .iter()
+                    .any(|check| check.when == CheckedWhen::Before && check.id.starts_with("3.3.2."))
+            };
+        let interrupted = self.status == Status::Partial;
+        (interrupted && meant && others == 0 && conditions < CONDITION_COUNT).then_some(conditions)
+    }
+
+    /// Whether the conditions of any time are cut short, see [`RunResult::conditions_cut_short`].
+    #[must_use]
+    pub fn any_conditions_cut_short(&self) -> bool {
+        [CheckedWhen::Before, CheckedWhen::After]
+            .into_iter()
+            .any(|when| self.conditions_cut_short(when).is_some())
     }
 
     /// A key of the plan as text, strings without their quotes; `None` if it is absent or null.

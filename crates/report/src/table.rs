@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::figures::{count, duration, number, percent, plural, type_name};
 use crate::findings::{DISCLAIMER, Weight, findings};
 use crate::model::{RunResult, Status, TransactionResult};
+use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// How many error messages the table shows; the document holds all.
@@ -216,9 +217,14 @@ impl Page {
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {
+        // Where the plan sets the pace a transaction costs mostly what waiting for it costs.
+        let cost = if r.is_paced() {
+            format!("{} % of one processor", number(r.client_percent_of_core()))
+        } else {
+            format!("{} µs of processor per transaction", number(r.client.cpu_us_per_transaction))
+        };
         let text = format!(
-            "{} µs of processor per transaction, {} s in all, at most {} of memory{}",
-            number(r.client.cpu_us_per_transaction),
+            "{cost}, {} s in all, at most {} of memory{}",
             number(r.client.cpu_s),
             crate::figures::bytes(r.client.peak_rss_bytes),
             if r.target.embedded { ", the embedded database included" } else { "" }
@@ -230,6 +236,8 @@ impl Page {
         let held = r.checks.iter().filter(|c| c.ok).count();
         if r.checks.is_empty() {
             self.wrapped(out, "checks   ", "consistency was not checked", Style::Warning);
+        } else if held == r.checks.len() && r.any_conditions_cut_short() {
+            self.wrapped(out, "checks   ", &checks_in_words(r), Style::Warning);
         } else if held == r.checks.len() {
             self.wrapped(out, "checks   ", &checks_in_words(r), Style::Good);
         } else {
@@ -292,16 +300,28 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     words.join(", ")
 }
 
-/// `12/12 consistency conditions hold`, split by when they were checked if at more than one time.
+/// `12/12 consistency conditions hold`, split by when they were checked if at more than one time. Of a check that was
+/// interrupted it says how far it came.
 #[must_use]
 pub(crate) fn checks_in_words(r: &RunResult) -> String {
     use crate::model::CheckedWhen::{After, Before, Check};
     let mut parts = Vec::new();
     for (when, words) in [(Before, " before the run"), (After, " after the run"), (Check, "")] {
         let of_then: Vec<_> = r.checks.iter().filter(|c| c.when == when).collect();
-        if !of_then.is_empty() {
-            let held = of_then.iter().filter(|c| c.ok).count();
-            let subject = if parts.is_empty() { " consistency conditions hold" } else { "" };
+        let held = of_then.iter().filter(|c| c.ok).count();
+        let subject = if parts.is_empty() { " consistency conditions hold" } else { "" };
+        if let Some(made) = r.conditions_cut_short(when) {
+            let subject = if parts.is_empty() { " consistency conditions" } else { "" };
+            parts.push(match (made, of_then.len() - held) {
+                (0, _) => format!("none{subject} made{words}"),
+                (made, 0) => format!("{made} of {CONDITION_COUNT}{subject} made{words}, interrupted"),
+                (made, failing) => {
+                    format!(
+                        "{made} of {CONDITION_COUNT}{subject} made{words}, {failing} failing, interrupted"
+                    )
+                }
+            });
+        } else if !of_then.is_empty() {
             parts.push(format!("{held}/{}{subject}{words}", of_then.len()));
         }
     }

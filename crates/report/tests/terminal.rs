@@ -51,6 +51,47 @@ fn failures_stand_in_the_table_with_their_details() {
     assert!(!text.contains('\x1b'), "an error message cannot drive the terminal");
 }
 
+#[test]
+fn a_check_that_was_interrupted_is_not_shown_as_one_that_holds() {
+    let mut result = quick(1, 1.0);
+    for (number, check) in result.checks.iter_mut().enumerate() {
+        check.id = format!("3.3.2.{}", number % 12 + 1);
+    }
+    let green = "\x1b[32m12/12 consistency conditions hold before the run";
+    assert!(render_table(&result, 160, true).contains(green), "{}", render_table(&result, 160, true));
+    result.status = Status::Partial;
+    for (made, words) in [
+        (2, "12/12 consistency conditions hold before the run, 2 of 12 made after the run, interrupted"),
+        (0, "12/12 consistency conditions hold before the run, none made after the run"),
+    ] {
+        result.checks.truncate(12 + made);
+        let text = render_table(&result, 160, true);
+        assert!(text.contains(&format!("\x1b[33m{words}\x1b[0m")), "{text}");
+        let page = lydite_report::render_html(std::slice::from_ref(&result));
+        assert!(page.contains(words) && !page.contains("14/14") && !page.contains("12/12<"), "{words}");
+    }
+}
+
+#[test]
+fn where_the_plan_sets_the_pace_the_client_costs_a_share_of_a_processor() {
+    let mut result = sample(Look { mode: "rte", ..Look::default() });
+    result.client.cpu_s = 0.05 * result.window.measured_s;
+    let text = render_table(&result, 160, false);
+    assert!(text.contains("client   5.00 % of one processor, "), "{text}");
+    assert!(!text.contains("per transaction,"), "{text}");
+    let page = lydite_report::render_html(std::slice::from_ref(&result));
+    assert!(page.contains("of one processor") && !page.contains("processor time per transaction"));
+}
+
+#[test]
+fn a_closed_loop_says_that_its_percentiles_do_not_show_an_outage() {
+    for (mode, told) in [("direct", true), ("rte", false)] {
+        let text = render_table(&sample(Look { troubled: true, mode, ..Look::default() }), 400, false);
+        let words = "The percentiles hardly show these 6 s: a closed loop sends nothing while it waits";
+        assert_eq!(text.contains(words), told, "{text}");
+    }
+}
+
 /// A result in which one type was never completed.
 fn without_stock_level() -> RunResult {
     let mut result = quick(1, 1.0);
@@ -191,9 +232,13 @@ fn differences_that_spoil_a_comparison_are_named() {
     b.target.settings.insert("fsync".to_owned(), "off\x1b[31m".to_owned());
     b.status = Status::Partial;
     b.checks[0].ok = false;
+    // Also a setting of the target, which needs not be told twice.
+    b.plan["tx"] = "procedures".into();
+    b.target.settings.insert("tx".to_owned(), "procedures".to_owned());
     let text = render_comparison(&compare(&a, &b));
+    assert_eq!(text.matches("tx (").count(), 1, "{text}");
     for wanted in [
-        "The plans differ: warehouses (10 / 20).",
+        "The plans differ: tx (batched / procedures), warehouses (10 / 20).",
         "The hosts differ: bench-01",
         "The targets differ: postgres 17.2",
         "fsync (on / off",

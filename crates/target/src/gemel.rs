@@ -3,6 +3,7 @@
 use crate::error::{AbortReason, Committed};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::registry::{OptionSpec, ParsedUrl};
+use crate::storage::in_memory;
 use crate::target::Description;
 use ::gemel::{
     CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
@@ -277,6 +278,11 @@ fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engi
 }
 
 impl Parsed {
+    /// Whether no path was given.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.0.path.as_os_str().is_empty()
+    }
+
     /// Makes the temporary directory, when no path was given.
     pub(crate) fn config(&self) -> std::io::Result<Config> {
         let mut config = self.0.clone();
@@ -339,7 +345,10 @@ impl Store for GemelStore {
         Description {
             kind: "gemel".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            url: format!("gemel:{}", config.path.display()),
+            url: match &config.temporary {
+                Some(_) => "gemel: (temporary)".into(),
+                None => format!("gemel:{}", config.path.display()),
+            },
             settings: config.settings.clone(),
             isolation: match config.isolation {
                 Isolation::ReadCommitted => "read committed",
@@ -351,6 +360,7 @@ impl Store for GemelStore {
             isolation_is_level_3: config.isolation != Isolation::ReadCommitted && config.options.csr,
             embedded: true,
             durable: config.options.durability == Durability::Full,
+            in_memory: in_memory(&config.path),
         }
     }
 

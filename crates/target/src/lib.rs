@@ -12,6 +12,7 @@ mod profile;
 mod registry;
 mod sql;
 mod sqlite;
+mod storage;
 mod target;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};

@@ -36,6 +36,7 @@ impl Target for Null {
             embedded: false,
             isolation_is_level_3: false,
             durable: false,
+            in_memory: None,
         })
     }
 

@@ -135,6 +135,16 @@ impl TargetSpec {
         }
     }
 
+    /// Whether it is a database that is made when it is opened and gone with it.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match &self.0 {
+            Spec::Gemel(parsed) => parsed.is_temporary(),
+            Spec::Sqlite(config) => config.is_temporary(),
+            Spec::Null | Spec::Postgres(_) => false,
+        }
+    }
+
     /// The target itself. Connects to nothing yet; `sqlite:` without a path makes its temporary directory.
     ///
     /// # Errors

@@ -50,6 +50,15 @@ pub trait Target: Send + Sync {
     /// A table is there already, or the database refuses.
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError>;
 
+    /// Keeps other loads of the same tables away until what it returns is dropped, and all that was begun under it has
+    /// ended: a server may go on with the work of a loader that is gone. Taken before [`Target::state`] is asked.
+    ///
+    /// # Errors
+    /// Another load is running; or as [`Target::describe`].
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
+
     /// A connection that loads. Several may work at the same time, each on warehouses of its own.
     ///
     /// # Errors
@@ -62,6 +71,14 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// The database refuses (a full disk, a missing privilege, rows that break a key).
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
+
+    /// Refuses more sessions than the database takes at the same time, as far as it tells beforehand.
+    ///
+    /// # Errors
+    /// They are too many; or as [`Target::describe`].
+    fn check_sessions(&self, _sessions: u32) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// A new session for transactions.
     ///
@@ -281,6 +298,9 @@ pub struct Description {
     pub embedded: bool,
     /// Whether a committed transaction survives the loss of power (clause 3.5), by the server's settings.
     pub durable: bool,
+    /// The kind of file system in memory (`tmpfs`, `ramfs`) that an embedded database's files lie on: then nothing
+    /// survives the loss of power, whatever the settings say.
+    pub in_memory: Option<&'static str>,
 }
 
 /// Whether a consistency condition holds.

@@ -173,6 +173,8 @@ pub struct RunFacts {
     pub nopm_per_warehouse: f64,
     /// Whether a commit survives the loss of power.
     pub durable_commits: Option<bool>,
+    /// Whether the database's files are on a file system in memory.
+    pub storage_in_memory: bool,
     /// The isolation level.
     pub isolation: Option<Isolation>,
     /// Numbers of the violated consistency conditions; none if they were not checked.
@@ -384,11 +386,12 @@ fn isolation(facts: &RunFacts) -> Compliance {
 
 fn durability(facts: &RunFacts) -> Compliance {
     let note = match facts.durable_commits {
+        _ if facts.storage_in_memory => "the database's files are in memory, and lost with power",
         None => "not known",
         Some(true) => "commits wait for durable storage; failures were not tested",
         Some(false) => "a commit may be lost with power",
     };
     // Settings alone can break the rule; only the tests of clause 3.5.4 can show that it is kept.
-    let met = if facts.durable_commits == Some(false) { Some(false) } else { None };
+    let met = (facts.durable_commits == Some(false) || facts.storage_in_memory).then_some(false);
     rule("durability", "3.5", met, note)
 }

@@ -35,6 +35,7 @@ fn good() -> RunFacts {
         measured_minutes: 120.0,
         nopm_per_warehouse: 12.6,
         durable_commits: Some(true),
+        storage_in_memory: false,
         isolation: Some(Isolation { name: "serializable".to_owned(), level_3: Some(true) }),
         conditions_violated: Some(Vec::new()),
     }
@@ -57,7 +58,7 @@ fn a_run_by_the_book_breaks_only_the_rules_that_no_driver_can_keep() {
 #[test]
 fn each_fact_breaks_its_own_rule() {
     type Spoil = fn(&mut RunFacts);
-    let cases: [(&str, Spoil); 13] = [
+    let cases: [(&str, Spoil); 14] = [
         ("keying and think times", |f| f.wait_factor = None),
         ("keying and think times", |f| f.wait_factor = Some(0.1)),
         ("throughput per warehouse", |f| f.nopm_per_warehouse = 8.99),
@@ -77,6 +78,7 @@ fn each_fact_breaks_its_own_rule() {
             f.isolation = Some(Isolation { name: "read committed".to_owned(), level_3: Some(false) });
         }),
         ("durability", |f| f.durable_commits = Some(false)),
+        ("durability", |f| f.storage_in_memory = true),
     ];
     for (name, spoil) in cases {
         let mut facts = good();

@@ -47,6 +47,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         let held = r.checks.iter().filter(|c| c.ok).count();
         let checked = match (r.checks.len(), held) {
             (0, _) => pill("none", "not checked"),
+            (n, h) if n == h && r.any_conditions_cut_short() => pill("warn", "interrupted"),
             (n, h) if n == h => pill("good", &format!("{h}/{n}")),
             (n, h) => pill("bad", &format!("{h}/{n}")),
         };
@@ -68,7 +69,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         cells.extend(numbers.iter().map(|n| Markup::text(n)));
         cells.push(checked);
         cells.push(Markup::text(&number(aborts as f64)));
-        cells.push(Markup::text(&number(r.client.cpu_us_per_transaction)));
+        cells.push(Markup::text(&number(r.client_percent_of_core())));
         cells.push(Markup::text(&r.warehouses().map_or("–".to_owned(), |w| w.to_string())));
         cells.extend([plan("mode"), plan("tx"), Markup::text(&r.target.version)]);
         cells
@@ -84,7 +85,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         figures("p99 ms"),
         words("checks"),
         figures("aborts"),
-        figures("client µs/tx"),
+        figures("client % of a core"),
         figures("warehouses"),
         words("mode"),
         words("tx"),

@@ -8,7 +8,7 @@ use super::{Chart, Section};
 use crate::figures::{bytes, count, duration, kind_of, number, percent, plural, type_name};
 use crate::findings::{Weight, findings, mean_queue_and_service_ms};
 use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
-use crate::table::plan_in_words;
+use crate::table::{checks_in_words, plan_in_words};
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// Title of the page.
@@ -84,21 +84,33 @@ fn cards(r: &RunResult) -> Markup {
     let held = r.checks.iter().filter(|c| c.ok).count();
     let (value, note, kind) = match (r.checks.len(), held) {
         (0, _) => ("–".to_owned(), "consistency was not checked".to_owned(), "warn"),
+        (n, h) if n == h && r.any_conditions_cut_short() => (h.to_string(), checks_in_words(r), "warn"),
         (n, h) if n == h => (format!("{h}/{n}"), "checks hold".to_owned(), "good"),
         (n, h) => (format!("{h}/{n}"), format!("checks hold, {} fail", n - h), "bad"),
     };
     all.push(card("Consistency", Markup::text(&value), &note, kind));
+    let (cost, unit, of) = client_cost(r);
     all.push(card(
         "Client cost",
-        with_unit(&number(r.client.cpu_us_per_transaction), "µs"),
+        with_unit(&cost, unit),
         &format!(
-            "processor time per transaction{}; {} of memory",
+            "{of}{}; {} of memory",
             if r.target.embedded { ", the embedded database included" } else { "" },
             bytes(r.client.peak_rss_bytes)
         ),
         if r.client.bottleneck.is_some() { "warn" } else { "" },
     ));
     Markup::element("div", &[("class", "cards")], all)
+}
+
+/// What the client took, its unit, and of what: by transaction, or where the plan sets the pace, and a transaction costs
+/// mostly what waiting for it costs, in all.
+fn client_cost(r: &RunResult) -> (String, &'static str, &'static str) {
+    if r.is_paced() {
+        (number(r.client_percent_of_core()), "%", "of one processor")
+    } else {
+        (number(r.client.cpu_us_per_transaction), "µs", "processor time per transaction")
+    }
 }
 
 fn with_unit(value: &str, unit: &str) -> Markup {
@@ -565,7 +577,11 @@ fn environment(r: &RunResult) -> Markup {
     ];
     let client = vec![
         text("Processor time", &duration(r.client.cpu_s)),
-        text("Per transaction", &format!("{} µs", number(r.client.cpu_us_per_transaction))),
+        if r.is_paced() {
+            text("Share of one processor", &format!("{} %", number(r.client_percent_of_core())))
+        } else {
+            text("Per transaction", &format!("{} µs", number(r.client.cpu_us_per_transaction)))
+        },
         text("Memory at most", &bytes(r.client.peak_rss_bytes)),
         text("Lydite", &r.lydite),
     ];

@@ -106,14 +106,27 @@ impl LoadView {
         self.screen.line(text);
     }
 
+    /// Ends the view of a load that was interrupted with one line that stays: what is complete and will not have to
+    /// be loaded again.
+    pub fn interrupt(mut self, end: &LoadProgress<'_>) {
+        self.screen.clear();
+        self.screen.line(&format!(
+            "Interrupted after {}: {} of {} warehouses are complete and stay, what was unfinished does not",
+            took(end.elapsed),
+            human::whole(end.units_done),
+            human::whole(end.total_units)
+        ));
+    }
+
     /// Ends the view with one line that stays: what was loaded, in what time, how fast on the whole.
     pub fn finish(mut self, end: &LoadProgress<'_>) {
         self.screen.clear();
+        let took = took(end.elapsed);
+        if end.rows == 0 {
+            self.screen.line(&format!("All rows were there; what else was missing was made in {took}"));
+            return;
+        }
         let per_s = |count: u64| count as f64 / end.elapsed.as_secs_f64();
-        let took = match end.elapsed.as_secs() {
-            0..60 => format!("{:.1} s", end.elapsed.as_secs_f64()),
-            _ => human::duration(end.elapsed),
-        };
         let mut line = format!("Loaded {} rows", human::whole(end.rows));
         if end.bytes > 0 {
             line.push_str(&format!(", {}", human::bytes(end.bytes as f64)));
@@ -124,6 +137,13 @@ impl LoadView {
         }
         line.push(')');
         self.screen.line(&line);
+    }
+}
+
+fn took(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        _ => human::duration(time),
     }
 }
 

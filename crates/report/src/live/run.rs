@@ -34,12 +34,13 @@ impl Phase {
     }
 }
 
-/// What one transaction type did in the last interval. Times in milliseconds; none where nothing was measured.
+/// What one transaction type did. Times in milliseconds, of all transactions of the window so far (or of the warm-up
+/// while it lasts); none where nothing was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRow<'a> {
     /// Its name, like `new_order`.
     pub name: &'a str,
-    /// Completed transactions per second.
+    /// Completed transactions per second, in the last interval.
     pub per_s: f64,
     /// Median latency in ms.
     pub p50_ms: Option<f64>,
@@ -49,8 +50,8 @@ pub struct TypeRow<'a> {
     pub p99_ms: Option<f64>,
 }
 
-/// How a run stands. Rates and latencies are those of the interval since the snapshot before, counts are
-/// since the start of the run.
+/// How a run stands. Rates are those of the interval since the snapshot before; latencies and counts are those of
+/// the window so far, or of the warm-up while it lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSnapshot<'a> {
     /// Since the start of the run, warm-up included.
@@ -208,23 +209,25 @@ fn plain_line(now: &RunSnapshot<'_>, nopm: f64, tps: f64) -> String {
     let phase = now.phase.name();
     let (nopm, tps) = (human::number(nopm, 0), human::number(tps, 0));
     let mut line = format!("{elapsed} {phase}  {nopm} NOPM  {tps} tx/s");
+    if now.sessions_connected < now.sessions_total {
+        line.push_str(&format!("  sessions {}/{}", now.sessions_connected, now.sessions_total));
+    }
+    if let Some(waiting) = now.queue_length {
+        line.push_str(&format!("  queue {}", human::whole(waiting)));
+    }
+    // What stands before is of the time since the last line.
+    line.push_str("  | so far:");
     if let Some(row) = now.per_type.first()
         && let Some(median) = row.p50_ms
     {
         let places = if median < 1.0 { 2 } else { 1 };
         let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms]
             .map(|ms| ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| human::number(ms, places)));
-        line.push_str(&format!("  {} p50 {p50} p95 {p95} p99 {p99} ms", row.name));
+        line.push_str(&format!(" {} p50 {p50} p95 {p95} p99 {p99} ms ", row.name));
     }
-    line.push_str(&format!("  aborts {}  errors {}", human::whole(now.aborts), human::whole(now.errors)));
+    line.push_str(&format!(" aborts {}  errors {}", human::whole(now.aborts), human::whole(now.errors)));
     if now.unknown > 0 {
         line.push_str(&format!("  unknown {}", human::whole(now.unknown)));
-    }
-    if now.sessions_connected < now.sessions_total {
-        line.push_str(&format!("  sessions {}/{}", now.sessions_connected, now.sessions_total));
-    }
-    if let Some(waiting) = now.queue_length {
-        line.push_str(&format!("  queue {}", human::whole(waiting)));
     }
     line
 }

@@ -25,7 +25,7 @@ struct Column {
 
 const COLUMNS: [Column; 4] = [
     Column {
-        header: "tx/s",
+        header: "tx/s now",
         width_min: 8,
         expendable: 0,
         value: |row, _| human::number_within(row.per_s, 1, 11),
@@ -71,7 +71,8 @@ pub(super) fn render(rows: &[TypeRow<'_>], places: usize, area: Rect, buf: &mut 
         columns.remove(least);
     }
 
-    let mut header = format!("{:name_width$}", "");
+    // Rates are of the last second, times of the whole window.
+    let mut header = format!("{:name_width$}", "ms: so far");
     for (column, _, width) in &columns {
         header.push_str(&format!("{:>1$}", column.header, GAP + width));
     }

@@ -117,7 +117,7 @@ fn a_wide_terminal_shows_everything_in_aligned_columns() {
         "      ▂▅▇████",
         "  ▂▄▆████████",
         "",
-        "                   tx/s  p50 ms  p95 ms  p99 ms",
+        " ms: so far    tx/s now  p50 ms  p95 ms  p99 ms",
         " new_order        753.1     2.1     4.2     8.4",
         " payment          753.1     2.1     4.2     8.4",
         " order_status     753.1     2.1     4.2     8.4",
@@ -139,7 +139,7 @@ fn a_narrow_terminal_drops_columns_and_wraps_the_counts() {
     let expected = [
         " tpcc on gemel:, 10… measuring 12s / 30s",
         " 45 210 NOPM   1 674 tx/s   mean 45 000",
-        "                   tx/s  p50 ms  p99 ms",
+        " ms: so far    tx/s now  p50 ms  p99 ms",
         " new_order        753.1     2.1     8.4",
         " payment          753.1     2.1     8.4",
         " order_status     753.1     2.1     8.4",
@@ -301,6 +301,33 @@ fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
 }
 
 #[test]
+fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
+    let sink = Sink::default();
+    let mut end = LoadProgress {
+        rows: 1_021_275,
+        bytes: 200_000_000,
+        elapsed: Duration::from_millis(12_500),
+        units_done: 1,
+        total_units: 4,
+        building: None,
+        stage: "interrupted",
+    };
+    LoadView::on(sink.screen(Style::Plain), "first", 2_000_000, 4).interrupt(&end);
+    // Later only keys were missing.
+    (end.rows, end.bytes, end.units_done) = (0, 0, 4);
+    LoadView::on(sink.screen(Style::Plain), "then", 2_000_000, 4).finish(&end);
+    assert_eq!(
+        sink.lines(),
+        [
+            "first",
+            "Interrupted after 12.5 s: 1 of 4 warehouses are complete and stay, what was unfinished does not",
+            "then",
+            "All rows were there; what else was missing was made in 12.5 s",
+        ]
+    );
+}
+
+#[test]
 fn plain_lines_of_a_run_average_their_interval_and_tell_the_first_type() {
     let sink = Sink::default();
     let types = types(753.1, 2.1);
@@ -318,10 +345,10 @@ fn plain_lines_of_a_run_average_their_interval_and_tell_the_first_type() {
         sink.lines(),
         [
             "tpcc on x",
-            "1s warm-up  50 000 NOPM  1 852 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
-            "4s measuring  43 333 NOPM  1 605 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "1s warm-up  50 000 NOPM  1 852 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "4s measuring  43 333 NOPM  1 605 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
             "8s node 2 paused",
-            "9s measuring  46 000 NOPM  1 704 tx/s  new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "9s measuring  46 000 NOPM  1 704 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
         ]
     );
 }

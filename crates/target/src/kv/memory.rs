@@ -52,6 +52,7 @@ impl Store for Memory {
             embedded: true,
             isolation_is_level_3: true,
             durable: false,
+            in_memory: None,
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::error::TargetError;
 use crate::postgres::config::Config;
 use crate::postgres::wire::{Wire, encoding, unexpected};
-use crate::postgres::{connected, numeric};
+use crate::postgres::{connected, load_lock, numeric};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
@@ -29,7 +29,10 @@ pub(crate) struct PgLoader {
 
 impl PgLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
-        Ok(Self { wire: connected(config)?, place: config.place() })
+        let place = config.place();
+        let mut wire = connected(config)?;
+        load_lock::share(&mut wire).map_err(|error| super::advised(error, "join the load", &place))?;
+        Ok(Self { wire, place })
     }
 
     fn table(

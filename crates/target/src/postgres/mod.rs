@@ -2,6 +2,7 @@
 
 mod config;
 mod errors;
+mod load_lock;
 mod loader;
 mod numeric;
 mod session;
@@ -21,6 +22,7 @@ use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
 use config::Isolation;
+use load_lock::LoadLock;
 use loader::PgLoader;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -155,6 +157,7 @@ impl Postgres {
         let next = AtomicUsize::new(0);
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
+            load_lock::share(&mut wire).map_err(self.failed("join the load"))?;
             // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
             wire.execute("SET maintenance_work_mem = '256MB'")
                 .map_err(self.failed("set maintenance_work_mem"))?;
@@ -235,6 +238,7 @@ impl Target for Postgres {
             embedded: false,
             isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted,
             durable,
+            in_memory: None,
         })
     }
 
@@ -258,6 +262,10 @@ impl Target for Postgres {
         sql += &meta::create(meta);
         sql += "; COMMIT";
         wire.execute(&sql).map_err(self.failed("create the tables"))
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(LoadLock::take(&self.config)?))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
@@ -327,6 +335,28 @@ impl Target for Postgres {
         Ok(())
     }
 
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        // Reserved ones are a superuser's too; a setting that a version does not have is no row.
+        let places = wire
+            .column(
+                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
+                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
+                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
+            )
+            .map_err(self.failed("ask for max_connections"))?
+            .first()
+            .and_then(|places| places.parse::<i64>().ok());
+        match places {
+            Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
+                "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \
+                 plan has {sessions} sessions: use fewer sessions, or raise max_connections",
+                self.config.place()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
@@ -336,7 +366,8 @@ impl Target for Postgres {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
-        let mut wire = self.connect_wire()?;
+        let mut lock = LoadLock::take(&self.config)?;
+        let wire = lock.wire();
         // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
         let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
         if schema.is_empty() {
@@ -372,7 +403,8 @@ impl Target for Postgres {
                 names.join(", ")
             ))
             .map_err(self.failed("look for tables"))?;
-        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))
+        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))?;
+        lock.release().map_err(self.failed("end the load"))
     }
 
     fn check(

@@ -12,6 +12,7 @@ use crate::sql::ddl;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
+use crate::storage::in_memory;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
@@ -73,6 +74,13 @@ pub(crate) struct Config {
     synchronous: &'static str,
     foreign_keys: bool,
     cache_mb: u32,
+}
+
+impl Config {
+    /// Whether no path was given.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.path.is_none()
+    }
 }
 
 /// Reads the URL.
@@ -167,6 +175,7 @@ impl Target for Sqlite {
             embedded: true,
             isolation_is_level_3: true,
             durable: self.config.synchronous == "full",
+            in_memory: in_memory(&self.path),
         })
     }
 
