@@ -6,6 +6,7 @@
 
 use gemel::row::{ColumnType, Schema, Value};
 use gemel::{Database, Engine, Isolation, Options, Result};
+use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,7 +30,7 @@ fn sell(db: &Database, order: i64) -> Result<()> {
     transaction.commit()?.wait() // Now it is on stable storage, in both engines.
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join("gemel-two-engines");
     if std::env::args().nth(1).as_deref() == Some("crash") {
         let db = open(&path)?;
@@ -39,8 +40,7 @@ fn main() -> Result<()> {
         std::process::abort();
     }
     let _ = std::fs::remove_dir_all(&path);
-    let program = std::env::current_exe().expect("a program knows where it is");
-    let died = Command::new(program).arg("crash").status().expect("it can be started again");
+    let died = Command::new(std::env::current_exe()?).arg("crash").status()?;
     println!("it ended with: {died}");
 
     let db = open(&path)?;

@@ -325,3 +325,6 @@ impl Coordinator {
         recorder.add(*trace);
     }
 }
+
+#[cfg(test)]
+mod tests;

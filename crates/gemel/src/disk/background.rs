@@ -5,6 +5,7 @@ use super::store::Compaction;
 use super::{BeforeFlush, DiskState};
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
+use crate::files::fail_point;
 use parking_lot::lock_api::RawRwLock as _;
 use parking_lot::{Condvar, Mutex, RawRwLock};
 use std::io;
@@ -248,7 +249,9 @@ impl Shared {
         self.rotate();
         if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
             (self.before_flush)()?;
+            fail_point("disk.before_flush");
             self.write_sealed()?;
+            fail_point("disk.after_flush");
         }
         Ok(())
     }
@@ -305,8 +308,10 @@ impl Shared {
     /// One step for one keyspace.
     pub(crate) fn compact_once(&self, keyspace: &Keyspace) -> Result<Compaction> {
         let _compacting = self.compacting.lock();
+        fail_point("disk.before_compact");
         let step = keyspace.store.compact(self.watermark())?;
         if step == Compaction::Done {
+            fail_point("disk.after_compact");
             self.compactions.fetch_add(1, Ordering::Relaxed);
             self.files_changed();
         }

@@ -1,0 +1,418 @@
+//! The protocol over three plain engines: what holds for two holds for any number, since it asks so little of an engine.
+
+use super::*;
+use crate::error::Error;
+use crate::files::RealFiles;
+use crate::files::fail_point::on_fail_point;
+use crate::log::{Log, Lsn};
+use crate::map_engine::MapEngine;
+use crate::options::Durability;
+use crate::oracle;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+const ENGINES: usize = 3;
+/// The orders in which a reader may go through the engines.
+const WAYS: [[usize; ENGINES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+struct Rig {
+    core: Arc<Coordinator>,
+    maps: Vec<Arc<MapEngine>>,
+    /// One keyspace in each engine.
+    spaces: Vec<Keyspace>,
+    _directory: tempfile::TempDir,
+}
+
+fn rig(options: Options) -> Rig {
+    let directory = tempfile::tempdir().unwrap();
+    let log = Log::open(Arc::new(RealFiles), directory.path(), "log", 1, Lsn(0), Durability::None).unwrap();
+    let maps: Vec<_> = ["anchor", "second", "third"].map(|name| Arc::new(MapEngine::new(name))).into();
+    let engines = maps.iter().map(|map| Arc::clone(map) as Arc<dyn Engine>).collect();
+    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options));
+    let spaces = (0..ENGINES as u8)
+        .map(|engine| Keyspace {
+            database: 1,
+            id: KeyspaceId(u32::from(engine) + 1),
+            engine,
+            name: format!("space {engine}").into(),
+        })
+        .collect();
+    Rig { core, maps, spaces, _directory: directory }
+}
+
+impl Rig {
+    fn begin(&self, isolation: Isolation) -> Transaction {
+        Transaction::begin(Arc::clone(&self.core), isolation).unwrap()
+    }
+
+    fn read(&self, transaction: &mut Transaction, engine: usize) -> Result<u64> {
+        let value = transaction.get(&self.spaces[engine], b"k")?;
+        Ok(value.map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap())))
+    }
+
+    fn write(&self, transaction: &mut Transaction, engine: usize, value: u64) {
+        transaction.put(&self.spaces[engine], b"k", &value.to_be_bytes()).unwrap();
+    }
+
+    /// Puts one value into all engines.
+    fn commit_everywhere(&self, value: u64) {
+        let mut transaction = self.begin(Isolation::Snapshot);
+        (0..ENGINES).for_each(|engine| self.write(&mut transaction, engine, value));
+        drop(transaction.commit().unwrap());
+    }
+
+    /// What a snapshot has in each engine, read in the given order.
+    fn look(&self, transaction: &mut Transaction, way: [usize; ENGINES]) -> Result<[u64; ENGINES]> {
+        let mut seen = [0; ENGINES];
+        for engine in way {
+            seen[engine] = self.read(transaction, engine)?;
+        }
+        Ok(seen)
+    }
+}
+
+/// Writers that count in all three engines or in one or two of them, readers in all orders; what each saw is checked
+/// by the oracle as well.
+fn stress(stamps: CommitStamps) -> (u64, u64) {
+    let rig = rig(Options { commit_stamps: stamps, csr_capacity: 20, csr_recycle: 10, ..Options::default() });
+    let recorder = Arc::new(Recorder::default());
+    assert!(rig.core.record_into(Arc::clone(&recorder)));
+    let stop = AtomicBool::new(false);
+    let (commits, reads) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer: usize| {
+                let (rig, stop) = (&rig, &stop);
+                scope.spawn(move || {
+                    let (mut commits, mut round) = (0, writer);
+                    while !stop.load(Ordering::Relaxed) {
+                        round += 1;
+                        let mut transaction = rig.begin(Isolation::Snapshot);
+                        let done = match rig.look(&mut transaction, WAYS[round % WAYS.len()]) {
+                            Ok([a, b, c]) => {
+                                assert!(a == b && b == c, "a snapshot splits a commit: {a} {b} {c}");
+                                (0..ENGINES).for_each(|engine| rig.write(&mut transaction, engine, a + 1));
+                                // Others beside it, in one or two engines, so that stamps don't go in step.
+                                let mut beside = rig.begin(Isolation::Snapshot);
+                                for engine in [writer, round % ENGINES] {
+                                    beside.put(&rig.spaces[engine], &[b'o', writer as u8], b"1").unwrap();
+                                }
+                                let _ = beside.commit();
+                                transaction.commit().map(drop)
+                            }
+                            Err(error) => Err(error),
+                        };
+                        match done {
+                            Ok(()) => commits += 1,
+                            Err(error) => assert!(error.is_retryable(), "{error}"),
+                        }
+                    }
+                    commits
+                })
+            })
+            .collect();
+        let readers: Vec<_> = (0..2)
+            .map(|reader: usize| {
+                let (rig, stop) = (&rig, &stop);
+                scope.spawn(move || {
+                    let (mut reads, mut round, mut last) = (0, reader, 0);
+                    while !stop.load(Ordering::Relaxed) {
+                        round += 1;
+                        let mut transaction = rig.begin(Isolation::Snapshot);
+                        match rig.look(&mut transaction, WAYS[round % WAYS.len()]) {
+                            Ok([a, b, c]) => {
+                                assert!(a == b && b == c, "a snapshot splits a commit: {a} {b} {c}");
+                                assert!(a >= last, "a later snapshot is older: {last}, then {a}");
+                                (reads, last) = (reads + 1, a);
+                            }
+                            Err(error) => assert!(error.is_retryable(), "{error}"),
+                        }
+                        drop(transaction.commit());
+                    }
+                    reads
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(700));
+        stop.store(true, Ordering::Relaxed);
+        let sum = |threads: Vec<std::thread::ScopedJoinHandle<'_, u64>>| {
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()
+        };
+        (sum(writers), sum(readers))
+    });
+    let mut last = rig.begin(Isolation::Snapshot);
+    assert_eq!(rig.look(&mut last, WAYS[0]).unwrap(), [commits; ENGINES], "an update was lost");
+    let wrong = oracle::check(&recorder.take());
+    assert!(wrong.is_empty(), "{:#?}", &wrong[..wrong.len().min(5)]);
+    (commits, reads)
+}
+
+#[test]
+fn transactions_over_three_engines_are_seen_whole_and_in_one_order() {
+    for stamps in [CommitStamps::Latched, CommitStamps::Independent] {
+        let (commits, reads) = stress(stamps);
+        assert!(commits > 50 && reads > 50, "{stamps:?}: {commits} commits, {reads} reads");
+    }
+}
+
+#[test]
+fn a_snapshot_of_three_engines_is_of_one_moment_whatever_comes_between_its_reads() {
+    for way in WAYS {
+        let look = |csr| {
+            let rig = rig(Options { csr, ..Options::default() });
+            rig.commit_everywhere(1);
+            let mut reader = rig.begin(Isolation::Snapshot);
+            let mut seen = [0; ENGINES];
+            for engine in way {
+                seen[engine] = rig.read(&mut reader, engine).unwrap();
+                rig.commit_everywhere(2);
+            }
+            seen
+        };
+        assert_eq!(look(true), [1; ENGINES], "{way:?}");
+        assert_ne!(look(false), [1; ENGINES], "{way:?} without the registry");
+    }
+}
+
+/// Each reads all and writes in its own engine: of three only one may commit. At snapshot isolation all do.
+#[test]
+fn write_skew_over_three_engines_is_caught_at_serializable() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot] {
+        let rig = rig(Options::default());
+        let mut all: Vec<_> = (0..ENGINES).map(|_| rig.begin(isolation)).collect();
+        for (engine, transaction) in all.iter_mut().enumerate() {
+            assert_eq!(rig.look(transaction, WAYS[engine]).unwrap(), [0; ENGINES]);
+            rig.write(transaction, engine, 1);
+        }
+        let outcomes: Vec<_> = all.into_iter().map(Transaction::commit).collect();
+        let committed = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        let refused = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Err(Error::Conflict { kind: Conflict::Read, .. })))
+            .count();
+        let expected = if isolation == Isolation::Serializable { (1, 2) } else { (3, 0) };
+        assert_eq!((committed, refused), expected, "{isolation:?}: {outcomes:?}");
+    }
+}
+
+/// Each reads in one engine and writes in the next: a ring, in which no two share two engines.
+#[test]
+fn a_ring_of_dependencies_over_three_engines_is_caught_at_serializable() {
+    let rig = rig(Options::default());
+    let mut all: Vec<_> = (0..ENGINES).map(|_| rig.begin(Isolation::Serializable)).collect();
+    for (engine, transaction) in all.iter_mut().enumerate() {
+        assert_eq!(rig.read(transaction, engine).unwrap(), 0);
+        rig.write(transaction, (engine + 1) % ENGINES, 1);
+    }
+    let committed = all.into_iter().filter_map(|transaction| transaction.commit().ok()).count();
+    assert!((1..ENGINES).contains(&committed), "{committed} of a ring committed");
+}
+
+/// The same with threads that commit at the same moment.
+#[test]
+fn of_transactions_that_race_for_the_last_place_over_three_engines_one_gets_it() {
+    for stamps in [CommitStamps::Latched, CommitStamps::Independent] {
+        let rig = rig(Options { commit_stamps: stamps, ..Options::default() });
+        let barrier = std::sync::Barrier::new(ENGINES);
+        let mut taken = 0;
+        for round in 0..200_u64 {
+            let won: u64 = std::thread::scope(|scope| {
+                let racers: Vec<_> = (0..ENGINES)
+                    .map(|engine| {
+                        let (rig, barrier) = (&rig, &barrier);
+                        scope.spawn(move || {
+                            let mut transaction = rig.begin(Isolation::Serializable);
+                            let seen = rig.look(&mut transaction, WAYS[(round as usize + engine) % 6]);
+                            barrier.wait();
+                            // The place of this round is free while the engines sum up to its number.
+                            let Ok(seen) = seen else { return 0 };
+                            rig.write(&mut transaction, engine, seen[engine] + 1);
+                            u64::from(transaction.commit().is_ok())
+                        })
+                    })
+                    .collect();
+                racers.into_iter().map(|racer| racer.join().unwrap()).sum()
+            });
+            assert!(won <= 1, "{stamps:?}, round {round}: {won} took the same place");
+            taken += won;
+        }
+        let mut last = rig.begin(Isolation::Snapshot);
+        assert_eq!(rig.look(&mut last, WAYS[0]).unwrap().iter().sum::<u64>(), taken);
+    }
+}
+
+#[test]
+fn old_versions_stay_in_all_three_engines_as_long_as_a_snapshot_may_read_them() {
+    let rig = rig(Options::default());
+    rig.commit_everywhere(1);
+    let mut reader = rig.begin(Isolation::Snapshot);
+    for value in 2..10 {
+        rig.commit_everywhere(value);
+    }
+    rig.core.collect_now();
+    assert_eq!(rig.look(&mut reader, WAYS[3]).unwrap(), [1; ENGINES]);
+    drop(reader);
+    rig.core.collect_now();
+    assert_eq!(rig.maps.iter().map(|map| map.versions()).collect::<Vec<_>>(), [1; ENGINES]);
+}
+
+thread_local! {
+    /// Where this thread stops the next time that it comes by the named place: tells so, then waits until told to go on.
+    static STOP: RefCell<Option<(&'static str, Sender<()>, Receiver<()>)>> = const { RefCell::new(None) };
+}
+
+/// Fail points are the process's, so only a thread that asked for it stops at one.
+fn stop_at(place: &'static str, reached: Sender<()>, go_on: Receiver<()>) {
+    on_fail_point(place, move || {
+        let mine = STOP.with_borrow_mut(|held| held.take_if(|(asked, ..)| *asked == place));
+        if let Some((_, reached, go_on)) = mine {
+            reached.send(()).unwrap();
+            go_on.recv().unwrap();
+        }
+    });
+    STOP.set(Some((place, reached, go_on)));
+}
+
+/// Runs `during` while a commit of 1 everywhere stands at `place`; it gets what lets the commit go on.
+fn with_a_commit_at<R>(rig: &Rig, place: &'static str, during: impl FnOnce(Sender<()>) -> R) -> R {
+    with_stopped(place, || rig.commit_everywhere(1), during)
+}
+
+/// Runs `during` while `commit` stands at `place` in a thread of its own.
+fn with_stopped<R>(
+    place: &'static str,
+    commit: impl FnOnce() + Send,
+    during: impl FnOnce(Sender<()>) -> R,
+) -> R {
+    std::thread::scope(|scope| {
+        let (reached, told) = channel();
+        let (go_on, waits) = channel();
+        let committer = scope.spawn(move || {
+            stop_at(place, reached, waits);
+            commit();
+        });
+        told.recv().unwrap();
+        let result = during(go_on.clone());
+        // It may have been let go already.
+        let _ = go_on.send(());
+        committer.join().unwrap();
+        result
+    })
+}
+
+/// Figure 2.1 (b) of Skeena: the snapshot falls between a commit's two publications.
+#[test]
+fn a_reader_between_two_publications_of_a_commit_waits_and_sees_it_whole() {
+    for engine in [1, 2] {
+        let rig = rig(Options::default());
+        let seen = with_a_commit_at(&rig, "commit.between_publications", |go_on| {
+            let mut reader = rig.begin(Isolation::Snapshot);
+            assert_eq!(rig.read(&mut reader, 0).unwrap(), 1, "the anchor has published it");
+            std::thread::scope(|scope| {
+                let (rig, (done, answer)) = (&rig, channel());
+                scope.spawn(move || done.send(rig.read(&mut reader, engine).unwrap()).unwrap());
+                assert!(answer.recv_timeout(Duration::from_millis(50)).is_err(), "it did not wait");
+                go_on.send(()).unwrap();
+                answer.recv().unwrap()
+            })
+        });
+        assert_eq!(seen, 1);
+    }
+}
+
+#[test]
+fn a_reader_between_two_publications_sees_half_of_a_commit_without_the_registry() {
+    let rig = rig(Options { csr: false, ..Options::default() });
+    let seen = with_a_commit_at(&rig, "commit.between_publications", |_| {
+        let mut reader = rig.begin(Isolation::Snapshot);
+        rig.look(&mut reader, WAYS[0]).unwrap()
+    });
+    assert_eq!(seen, [1, 0, 0]);
+}
+
+/// Read committed has no common snapshot, and still sees no commit in part once it has seen it in the anchor.
+#[test]
+fn a_reader_at_read_committed_waits_for_the_rest_of_a_commit_too() {
+    let rig = rig(Options::default());
+    with_a_commit_at(&rig, "commit.between_publications", |go_on| {
+        let mut reader = rig.begin(Isolation::ReadCommitted);
+        assert_eq!(rig.read(&mut reader, 0).unwrap(), 1);
+        go_on.send(()).unwrap();
+        assert_eq!(rig.look(&mut reader, WAYS[0]).unwrap(), [1; ENGINES]);
+    });
+}
+
+/// The prototype drew a commit's timestamp before it marked it as committing: a reader that came in between saw the
+/// old version first and the new one later.
+#[test]
+fn a_reader_that_begins_after_a_commit_drew_its_timestamps_never_sees_it() {
+    for place in ["commit.after_append", "commit.after_install"] {
+        let rig = rig(Options::default());
+        let mut reader = with_a_commit_at(&rig, place, |_| {
+            let mut reader = rig.begin(Isolation::Snapshot);
+            assert_eq!(rig.look(&mut reader, WAYS[5]).unwrap(), [0; ENGINES], "{place}");
+            reader
+        });
+        assert_eq!(rig.look(&mut reader, WAYS[0]).unwrap(), [0; ENGINES], "{place}: the same snapshot later");
+        let mut next = rig.begin(Isolation::Snapshot);
+        assert_eq!(rig.look(&mut next, WAYS[0]).unwrap(), [1; ENGINES], "{place}: the next one");
+    }
+}
+
+/// The printed algorithm of the thesis gives a session an older snapshot of the other engine than its own commit there.
+#[test]
+fn a_session_sees_its_own_commit_at_once_in_every_engine() {
+    let rig = rig(Options::default());
+    // Keeps a mapping at this anchor timestamp, older than what the session commits.
+    let mut older = rig.begin(Isolation::Snapshot);
+    assert_eq!(rig.look(&mut older, WAYS[0]).unwrap(), [0; ENGINES]);
+    for value in 1..20 {
+        for engine in (0..ENGINES).rev() {
+            let mut writer = rig.begin(Isolation::Snapshot);
+            rig.write(&mut writer, engine, value);
+            drop(writer.commit().unwrap());
+            let mut reader = rig.begin(Isolation::Snapshot);
+            assert_eq!(rig.read(&mut reader, engine).unwrap(), value, "engine {engine}");
+        }
+    }
+    assert_eq!(rig.look(&mut older, WAYS[0]).unwrap(), [0; ENGINES]);
+}
+
+/// The prototype marked a transaction without a snapshot for rollback at its end, and let it do all its work first.
+#[test]
+fn a_snapshot_that_cannot_be_served_fails_at_once_and_not_at_the_commit() {
+    let rig = rig(Options { csr_capacity: 1, ..Options::default() });
+    let mut late = rig.begin(Isolation::Snapshot);
+    // At read committed a write needs no snapshot, so only the commit is entered. It fills the partition and waits behind one of
+    // the second engine alone: the late one would need an entry of its own, before the last of a full partition.
+    let write = |engines: &[usize], key: &[u8]| {
+        let mut transaction = rig.begin(Isolation::ReadCommitted);
+        for engine in engines {
+            transaction.put(&rig.spaces[*engine], key, &1_u64.to_be_bytes()).unwrap();
+        }
+        drop(transaction.commit().unwrap());
+    };
+    let (first, again, last) = with_stopped(
+        "commit.after_append",
+        || write(&[1], b"other"),
+        |go_on| {
+            std::thread::scope(|scope| {
+                let both = scope.spawn(|| write(&[1, 2], b"k"));
+                while rig.core.registries[1].state().commits == 0 && !both.is_finished() {
+                    std::thread::yield_now();
+                }
+                let seen = (rig.read(&mut late, 1), rig.read(&mut late, 0), late.commit());
+                go_on.send(()).unwrap();
+                seen
+            })
+        },
+    );
+    let first = first.unwrap_err();
+    assert!(matches!(first, Error::Csr(_)) && first.is_retryable(), "{first}");
+    assert!(matches!(again, Err(Error::Usage(_))), "{again:?}");
+    assert!(matches!(last, Err(Error::Usage(_))), "{last:?}");
+    assert_eq!(rig.core.active.count(Count::Csr), 1);
+    let mut next = rig.begin(Isolation::Snapshot);
+    assert_eq!(rig.look(&mut next, WAYS[0]).unwrap(), [0, 1, 1]);
+}
