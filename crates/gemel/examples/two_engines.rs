@@ -2,8 +2,6 @@
 //!
 //! `cargo run -p gemel --example two_engines`
 
-#![expect(clippy::expect_used, reason = "an example that starts itself again")]
-
 use gemel::row::{ColumnType, Schema, Value};
 use gemel::{Database, Engine, Isolation, Options, Result};
 use std::error::Error;
