@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The first half of the lock's name, "lyd" in ASCII; the second one is the schema, since two schemas are two databases
 /// to Lydite.
-const NAME: i32 = 0x6c_79_64;
+const NAME: i32 = 0x006c_7964;
 /// How long connections that are just ending are waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often they are looked for.
