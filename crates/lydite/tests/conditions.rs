@@ -258,7 +258,9 @@ fn a_broken_database_outweighs_whatever_else_went_wrong() {
     let (result, page) = (directory.path().join("result.json"), pages.join("page.html"));
     let plan = ["--terminals", "1", "--duration", "3s", "--warmup", "0", "--mix", "40,40,0,20,0", "--quiet"];
     let files = ["--json", text(&result), "--report", text(&page)];
-    let mut running = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat()).start();
+    let run = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat());
+    // Where the page goes instead.
+    let mut running = run.env("TMPDIR", directory.path()).start();
     running.wait_until("the first payment", || {
         let count = Connection::open(&path)
             .and_then(|file| file.query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0)));
@@ -266,7 +268,10 @@ fn a_broken_database_outweighs_whatever_else_went_wrong() {
     });
     fs::remove_dir(&pages).expect("the directory");
     let ended = running.wait().code(1);
-    ended.told(&[&["Delivery transactions did not succeed", "no deliveries"], &["page.html"]]);
+    ended.told(&[
+        &["Delivery transactions did not succeed", "no deliveries"],
+        &["page.html", "it was written to"],
+    ]);
     assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
     assert_eq!(json(&result)["status"], "partial");
 }
