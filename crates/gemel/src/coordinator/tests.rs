@@ -257,9 +257,12 @@ fn old_versions_stay_in_all_three_engines_as_long_as_a_snapshot_may_read_them() 
     assert_eq!(rig.maps.iter().map(|map| map.versions()).collect::<Vec<_>>(), [1; ENGINES]);
 }
 
+/// A place, whom to tell that it is reached, and who says when to go on.
+type Stop = (&'static str, Sender<()>, Receiver<()>);
+
 thread_local! {
     /// Where this thread stops the next time that it comes by the named place: tells so, then waits until told to go on.
-    static STOP: RefCell<Option<(&'static str, Sender<()>, Receiver<()>)>> = const { RefCell::new(None) };
+    static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
 /// Fail points are the process's, so only a thread that asked for it stops at one.
