@@ -9,7 +9,7 @@ use crate::files::fail_point;
 use crate::keyspace::Keyspace;
 use crate::logs::Logs;
 use crate::options::{CommitStamps, Isolation, Options};
-use crate::oracle::Recorder;
+use crate::oracle::{Recorder, Written};
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
@@ -171,6 +171,7 @@ impl Coordinator {
         }
         // From here on nothing fails.
         fail_point("commit.after_append");
+        note_writes(transaction, &parts);
         for part in &mut parts {
             if let Some(at) = part.stamp {
                 self.engines[part.engine].install(&mut part.writes, at);
@@ -318,11 +319,21 @@ impl Coordinator {
         let (Some(recorder), Some(mut trace)) = (self.recorder(), transaction.trace.take()) else { return };
         for part in parts {
             trace.commits[part.engine] = part.stamp;
-            for write in &part.writes {
-                trace.writes.push((part.engine, write.keyspace.0, write.key.to_vec()));
-            }
         }
         recorder.add(*trace);
+    }
+}
+
+/// Before they are installed, which takes the values away.
+fn note_writes(transaction: &mut Transaction, parts: &[Part]) {
+    let Some(trace) = &mut transaction.trace else { return };
+    for part in parts {
+        trace.writes.extend(part.writes.iter().map(|write| Written {
+            engine: part.engine,
+            keyspace: write.keyspace.0,
+            key: write.key.to_vec(),
+            deleted: write.value.is_none(),
+        }));
     }
 }
 

@@ -21,6 +21,19 @@ pub struct Access {
     pub version: Option<Timestamp>,
 }
 
+/// One key that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Number of the engine; the anchor is zero.
+    pub engine: usize,
+    /// Number of the keyspace.
+    pub keyspace: u32,
+    /// The key.
+    pub key: Vec<u8>,
+    /// Whether it was deleted.
+    pub deleted: bool,
+}
+
 /// One transaction.
 #[derive(Clone, Debug)]
 pub struct Trace {
@@ -32,8 +45,8 @@ pub struct Trace {
     pub snapshots: [Option<Timestamp>; MAX_ENGINES],
     /// What it read.
     pub accesses: Vec<Access>,
-    /// What it wrote: engine, keyspace, key.
-    pub writes: Vec<(usize, u32, Vec<u8>)>,
+    /// What it wrote.
+    pub writes: Vec<Written>,
     /// Its commit timestamp in each engine; all none for one that only read.
     pub commits: [Option<Timestamp>; MAX_ENGINES],
 }
@@ -71,73 +84,109 @@ impl Recorder {
     }
 }
 
+/// A key's versions: who wrote each, and whether it is a deletion.
+type Versions = BTreeMap<Timestamp, (u64, bool)>;
+type AllVersions<'a> = HashMap<(usize, u32, &'a [u8]), Versions>;
+
 /// Checks a complete record of a database's transactions since it was empty: every read is of the newest version at or
-/// below its snapshot; of two transactions that overlapped and wrote the same key one did not commit; snapshots are
+/// below its snapshot; of two transactions that overlapped and wrote the same key one did not commit; what a serializable
+/// transaction read and others overwrote is still so when it commits its own writes; snapshots are
 /// monotone over the engines; no snapshot splits a commit. Returns what is wrong, a sentence each.
 #[must_use]
 pub fn check(traces: &[Trace]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut versions: HashMap<(usize, u32, &[u8]), BTreeMap<Timestamp, &Trace>> = HashMap::new();
+    let mut versions = AllVersions::new();
     for trace in traces {
-        for (engine, keyspace, key) in &trace.writes {
-            let Some(at) = trace.commits[*engine] else {
+        for write in &trace.writes {
+            let Some(at) = trace.commits[write.engine] else {
                 wrong.push(format!(
-                    "transaction {} wrote in engine {engine} without a commit timestamp",
-                    trace.number
+                    "transaction {} wrote in engine {} without a commit timestamp",
+                    trace.number, write.engine
                 ));
                 continue;
             };
-            if let Some(other) = versions.entry((*engine, *keyspace, key)).or_default().insert(at, trace) {
-                wrong.push(format!(
-                    "transactions {} and {} committed at the same {at}",
-                    trace.number, other.number
-                ));
+            let of_key = versions.entry((write.engine, write.keyspace, &write.key)).or_default();
+            if let Some((other, _)) = of_key.insert(at, (trace.number, write.deleted)) {
+                wrong.push(format!("transactions {} and {other} committed at the same {at}", trace.number));
             }
         }
     }
     for trace in traces {
-        for access in &trace.accesses {
-            let newest = versions
-                .get(&(access.engine, access.keyspace, access.key.as_slice()))
-                .and_then(|versions| versions.range(..=access.at).next_back());
-            let expected = newest.map(|(at, _)| *at);
-            let same = match access.version {
-                None | Some(Timestamp::ZERO) => true, // A deletion, or a version whose timestamp is forgotten.
-                Some(version) => Some(version) == expected,
-            };
-            if !same {
-                wrong.push(format!(
-                    "transaction {} read version {:?} of {} in engine {} at {}, but the newest is {expected:?}",
-                    trace.number,
-                    access.version,
-                    access.key.escape_ascii(),
-                    access.engine,
-                    access.at
-                ));
-            }
-        }
-        if trace.isolation == Isolation::ReadCommitted {
-            continue;
-        }
-        for (engine, keyspace, key) in &trace.writes {
-            let (Some(snapshot), Some(commit)) = (trace.snapshots[*engine], trace.commits[*engine]) else {
-                continue;
-            };
-            let between = &versions[&(*engine, *keyspace, key.as_slice())];
-            if let Some((at, other)) = between.range(Timestamp(snapshot.0 + 1)..commit).next() {
-                wrong.push(format!(
-                    "transactions {} and {} overlap and both wrote {}: snapshot {snapshot}, commits {at} and {commit}",
-                    trace.number,
-                    other.number,
-                    key.escape_ascii()
-                ));
-            }
+        check_reads(trace, &versions, &mut wrong);
+        if trace.isolation != Isolation::ReadCommitted {
+            check_overlaps(trace, &versions, &mut wrong);
         }
     }
     for engine in 1..MAX_ENGINES {
         check_pairs(traces, engine, &mut wrong);
     }
     wrong
+}
+
+fn check_reads(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String>) {
+    for access in &trace.accesses {
+        let Some(of_key) = versions.get(&(access.engine, access.keyspace, access.key.as_slice())) else {
+            if access.version.is_some() {
+                wrong.push(format!(
+                    "transaction {} read {}, which nobody wrote",
+                    trace.number,
+                    access.key.escape_ascii()
+                ));
+            }
+            continue;
+        };
+        let newest = of_key.range(..=access.at).next_back();
+        let expected = newest.filter(|(_, (_, deleted))| !deleted).map(|(at, _)| *at);
+        // An engine may have forgotten when a version was written, not that it is there.
+        let same =
+            access.version == expected || access.version == Some(Timestamp::ZERO) && expected.is_some();
+        if !same {
+            wrong.push(format!(
+                "transaction {} read version {:?} of {} in engine {} at {}, but the newest is {expected:?}",
+                trace.number,
+                access.version,
+                access.key.escape_ascii(),
+                access.engine,
+                access.at
+            ));
+        }
+        if trace.isolation == Isolation::Serializable
+            && let Some(commit) = trace.commits[access.engine]
+            && access.at < commit
+            && let Some((at, (other, _))) = of_key.range(Timestamp(access.at.0 + 1)..commit).next()
+        {
+            wrong.push(format!(
+                "serializable transaction {} read {} at {} and committed at {commit}, but {other} wrote it at {at}",
+                trace.number,
+                access.key.escape_ascii(),
+                access.at
+            ));
+        }
+    }
+}
+
+fn check_overlaps(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String>) {
+    for write in &trace.writes {
+        let (Some(snapshot), Some(commit)) = (trace.snapshots[write.engine], trace.commits[write.engine])
+        else {
+            continue;
+        };
+        if snapshot >= commit {
+            wrong.push(format!(
+                "transaction {} committed at {commit}, before its snapshot {snapshot}",
+                trace.number
+            ));
+            continue;
+        }
+        let of_key = &versions[&(write.engine, write.keyspace, write.key.as_slice())];
+        if let Some((at, (other, _))) = of_key.range(Timestamp(snapshot.0 + 1)..commit).next() {
+            wrong.push(format!(
+                "transactions {} and {other} overlap and both wrote {}: snapshot {snapshot}, commits {at} and {commit}",
+                trace.number,
+                write.key.escape_ascii()
+            ));
+        }
+    }
 }
 
 /// Snapshots of the anchor and of `engine` are monotone, and split no commit: one sweep over both, sorted by the
@@ -197,3 +246,6 @@ fn check_pairs(traces: &[Trace], engine: usize, wrong: &mut Vec<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,7 +158,13 @@ impl Transaction {
     fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
         let at = match self.isolation {
             Isolation::ReadCommitted => {
-                let anchor = self.core.refresh(self.seat);
+                // Writes that were decided on an earlier view are checked against all commits since: an engine must not
+                // forget those meanwhile, so the seat stays where it is.
+                let anchor = if self.views.is_empty() && self.writes.is_empty() {
+                    self.core.refresh(self.seat)
+                } else {
+                    self.core.engines[0].clock().horizon()
+                };
                 self.core.newest(engine, anchor)
             }
             _ if engine == 0 => return Ok(self.anchor),

@@ -186,3 +186,28 @@ fn the_first_of_two_writers_of_a_key_wins_in_both_engines() {
         assert!(error.is_retryable(), "{error}");
     }
 }
+
+/// An update at read committed is decided on the view of its read, however much is read, committed and collected before its commit.
+#[test]
+fn an_update_at_read_committed_is_not_lost_however_old_its_read_is() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        shop.run(|writer| writer.put(space, b"k", b"0"));
+        let mut late = shop.begin(Isolation::ReadCommitted);
+        assert_eq!(late.get(space, b"k").unwrap().unwrap(), b"0");
+        let mut written = shop.begin(Isolation::ReadCommitted);
+        written.put(space, b"k", b"late").unwrap();
+        shop.run(|writer| writer.put(space, b"k", b"1"));
+        // Enough commits that both engines look for what they may forget.
+        for _ in 0..100 {
+            shop.x(&mut late);
+            shop.y(&mut written);
+            shop.run(|writer| writer.put(space, b"other", b"1"));
+        }
+        late.put(space, b"k", b"late").unwrap();
+        for transaction in [late, written] {
+            let outcome = transaction.commit();
+            assert!(matches!(outcome, Err(Error::Conflict { .. })), "{}: {outcome:?}", space.name());
+        }
+    }
+}

@@ -257,7 +257,7 @@ fn old_versions_stay_in_all_three_engines_as_long_as_a_snapshot_may_read_them() 
     assert_eq!(rig.maps.iter().map(|map| map.versions()).collect::<Vec<_>>(), [1; ENGINES]);
 }
 
-/// Where to stop, whom to tell, and who lets it go on.
+/// A place, whom to tell that it is reached, and who says when to go on.
 type Stop = (&'static str, Sender<()>, Receiver<()>);
 
 thread_local! {

@@ -1,0 +1,167 @@
+//! Threads that do everything at once, every read and commit of theirs recorded from inside and checked exactly: in each
+//! way of stamping and logging commits nothing is wrong, and without the registry much is.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+use gemel::oracle::{self, Recorder};
+use gemel::{
+    CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options, Result,
+};
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const THREADS: u64 = 4;
+const KEYS: u64 = 40;
+
+/// A cheap generator: the test needs variety, not quality.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Result<()> {
+    let isolation = match random.below(8) {
+        0 => Isolation::ReadCommitted,
+        1..5 => Isolation::Snapshot,
+        _ => Isolation::Serializable,
+    };
+    let mut transaction = db.begin(isolation)?;
+    for _ in 0..=random.below(6) {
+        let space = &spaces[random.below(spaces.len() as u64) as usize];
+        let key = format!("key {:03}", random.below(KEYS));
+        let (key, value) = (key.as_bytes(), random.below(1000).to_be_bytes());
+        match random.below(10) {
+            0..3 => drop(transaction.get(space, key)?),
+            3 => {
+                let mut left = 1 + random.below(8);
+                let direction = [Direction::Forward, Direction::Backward][random.below(2) as usize];
+                transaction.scan(space, Bound::Included(key), Bound::Unbounded, direction, |_, _| {
+                    left -= 1;
+                    if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+            }
+            4..7 => transaction.put(space, key, &value)?,
+            7 => drop(transaction.update(space, key, |old| old.extend_from_slice(&value[6..]))?),
+            8 => match transaction.insert(space, key, &value) {
+                Err(gemel::Error::Constraint(_)) => {}
+                other => other?,
+            },
+            _ => transaction.delete(space, key)?,
+        }
+    }
+    transaction.commit().map(drop)
+}
+
+/// What is wrong after some time of that, and how many transactions over both engines there were.
+fn stress(options: Options, time: Duration) -> (Vec<String>, u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let spaces: Vec<_> =
+        [("a", Engine::Memory), ("b", Engine::Memory), ("c", Engine::Disk), ("d", Engine::Disk)]
+            .into_iter()
+            .map(|(name, engine)| db.keyspace(name, engine).unwrap())
+            .collect();
+    let recorder = Arc::new(Recorder::default());
+    assert!(db.record_into(Arc::clone(&recorder)));
+    let until = Instant::now() + time;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, spaces) = (&db, &spaces);
+            scope.spawn(move || {
+                let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (thread + 1));
+                while Instant::now() < until {
+                    match transaction(db, spaces, &mut random) {
+                        Ok(()) => {}
+                        Err(error) => assert!(error.is_retryable(), "{error}"),
+                    }
+                }
+            });
+        }
+    });
+    let state = db.state();
+    assert_eq!(state.running, []);
+    assert!(state.csr.entries <= 10_000, "{:?}", state.csr);
+    (oracle::check(&recorder.take()), state.committed.cross)
+}
+
+fn options(csr: bool, commit_stamps: CommitStamps, log: LogMode) -> Options {
+    Options {
+        csr,
+        commit_stamps,
+        log,
+        durability: Durability::None,
+        csr_capacity: 100,
+        csr_recycle: 50,
+        // Small, so that flushes and compactions happen meanwhile.
+        write_buffer_bytes: 1 << 17,
+        ..Options::default()
+    }
+}
+
+fn nothing_is_wrong(commit_stamps: CommitStamps, log: LogMode) {
+    let (wrong, cross) = stress(options(true, commit_stamps, log), Duration::from_millis(1500));
+    assert!(wrong.is_empty(), "{} faults, the first: {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+    assert!(cross > 100, "only {cross} commits over both engines");
+}
+
+#[test]
+fn nothing_is_wrong_with_stamps_under_the_latch_and_one_log() {
+    nothing_is_wrong(CommitStamps::Latched, LogMode::Shared);
+}
+
+#[test]
+fn nothing_is_wrong_with_stamps_under_the_latch_and_two_logs() {
+    nothing_is_wrong(CommitStamps::Latched, LogMode::PerEngine);
+}
+
+#[test]
+fn nothing_is_wrong_with_independent_stamps_and_one_log() {
+    nothing_is_wrong(CommitStamps::Independent, LogMode::Shared);
+}
+
+#[test]
+fn nothing_is_wrong_with_independent_stamps_and_two_logs() {
+    nothing_is_wrong(CommitStamps::Independent, LogMode::PerEngine);
+}
+
+#[test]
+fn without_the_registry_much_is_wrong() {
+    let (wrong, _) =
+        stress(options(false, CommitStamps::Latched, LogMode::Shared), Duration::from_millis(500));
+    assert!(wrong.iter().any(|wrong| wrong.contains("in engine 1")), "{:?}", wrong.first());
+}
+
+/// The prototype leaked partitions of its registry.
+#[test]
+fn partitions_of_the_registry_are_dropped_as_snapshots_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let options =
+        Options { csr_capacity: 4, csr_recycle: 8, ..options(true, CommitStamps::Latched, LogMode::Shared) };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let spaces = [db.keyspace("a", Engine::Memory).unwrap(), db.keyspace("b", Engine::Disk).unwrap()];
+    let commits = |count: u64| {
+        for round in 0..count {
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            for space in &spaces {
+                transaction.put(space, b"k", &round.to_be_bytes()).unwrap();
+            }
+            drop(transaction.commit().unwrap());
+        }
+    };
+    commits(1000);
+    let state = db.state().csr;
+    assert!(state.partitions <= 8 && state.entries <= 32 && state.recycled > 200, "{state:?}");
+    let held = db.begin(Isolation::Snapshot).unwrap();
+    commits(200);
+    assert!(db.state().csr.partitions >= 40, "an old snapshot keeps what it may need: {:?}", db.state().csr);
+    drop(held);
+    commits(40);
+    assert!(db.state().csr.partitions <= 8, "{:?}", db.state().csr);
+}
