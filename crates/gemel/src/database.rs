@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 const LOCK_FILE: &str = "gemel.lock";
 /// How often the housekeeper looks whether a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How the names of checkpoints begin.
+const CHECKPOINT_PREFIX: &str = "checkpoint-";
 /// Rows that a checkpoint reads at a time.
 const CHECKPOINT_PIECE: usize = 1000;
 /// How long it leaves a checkpoint alone that failed.
@@ -234,6 +236,7 @@ impl Database {
                 options.log
             )));
         }
+        remove_strays(&*files, &path, &manifest)?;
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
@@ -541,12 +544,24 @@ impl Inner {
     }
 
     fn write_rows(&self, at: crate::Timestamp) -> Result<(String, u64)> {
-        let name = format!("checkpoint-{:016x}.gmc", at.0);
+        let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
         let temporary = self.path.join(format!("{name}.new"));
-        if temporary.exists() {
-            self.files.remove(&temporary)?;
+        // A leftover of an attempt at the same snapshot.
+        let _ = self.files.remove(&temporary);
+        let written = self.write_rows_to(&temporary, at);
+        if written.is_err() {
+            // On a full disk it would keep the disk full. That it can't be removed is no news then.
+            let _ = self.files.remove(&temporary);
         }
-        let mut writer = checkpoint::Writer::new(self.files.create(&temporary)?, self.core.database, at)?;
+        let bytes = written?;
+        fail_point("checkpoint.before_rename");
+        self.files.rename(&temporary, &self.path.join(&name))?;
+        self.files.sync_dir(&self.path)?;
+        Ok((name, bytes))
+    }
+
+    fn write_rows_to(&self, temporary: &Path, at: crate::Timestamp) -> Result<u64> {
+        let mut writer = checkpoint::Writer::new(self.files.create(temporary)?, self.core.database, at)?;
         let keyspaces: Vec<KeyspaceId> = self
             .manifest
             .lock()
@@ -578,11 +593,7 @@ impl Inner {
             }
         }
         fail_point("checkpoint.before_sync");
-        let bytes = writer.finish()?;
-        fail_point("checkpoint.before_rename");
-        self.files.rename(&temporary, &self.path.join(&name))?;
-        self.files.sync_dir(&self.path)?;
-        Ok((name, bytes))
+        writer.finish()
     }
 
     fn checkpoint_is_due(&self) -> bool {
@@ -626,6 +637,17 @@ fn keep_house(inner: &Weak<Inner>, wake: &(Mutex<bool>, Condvar)) {
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
     }
+}
+
+/// Checkpoints that the manifest does not name: a crash left them before they counted, or after they did.
+fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<()> {
+    let kept = manifest.checkpoint.as_ref().map(|checkpoint| checkpoint.file.as_str());
+    for name in files.list(path)? {
+        if name.starts_with(CHECKPOINT_PREFIX) && Some(name.as_str()) != kept {
+            files.remove(&path.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// A directory without a manifest may be used only when there is nothing else in it.
