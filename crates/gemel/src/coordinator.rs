@@ -214,9 +214,7 @@ impl Coordinator {
             let part = &mut parts[index];
             let engine = part.engine;
             let Err(refusal) = self.engines[engine].lock(owner, &mut part.writes) else { continue };
-            for locked in &mut parts[..index] {
-                self.engines[locked.engine].give_up(&mut locked.writes, false);
-            }
+            self.give_up(&mut parts[..index]);
             return Err(match refusal {
                 Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
                 Refusal::Error(error) => (Count::Failed, error),

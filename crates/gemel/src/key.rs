@@ -123,16 +123,26 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Whether no key can lie in it, since its bounds cross.
-    pub(crate) fn is_crossed(&self) -> bool {
+    /// Its bounds as keys, if it has both.
+    fn bounds(&self) -> Option<(&Key, &Key)> {
         match (&self.lower, &self.upper) {
-            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
             (
                 Bound::Included(lower) | Bound::Excluded(lower),
                 Bound::Included(upper) | Bound::Excluded(upper),
-            ) => lower >= upper,
-            _ => false,
+            ) => Some((lower, upper)),
+            _ => None,
         }
+    }
+
+    /// Whether the lower bound lies above the upper one. `a..a` is empty, not crossed.
+    pub(crate) fn is_crossed(&self) -> bool {
+        self.bounds().is_some_and(|(lower, upper)| lower > upper)
+    }
+
+    /// Whether no key can lie in it, since its bounds cross or leave out the one key between them.
+    pub(crate) fn is_empty(&self) -> bool {
+        let both = matches!((&self.lower, &self.upper), (Bound::Included(_), Bound::Included(_)));
+        self.bounds().is_some_and(|(lower, upper)| lower > upper || (lower == upper && !both))
     }
 
     /// Whether `key` lies in it.

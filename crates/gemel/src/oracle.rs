@@ -1,10 +1,12 @@
 //! What each transaction saw and did, recorded from inside, and a check of it: an exact oracle for tests.
 
 use crate::clock::Timestamp;
-use crate::engine::MAX_ENGINES;
+use crate::engine::{Direction, MAX_ENGINES};
+use crate::key::{Key, KeyRange};
 use crate::options::Isolation;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeBounds};
 
 /// One key that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,43 @@ pub struct Access {
     pub at: Timestamp,
     /// The commit that wrote what was read; none when there was nothing; zero when the engine has forgotten it.
     pub version: Option<Timestamp>,
+}
+
+/// One range that was scanned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// Number of the engine; the anchor is zero.
+    pub engine: usize,
+    /// Number of the keyspace.
+    pub keyspace: u32,
+    /// Where it began, in the order of the keys.
+    pub lower: Bound<Vec<u8>>,
+    /// Where it ended: when the reader broke off, at the last key that he saw.
+    pub upper: Bound<Vec<u8>>,
+    /// Its direction.
+    pub direction: Direction,
+    /// The snapshot on which it was read.
+    pub at: Timestamp,
+    /// The keys that the engine returned, in that order, and the commit that wrote each; zero when the engine has
+    /// forgotten it. The transaction's own writes are not among them.
+    pub rows: Vec<(Vec<u8>, Timestamp)>,
+}
+
+impl Scanned {
+    pub(crate) fn new(engine: usize, keyspace: u32, direction: Direction, at: Timestamp) -> Self {
+        let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
+        Self { engine, keyspace, lower, upper, direction, at, rows: Vec::new() }
+    }
+
+    pub(crate) fn cover(&mut self, range: &KeyRange) {
+        self.lower = range.lower.as_ref().map(Key::to_vec);
+        self.upper = range.upper.as_ref().map(Key::to_vec);
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        let (lower, upper) = (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice));
+        RangeBounds::<[u8]>::contains(&(lower, upper), key)
+    }
 }
 
 /// One key that was written.
@@ -43,8 +82,10 @@ pub struct Trace {
     pub isolation: Isolation,
     /// Its snapshot in each engine that it touched. With read committed there are none but the first of the anchor.
     pub snapshots: [Option<Timestamp>; MAX_ENGINES],
-    /// What it read.
+    /// What it read by key.
     pub accesses: Vec<Access>,
+    /// What it read by scans.
+    pub scans: Vec<Scanned>,
     /// What it wrote.
     pub writes: Vec<Written>,
     /// Its commit timestamp in each engine; all none for one that only read.
@@ -60,6 +101,7 @@ impl Trace {
             isolation,
             snapshots,
             accesses: Vec::new(),
+            scans: Vec::new(),
             writes: Vec::new(),
             commits: [None; MAX_ENGINES],
         }
@@ -86,10 +128,10 @@ impl Recorder {
 
 /// A key's versions: who wrote each, and whether it is a deletion.
 type Versions = BTreeMap<Timestamp, (u64, bool)>;
-type AllVersions<'a> = HashMap<(usize, u32, &'a [u8]), Versions>;
+type AllVersions<'a> = BTreeMap<(usize, u32, &'a [u8]), Versions>;
 
 /// Checks a complete record of a database's transactions since it was empty: every read is of the newest version at or
-/// below its snapshot; of two transactions that overlapped and wrote the same key one did not commit; what a serializable
+/// below its snapshot; every scan returned each key of its range that has such a version, and nothing else; of two transactions that overlapped and wrote the same key one did not commit; what a serializable
 /// transaction read and others overwrote is still so when it commits its own writes; snapshots are
 /// monotone over the engines; no snapshot splits a commit. Returns what is wrong, a sentence each.
 #[must_use]
@@ -113,6 +155,7 @@ pub fn check(traces: &[Trace]) -> Vec<String> {
     }
     for trace in traces {
         check_reads(trace, &versions, &mut wrong);
+        check_scans(trace, &versions, &mut wrong);
         if trace.isolation != Isolation::ReadCommitted {
             check_overlaps(trace, &versions, &mut wrong);
         }
@@ -121,6 +164,37 @@ pub fn check(traces: &[Trace]) -> Vec<String> {
         check_pairs(traces, engine, &mut wrong);
     }
     wrong
+}
+
+/// The commit that wrote what a reader at `at` sees; none when there is nothing.
+fn visible(of_key: &Versions, at: Timestamp) -> Option<Timestamp> {
+    let newest = of_key.range(..=at).next_back();
+    newest.filter(|(_, (_, deleted))| !deleted).map(|(at, _)| *at)
+}
+
+/// Whether an engine says the right version of one that is there: it may have forgotten when that was written.
+fn is_version(said: Timestamp, expected: Timestamp) -> bool {
+    said == expected || said == Timestamp::ZERO
+}
+
+/// Of a serializable transaction: that nobody else wrote a key between its being read at `at` and the commit.
+fn check_unchanged(
+    trace: &Trace,
+    (engine, key, at): (usize, &[u8], Timestamp),
+    of_key: &Versions,
+    wrong: &mut Vec<String>,
+) {
+    if trace.isolation == Isolation::Serializable
+        && let Some(commit) = trace.commits[engine]
+        && at < commit
+        && let Some((since, (other, _))) = of_key.range(Timestamp(at.0 + 1)..commit).next()
+    {
+        wrong.push(format!(
+            "serializable transaction {} read {} in engine {engine} at {at} and committed at {commit}, but {other} wrote it at {since}",
+            trace.number,
+            key.escape_ascii(),
+        ));
+    }
 }
 
 fn check_reads(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String>) {
@@ -135,11 +209,11 @@ fn check_reads(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String
             }
             continue;
         };
-        let newest = of_key.range(..=access.at).next_back();
-        let expected = newest.filter(|(_, (_, deleted))| !deleted).map(|(at, _)| *at);
-        // An engine may have forgotten when a version was written, not that it is there.
-        let same =
-            access.version == expected || access.version == Some(Timestamp::ZERO) && expected.is_some();
+        let expected = visible(of_key, access.at);
+        let same = match (access.version, expected) {
+            (Some(said), Some(expected)) => is_version(said, expected),
+            (said, expected) => said == expected,
+        };
         if !same {
             wrong.push(format!(
                 "transaction {} read version {:?} of {} in engine {} at {}, but the newest is {expected:?}",
@@ -150,16 +224,38 @@ fn check_reads(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String
                 access.at
             ));
         }
-        if trace.isolation == Isolation::Serializable
-            && let Some(commit) = trace.commits[access.engine]
-            && access.at < commit
-            && let Some((at, (other, _))) = of_key.range(Timestamp(access.at.0 + 1)..commit).next()
-        {
+        check_unchanged(trace, (access.engine, &access.key, access.at), of_key, wrong);
+    }
+}
+
+fn check_scans(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<String>) {
+    for scan in &trace.scans {
+        let keyspace = (scan.engine, scan.keyspace, &[][..])..(scan.engine, scan.keyspace + 1, &[][..]);
+        let of_range = versions.range(keyspace).filter(|((_, _, key), _)| scan.contains(key));
+        let mut expected: Vec<(&[u8], Timestamp)> = Vec::new();
+        for ((_, _, key), of_key) in of_range {
+            expected.extend(visible(of_key, scan.at).map(|version| (*key, version)));
+            check_unchanged(trace, (scan.engine, key, scan.at), of_key, wrong);
+        }
+        if scan.direction == Direction::Backward {
+            expected.reverse();
+        }
+        let same = scan.rows.len() == expected.len()
+            && scan.rows.iter().zip(&expected).all(|((key, said), (expected_key, expected))| {
+                key == expected_key && is_version(*said, *expected)
+            });
+        if !same {
+            let shown = |rows: &[(&[u8], Timestamp)]| -> Vec<String> {
+                rows.iter().map(|(key, at)| format!("{} of {at}", key.escape_ascii())).collect()
+            };
+            let rows: Vec<_> = scan.rows.iter().map(|(key, at)| (key.as_slice(), *at)).collect();
             wrong.push(format!(
-                "serializable transaction {} read {} at {} and committed at {commit}, but {other} wrote it at {at}",
+                "a scan of transaction {} in engine {} at {} returned {:?}, but there is {:?}",
                 trace.number,
-                access.key.escape_ascii(),
-                access.at
+                scan.engine,
+                scan.at,
+                shown(&rows),
+                shown(&expected)
             ));
         }
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
 use crate::options::Isolation;
-use crate::oracle::{Access, Trace};
+use crate::oracle::{Access, Scanned, Trace};
 use crate::ticket::Ticket;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -94,26 +94,6 @@ fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
         Bound::Excluded(bytes) => Bound::Excluded(checked_length(bytes)?),
         Bound::Unbounded => Bound::Unbounded,
     })
-}
-
-/// Whether no key can lie between the bounds because they are crossed. `a..a` is empty, not crossed.
-fn crossed(range: &KeyRange) -> bool {
-    match (&range.lower, &range.upper) {
-        (
-            Bound::Included(lower) | Bound::Excluded(lower),
-            Bound::Included(upper) | Bound::Excluded(upper),
-        ) => lower > upper,
-        _ => false,
-    }
-}
-
-fn empty(range: &KeyRange) -> bool {
-    match (&range.lower, &range.upper) {
-        (Bound::Included(lower), Bound::Excluded(upper))
-        | (Bound::Excluded(lower), Bound::Included(upper))
-        | (Bound::Excluded(lower), Bound::Excluded(upper)) => lower == upper,
-        _ => false,
-    }
 }
 
 impl Transaction {
@@ -339,38 +319,32 @@ impl Transaction {
     ) -> Result<()> {
         self.usable(keyspace)?;
         let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
-        if crossed(&range) {
+        if range.is_crossed() {
             return Err(Error::Usage(format!(
                 "the bounds of a scan of {} are crossed: the lower one lies above the upper one",
                 keyspace.name()
             )));
         }
-        if empty(&range) {
+        if range.is_empty() {
             return Ok(());
         }
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
         let serializable = self.isolation == Isolation::Serializable;
+        let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
         // What the scan really covered, for a scan that broke off read nothing behind that.
+        let covering = serializable || scanned.is_some();
         let mut last: Option<Key> = None;
         let mut deliver = |key: &[u8], value: &[u8]| {
             let flow = each(key, value);
-            if serializable && flow.is_break() {
+            if covering && flow.is_break() {
                 last = Some(Key::new(key));
             }
             flow
         };
-        let traced = self.trace.is_some();
-        let mut accesses = Vec::new();
         let mut note = |key: &[u8], written| {
-            if traced {
-                accesses.push(Access {
-                    engine,
-                    keyspace: keyspace.id.0,
-                    key: key.to_vec(),
-                    at,
-                    version: Some(written),
-                });
+            if let Some(scanned) = &mut scanned {
+                scanned.rows.push((key.to_vec(), written));
             }
         };
         let store = &self.core.engines[engine];
@@ -383,24 +357,30 @@ impl Transaction {
             let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
             let mut flow = ControlFlow::Continue(());
             store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
-                note(key, written);
-                flow = own.up_to(key, value, &mut deliver);
+                flow = own.before(key, &mut deliver);
+                if flow.is_continue() {
+                    note(key, written);
+                    flow = own.instead_of(key, value, &mut deliver);
+                }
                 flow
             })?;
             if flow.is_continue() {
                 let _ = own.rest(&mut deliver);
             }
         }
-        if let Some(trace) = &mut self.trace {
-            trace.accesses.append(&mut accesses);
-        }
-        if serializable {
+        if covering {
             let range = match (last, direction) {
                 (None, _) => range,
                 (Some(last), Direction::Forward) => KeyRange { upper: Bound::Included(last), ..range },
                 (Some(last), Direction::Backward) => KeyRange { lower: Bound::Included(last), ..range },
             };
-            self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+            if let (Some(trace), Some(mut scanned)) = (&mut self.trace, scanned) {
+                scanned.cover(&range);
+                trace.scans.push(scanned);
+            }
+            if serializable {
+                self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+            }
         }
         Ok(())
     }
@@ -485,16 +465,25 @@ impl<'a> Own<'a> {
         Some(if self.direction == Direction::Forward { order } else { order.reverse() })
     }
 
-    /// Delivers own writes that come before `key`, then `key` with its own or its committed value.
-    fn up_to(
+    /// Delivers own writes that come before `key`.
+    fn before(
         &mut self,
         key: &[u8],
-        committed: &[u8],
         deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         while self.order(key) == Some(Ordering::Less) {
             self.one(deliver)?;
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Delivers `key`, all own writes before it delivered, with its own or else its committed value.
+    fn instead_of(
+        &mut self,
+        key: &[u8],
+        committed: &[u8],
+        deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if self.order(key) == Some(Ordering::Equal) { self.one(deliver) } else { deliver(key, committed) }
     }
 

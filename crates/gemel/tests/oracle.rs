@@ -111,6 +111,34 @@ fn nothing_is_wrong(commit_stamps: CommitStamps, log: LogMode) {
     assert!(cross > 100, "only {cross} commits over both engines");
 }
 
+/// What the engine returns behind the key at which a reader breaks off is not read by him: no conflict, and no fault.
+#[test]
+fn a_scan_that_ends_at_an_own_write_has_not_read_what_lies_behind_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("db"), Options::default()).unwrap();
+    let rows = db.keyspace("rows", Engine::Memory).unwrap();
+    let recorder = Arc::new(Recorder::default());
+    assert!(db.record_into(Arc::clone(&recorder)));
+    let put = |key: &[u8]| {
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        transaction.put(&rows, key, b"v").unwrap();
+        transaction.commit().map(drop)
+    };
+    put(b"c").unwrap();
+    let mut reader = db.begin(Isolation::Serializable).unwrap();
+    reader.put(&rows, b"b", b"own").unwrap();
+    let mut first = None;
+    let mut note = |key: &[u8], _: &[u8]| {
+        first = Some(key.to_vec());
+        ControlFlow::Break(())
+    };
+    reader.scan(&rows, Bound::Unbounded, Bound::Unbounded, Direction::Forward, &mut note).unwrap();
+    assert_eq!(first.unwrap(), b"b");
+    put(b"c").unwrap();
+    reader.commit().unwrap();
+    assert_eq!(oracle::check(&recorder.take()), [] as [String; 0]);
+}
+
 #[test]
 fn nothing_is_wrong_with_stamps_under_the_latch_and_one_log() {
     nothing_is_wrong(CommitStamps::Latched, LogMode::Shared);

@@ -110,11 +110,9 @@ fn load(url: &str) -> Vec<&str> {
     vec!["load", url, "--warehouses", "1", "--jobs", "1", "--quiet"]
 }
 
-#[test]
-fn a_full_disk_of_a_postgres_server_is_told_and_the_load_is_resumed_when_there_is_room() {
-    let Some(disk) = small_disk(60) else { return };
-    let server = Server::start(&["fsync=off"]);
-    let space = disk.path().join("space");
+/// Makes the database `tpcc` in a directory of its own on a disk.
+fn database_on(server: &Server, disk: &Path) {
+    let space = disk.join("space");
     fs::create_dir(&space).expect("a directory");
     // The server's user is the owner of its data.
     let owner = server.owner();
@@ -122,6 +120,13 @@ fn a_full_disk_of_a_postgres_server_is_told_and_the_load_is_resumed_when_there_i
     fs::set_permissions(&space, fs::Permissions::from_mode(0o700)).expect("permissions");
     server.psql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", text(&space)));
     server.psql("postgres", "CREATE DATABASE tpcc TABLESPACE small");
+}
+
+#[test]
+fn a_full_disk_of_a_postgres_server_is_told_and_the_load_is_resumed_when_there_is_room() {
+    let Some(disk) = small_disk(60) else { return };
+    let server = Server::start(&["fsync=off"]);
+    database_on(&server, disk.path());
     let url = server.url("tpcc");
     let ended = lydite(&load(&url)).code(3);
     let error = ended.only_error();
@@ -216,13 +221,7 @@ fn a_disk_that_fills_up_during_a_run_ends_it_with_a_partial_result_and_a_consist
 fn a_full_disk_of_a_postgres_server_ends_a_run_with_a_partial_result_and_a_consistent_database() {
     let Some(disk) = small_disk(1_000) else { return };
     let server = Server::start(&["fsync=off"]);
-    let space = disk.path().join("space");
-    fs::create_dir(&space).expect("a directory");
-    let owner = server.owner();
-    chown(&space, Some(owner.0), Some(owner.1)).expect("a change of owner");
-    fs::set_permissions(&space, fs::Permissions::from_mode(0o700)).expect("permissions");
-    server.psql("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", text(&space)));
-    server.psql("postgres", "CREATE DATABASE tpcc TABLESPACE small");
+    database_on(&server, disk.path());
     let url = server.url("tpcc");
     lydite(&load(&url)).code(0);
     fs::write(disk.path().join("ballast"), vec![0; 1_000 << 20]).expect_err("a full disk");

@@ -177,7 +177,7 @@ impl Store for LsmStore {
     }
 
     fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()> {
-        if range.is_crossed() {
+        if range.is_empty() {
             return Ok(());
         }
         let bounds = (bytes(&range.lower), bytes(&range.upper));

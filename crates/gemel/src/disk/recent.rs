@@ -87,7 +87,7 @@ impl Recent {
     /// The same for all keys of a range.
     pub(crate) fn validate_range(&self, owner: u64, range: &KeyRange, since: Timestamp) -> bool {
         let bounds = (range.lower.as_ref(), range.upper.as_ref());
-        range.is_crossed()
+        range.is_empty()
             || self
                 .0
                 .lock()

@@ -107,3 +107,30 @@ fn commits_that_cross_or_share_a_timestamp_are_found() {
     lost.commits[0] = None;
     found(&[lost], "without a commit timestamp");
 }
+
+#[test]
+fn a_scan_that_lost_a_row_or_returned_one_too_many_or_was_overtaken_is_found() {
+    let scan = |rows: &[(&str, u64)]| {
+        let mut trace = trace(3).at(2, 2);
+        trace.scans.push(Scanned {
+            engine: 0,
+            keyspace: 1,
+            lower: Bound::Included("a".into()),
+            upper: Bound::Excluded("y".into()),
+            direction: Direction::Backward,
+            at: Timestamp(2),
+            rows: rows.iter().map(|(key, at)| ((*key).into(), Timestamp(*at))).collect(),
+        });
+        trace
+    };
+    let others = || [writer(), trace(2).wrote(0, "z", 3)];
+    let with = |scan: Trace| others().into_iter().chain([scan]).collect::<Vec<_>>();
+    assert_eq!(check(&with(scan(&[("x", 2)]))), [] as [String; 0]);
+    assert_eq!(check(&with(scan(&[("x", 0)]))), [] as [String; 0]);
+    found(&with(scan(&[])), "but there is [\"x of 2\"]");
+    found(&with(scan(&[("x", 1)])), "returned [\"x of 1\"]");
+    found(&with(scan(&[("z", 3), ("x", 2)])), "returned");
+    let mut overtaken = with(scan(&[("x", 2)]).wrote(0, "q", 5));
+    overtaken.push(trace(4).wrote(0, "b", 4));
+    found(&overtaken, "serializable transaction 3 read b");
+}
