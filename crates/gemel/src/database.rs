@@ -240,7 +240,7 @@ impl Database {
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
-            log_at_checkpoint: AtomicU64::new(core.logs.ends().iter().map(|end| end.0).sum()),
+            log_at_checkpoint: AtomicU64::new(opened.manifest.log_from.iter().sum()),
             path,
             files,
             core,

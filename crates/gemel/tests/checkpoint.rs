@@ -39,3 +39,27 @@ fn a_checkpoint_replaces_the_one_before_and_strays_are_removed_when_the_database
     assert_eq!(transaction.get(&rows, b"key").unwrap().unwrap(), b"2");
     assert_eq!(db.state().recovered.checkpoint_rows, 1);
 }
+
+/// Else a database that is closed before each checkpoint is due has a log that grows for ever.
+#[test]
+fn log_from_before_the_database_was_opened_counts_towards_the_next_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = Options { checkpoint_log_bytes: 1 << 20, ..Options::default() };
+        Database::open(directory.path().join("db"), options).unwrap()
+    };
+    for _ in 0..2 {
+        let db = open();
+        let rows = db.keyspace("rows", Engine::Memory).unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        transaction.put(&rows, b"key", &[7; 700_000]).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+        db.close().unwrap();
+    }
+    let db = open();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while db.state().checkpoints.done == 0 {
+        assert!(std::time::Instant::now() < patience, "1.4 MB of log and no checkpoint");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
