@@ -7,7 +7,7 @@
 use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
-use crate::files::File;
+use crate::files::{Blocks, File};
 
 const MAGIC: &[u8; 8] = b"GMLCKPT1";
 const HEAD_BYTES: usize = 24;
@@ -16,8 +16,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// Writes entries in blocks.
 pub(crate) struct Writer {
     file: Box<dyn File>,
-    /// Where the next block goes.
-    offset: u64,
+    written: Blocks,
     block: Vec<u8>,
     entries: u64,
 }
@@ -28,10 +27,11 @@ impl Writer {
         head.extend(MAGIC);
         head.extend(database.to_le_bytes());
         head.extend(at.0.to_le_bytes());
-        file.write_at(0, &head)?;
+        let mut written = Blocks::new(&mut *file, 0)?;
+        written.append(&mut *file, &head)?;
         let mut block = Vec::with_capacity(BLOCK_BYTES + 4096);
         block.extend([0; 8]);
-        Ok(Self { file, offset: HEAD_BYTES as u64, block, entries: 0 })
+        Ok(Self { file, written, block, entries: 0 })
     }
 
     pub(crate) fn entry(
@@ -60,8 +60,7 @@ impl Writer {
         let checksum = crc32fast::hash(&self.block[8..]);
         self.block[..4].copy_from_slice(&(length as u32).to_le_bytes());
         self.block[4..8].copy_from_slice(&checksum.to_le_bytes());
-        self.file.write_at(self.offset, &self.block)?;
-        self.offset += self.block.len() as u64;
+        self.written.append(&mut *self.file, &self.block)?;
         self.block.truncate(8);
         Ok(())
     }
@@ -73,9 +72,10 @@ impl Writer {
         let mut end = vec![0; 4];
         end.extend(crc32fast::hash(&count).to_le_bytes());
         end.extend(count);
-        self.file.write_at(self.offset, &end)?;
+        self.written.append(&mut *self.file, &end)?;
+        self.file.truncate(self.written.end())?;
         self.file.sync()?;
-        Ok(self.offset + end.len() as u64)
+        Ok(self.written.end())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every file operation of the database, behind a trait, so that tests can make each of them fail.
 
+mod blocks;
 pub(crate) mod fail_point;
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -10,6 +11,7 @@ use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+pub(crate) use blocks::{BLOCK_BYTES, Blocks};
 pub(crate) use fail_point::fail_point;
 
 /// A file system. Nothing but [`File::sync`] and [`Files::sync_dir`] makes anything durable.
@@ -32,7 +34,8 @@ pub(crate) trait Files: Send + Sync + Debug {
 
 /// An open file.
 pub(crate) trait File: Send + Debug {
-    /// Writes all of `bytes` at `offset`.
+    /// Writes all of `bytes` at `offset`. Past the operating system's cache where it can, when offset, length and
+    /// address are multiples of [`BLOCK_BYTES`].
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
     /// Reads as much of `buffer` as there is from `offset` on, and tells how much.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
@@ -86,6 +89,59 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Err
 struct RealFile {
     file: fs::File,
     path: PathBuf,
+    direct: Direct,
+}
+
+/// The same file, opened for writes past the cache.
+#[derive(Debug)]
+enum Direct {
+    /// Not opened yet: most files are never written in blocks.
+    Untried,
+    Open(fs::File),
+    /// The file system has no such thing.
+    Never,
+}
+
+/// The system's flag for it, if there is one.
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> Option<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flag = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    fs::OpenOptions::new().write(true).custom_flags(flag).open(path).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_: &Path) -> Option<fs::File> {
+    None
+}
+
+impl RealFile {
+    fn new(file: fs::File, path: &Path) -> Self {
+        Self { file, path: path.to_path_buf(), direct: Direct::Untried }
+    }
+
+    /// Writes past the cache; false when that can't be done.
+    fn write_direct(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<bool> {
+        let aligned = |number: u64| number.is_multiple_of(BLOCK_BYTES as u64);
+        if bytes.is_empty()
+            || !(aligned(offset) && aligned(bytes.len() as u64) && aligned(bytes.as_ptr().addr() as u64))
+        {
+            return Ok(false);
+        }
+        if let Direct::Untried = self.direct {
+            self.direct = open_direct(&self.path).map_or(Direct::Never, Direct::Open);
+        }
+        let Direct::Open(file) = &mut self.direct else { return Ok(false) };
+        let outcome = file.seek(SeekFrom::Start(offset)).and_then(|_| file.write_all(bytes));
+        match outcome {
+            // Its blocks are larger than ours. Nothing was written.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                self.direct = Direct::Never;
+                Ok(false)
+            }
+            outcome => outcome.map(|()| true),
+        }
+    }
 }
 
 impl Files for RealFiles {
@@ -96,13 +152,13 @@ impl Files for RealFiles {
             .create_new(true)
             .open(path)
             .map_err(failed("can't create", path))?;
-        Ok(Box::new(RealFile { file, path: path.to_path_buf() }))
+        Ok(Box::new(RealFile::new(file, path)))
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn File>> {
         let file =
             fs::OpenOptions::new().read(true).write(true).open(path).map_err(failed("can't open", path))?;
-        Ok(Box::new(RealFile { file, path: path.to_path_buf() }))
+        Ok(Box::new(RealFile::new(file, path)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -141,6 +197,9 @@ impl Files for RealFiles {
 
 impl File for RealFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        if self.write_direct(offset, bytes).map_err(failed("can't write", &self.path))? {
+            return Ok(());
+        }
         self.file
             .seek(SeekFrom::Start(offset))
             .and_then(|_| self.file.write_all(bytes))

@@ -19,7 +19,7 @@ pub(crate) mod waiter;
 mod writer;
 
 use crate::error::{Error, Result};
-use crate::files::{File, Files};
+use crate::files::{Blocks, File, Files};
 use crate::options::Durability;
 use pipeline::Pipeline;
 use std::collections::VecDeque;
@@ -121,7 +121,7 @@ impl Log {
         files.create_dir(directory)?;
         reader::truncate(&*files, directory, name, end)?;
         let mut firsts = list_segments(&*files, directory, name)?;
-        let (file, first) = match firsts.last() {
+        let (mut file, first) = match firsts.last() {
             Some(first) => (files.open(&segment_path(directory, name, *first))?, *first),
             None if end == Lsn(0) => {
                 firsts.push(0);
@@ -129,6 +129,7 @@ impl Log {
             }
             None => return Err(reader::nothing_there(directory, name, end)),
         };
+        let blocks = Blocks::new(&mut *file, frame::SEGMENT_HEADER as u64 + (end.0 - first))?;
         let segments = Arc::new(Mutex::new(VecDeque::from(firsts)));
         let pipeline = Arc::new(Pipeline::new(end, durability));
         let writer = Writer {
@@ -140,7 +141,8 @@ impl Log {
             database,
             file,
             first,
-            prepared: writer::Prepared::upto(frame::SEGMENT_HEADER as u64 + (end.0 - first)),
+            prepared: writer::Prepared::upto(blocks.end()),
+            blocks,
             segment_bytes,
         };
         let thread = std::thread::Builder::new().name(format!("gemel-{name}-log"));

@@ -3,7 +3,7 @@
 use super::pipeline::{Pipeline, Work};
 use super::{Segments, create_segment, frame, lock};
 use crate::error::{Error, Result};
-use crate::files::{File, Files, fail_point};
+use crate::files::{BLOCK_BYTES, Blocks, File, Files, fail_point};
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ pub(super) struct Writer {
     pub(super) file: Box<dyn File>,
     /// Its first position.
     pub(super) first: u64,
+    /// What was written of its last block.
+    pub(super) blocks: Blocks,
     pub(super) prepared: Prepared,
     pub(super) segment_bytes: u64,
 }
@@ -82,16 +84,17 @@ impl Writer {
         if work.start > self.first && work.end - self.first > self.segment_bytes {
             self.rotate(work.start)?;
         }
-        let offset = frame::SEGMENT_HEADER as u64 + (work.start - self.first);
+        debug_assert_eq!(self.blocks.end(), frame::SEGMENT_HEADER as u64 + (work.start - self.first));
         fail_point("log.before_write");
-        self.file.write_at(offset, &work.batch)?;
+        self.blocks.append(&mut *self.file, &work.batch)?;
         fail_point("log.after_write");
-        self.prepare(offset + work.batch.len() as u64, work.batch.len() <= SMALL)
+        self.prepare(work.batch.len() <= SMALL)
     }
 
-    /// Fills the file ahead with zeros, now that it is written up to `end`.
-    fn prepare(&mut self, end: u64, small: bool) -> Result<()> {
+    /// Fills the file ahead with zeros.
+    fn prepare(&mut self, small: bool) -> Result<()> {
         let Prepared::Upto(prepared) = self.prepared else { return Ok(()) };
+        let end = self.blocks.end().next_multiple_of(BLOCK_BYTES as u64);
         if end < prepared {
             return Ok(());
         }
@@ -99,7 +102,7 @@ impl Writer {
         if !small || end + AHEAD as u64 > self.segment_bytes {
             return Ok(());
         }
-        match self.file.write_at(end, &ZEROS) {
+        match self.file.write_at(end, &ZEROS.0) {
             Ok(()) => self.prepared = Prepared::Upto(end + AHEAD as u64),
             // No record is in it, and there may still be room for those.
             Err(Error::Io { source, .. }) if is_full(&source) => self.prepared = Prepared::Never,
@@ -116,13 +119,17 @@ impl Writer {
         self.file = create_segment(&*self.files, &self.directory, self.name, self.database, first)?;
         fail_point("log.after_segment");
         self.first = first;
-        self.prepared = Prepared::upto(frame::SEGMENT_HEADER as u64);
+        self.blocks.restart(&mut *self.file, frame::SEGMENT_HEADER as u64)?;
+        self.prepared = Prepared::upto(self.blocks.end());
         lock(&self.segments).push_back(first);
         Ok(())
     }
 }
 
-static ZEROS: [u8; AHEAD] = [0; AHEAD];
+#[repr(align(4096))]
+struct Zeros([u8; AHEAD]);
+static ZEROS: Zeros = Zeros([0; AHEAD]);
+const _: () = assert!(align_of::<Zeros>() == BLOCK_BYTES && AHEAD.is_multiple_of(BLOCK_BYTES));
 
 fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
