@@ -13,25 +13,29 @@ const HEAD: usize = 16;
 /// Most keys are at most this long.
 const SHORT: usize = 96;
 
-/// A key. The first 16 bytes stand in one integer, big end first, so most comparisons are one of integers.
+/// A key. The first 16 bytes stand in integers, big end first, so most comparisons are of integers.
+///
+/// It takes 32 bytes: an index is walked as fast as its keys are compact.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The first 16 bytes, zeros behind a shorter key.
-    head: u128,
+    head: [u64; 2],
+    /// What follows the first 16 bytes. In two boxes since a box of a slice alone takes twice the room.
+    tail: Option<Box<Box<[u8]>>>,
     /// Length of the whole key, which tells the zeros behind a short key from its own.
     len: u32,
-    /// What follows the first 16 bytes.
-    tail: Option<Box<[u8]>>,
 }
+
+const _: () = assert!(size_of::<Key>() == 32);
 
 impl Key {
     /// Before every key that may be used.
-    pub(crate) const SMALLEST: Self = Self { head: 0, len: 0, tail: None };
+    pub(crate) const SMALLEST: Self = Self { head: [0; 2], len: 0, tail: None };
 
     /// After every key that may be used: longer than they may be, and all ones.
     pub(crate) fn largest() -> Self {
-        let tail = Some(vec![u8::MAX; MAX_KEY_BYTES + 1 - HEAD].into());
-        Self { head: u128::MAX, len: MAX_KEY_BYTES as u32 + 1, tail }
+        let tail = Some(Box::new(vec![u8::MAX; MAX_KEY_BYTES + 1 - HEAD].into()));
+        Self { head: [u64::MAX; 2], len: MAX_KEY_BYTES as u32 + 1, tail }
     }
 
     /// Whether it is one of these two.
@@ -45,8 +49,10 @@ impl Key {
         let mut head = [0; HEAD];
         let cut = bytes.len().min(HEAD);
         head[..cut].copy_from_slice(&bytes[..cut]);
-        let tail = (bytes.len() > HEAD).then(|| bytes[HEAD..].into());
-        Self { head: u128::from_be_bytes(head), len: bytes.len() as u32, tail }
+        let tail = (bytes.len() > HEAD).then(|| Box::new(bytes[HEAD..].into()));
+        let head = u128::from_be_bytes(head);
+        let head = [(head >> 64) as u64, head as u64];
+        Self { head, len: bytes.len() as u32, tail }
     }
 
     /// Length in bytes.
@@ -56,12 +62,12 @@ impl Key {
 
     /// Bytes that it takes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.tail.as_ref().map_or(0, |tail| tail.len())
+        self.tail.as_ref().map_or(0, |tail| tail.len() + size_of::<Box<[u8]>>())
     }
 
     /// Hands its bytes to `f`.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let head = self.head.to_be_bytes();
+        let head = (u128::from(self.head[0]) << 64 | u128::from(self.head[1])).to_be_bytes();
         match &self.tail {
             None => f(&head[..self.len()]),
             // Clearing room for the longest key would cost more than the rest of a scan's step.
