@@ -1,10 +1,13 @@
 //! The open keyspaces by their number, found without a lock: every read and write starts here.
 
+use super::gaps::Gaps;
 use super::recent::Recent;
 use super::store::Store;
 use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
+use crate::engine::{Direction, Each, KeyspaceId};
 use crate::error::{Error, Result};
+use crate::key::{Key, KeyRange};
+use std::ops::Bound;
 use std::sync::OnceLock;
 
 const CHUNKS: usize = 1024;
@@ -14,6 +17,7 @@ const CHUNK: usize = 64;
 pub(crate) struct Keyspace {
     pub(crate) store: Box<dyn Store>,
     pub(crate) recent: Recent,
+    pub(super) gaps: Gaps,
     /// The newest commit in its files when it was opened.
     pub(crate) found: Timestamp,
 }
@@ -21,7 +25,39 @@ pub(crate) struct Keyspace {
 impl Keyspace {
     /// Over a store that was just opened.
     pub(crate) fn new(store: Box<dyn Store>) -> Self {
-        Self { found: store.persisted(), store, recent: Recent::default() }
+        Self { found: store.persisted(), store, recent: Recent::default(), gaps: Gaps::default() }
+    }
+
+    /// Scans forward from `lower` on, skipping the gap around it if there is one.
+    pub(super) fn scan_over_gaps(
+        &self,
+        lower: &Key,
+        upper: &Bound<Key>,
+        at: Timestamp,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        let skipped = self.gaps.end_of(lower, at);
+        let range = KeyRange {
+            lower: Bound::Included(skipped.as_ref().unwrap_or(lower).clone()),
+            upper: upper.clone(),
+        };
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut first = None;
+        self.store.scan(&range, Direction::Forward, at, &mut |key, value, written| {
+            if first.is_none() {
+                first = Some(Key::new(key));
+            }
+            each(key, value, written)
+        })?;
+        let end = match (&first, upper) {
+            (Some(first), _) => first,
+            (None, Bound::Excluded(upper)) => upper,
+            (None, _) => return Ok(()),
+        };
+        self.gaps.learn(&self.recent, lower, skipped.as_ref(), end, at);
+        Ok(())
     }
 }
 

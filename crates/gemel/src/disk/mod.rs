@@ -5,9 +5,11 @@
 //! - here: the commit protocol of [`Engine`], recovery, opening and closing;
 //! - `background`: sealing, flushing and compaction, and holding writers back when those can't keep up;
 //! - `recent`: which keys were committed since the oldest snapshot, for first-committer-wins;
+//! - `gaps`: where scans need not look, since all was deleted there;
 //! - `store`, `lsm`: where the versions are; `intact` verifies what the store's crate does not.
 
 mod background;
+mod gaps;
 mod intact;
 mod keyspaces;
 mod lsm;
@@ -26,6 +28,7 @@ use keyspaces::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawRwLock as _;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -253,7 +256,13 @@ impl Engine for DiskEngine {
         at: Timestamp,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        self.keyspace(keyspace)?.store.scan(range, direction, at, each)
+        let keyspace = self.keyspace(keyspace)?;
+        match &range.lower {
+            Bound::Included(lower) if direction == Direction::Forward && keyspace.gaps.are_likely() => {
+                keyspace.scan_over_gaps(lower, &range.upper, at, each)
+            }
+            _ => keyspace.store.scan(range, direction, at, each),
+        }
     }
 
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
@@ -291,6 +300,10 @@ impl Engine for DiskEngine {
             // It is open, since the write was locked.
             if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
                 bytes += write.key.with(|key| keyspace.store.insert(key, write.value.as_deref(), at));
+                match write.value {
+                    Some(_) => keyspace.gaps.note_put(&write.key),
+                    None => keyspace.gaps.note_delete(),
+                }
             }
         }
         self.shared.inserted(bytes);
