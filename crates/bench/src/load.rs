@@ -122,8 +122,13 @@ fn prepare<'a>(
         lydite: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let all = || population.warehouse_ids().collect();
-    let source = |items, warehouses, done_before, stores| {
-        TpccSource { target, population, items, warehouses, done_before, stores }
+    let source = |items, warehouses, done_before, stores| TpccSource {
+        target,
+        population,
+        items,
+        warehouses,
+        done_before,
+        stores,
     };
     match target.state()? {
         DatabaseState::Empty => {
@@ -419,8 +424,8 @@ impl<'a, S: Source> Load<'a, S> {
         *self.stage.lock() = "building keys and indexes".to_owned();
         self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
-            let finish = scope
-                .spawn(|| self.source.finish(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
+            let finish =
+                scope.spawn(|| self.source.finish(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
             while !finish.is_finished() {
                 observer(&self.snapshot());
                 wait(STEP, || finish.is_finished());

@@ -1,7 +1,7 @@
 //! What came out of a run.
 
-use hdrhistogram::Histogram;
 use crate::workload::{Facts, Runnable};
+use hdrhistogram::Histogram;
 use lydite_target::{AbortReason, Tpcc};
 use lydite_tpcc::TransactionKind;
 use std::time::{Duration, SystemTime};

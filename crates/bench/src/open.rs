@@ -179,7 +179,12 @@ impl<W: Runnable> Drive<W> for Open<W> {
                 facts.asked_per_s, facts.completed_per_s
             )
         });
-        Finished { backlog: left, open: Some(facts), warnings: behind.into_iter().collect(), ..Finished::default() }
+        Finished {
+            backlog: left,
+            open: Some(facts),
+            warnings: behind.into_iter().collect(),
+            ..Finished::default()
+        }
     }
 }
 

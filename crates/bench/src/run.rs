@@ -11,9 +11,9 @@ use crate::measurement::{
 use crate::open::Open;
 use crate::os::{self, Usage};
 use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
+use crate::recorder::Verdict;
 use crate::rte::Rte;
 use crate::worker::{Shared, Worker};
-use crate::recorder::Verdict;
 use crate::workload::{Connect, Facts, Runnable};
 use lydite_target::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
 use parking_lot::{Condvar, Mutex};
@@ -154,9 +154,7 @@ pub fn run(
                 error,
             })?)
         }
-        Mode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(plan.inputs(), plan.seed, *rate, *arrival))
-        }
+        Mode::Open { rate, arrival, .. } => Arc::new(Open::new(plan.inputs(), plan.seed, *rate, *arrival)),
     };
     let target = Arc::clone(target);
     drive_and_measure(Arc::new(move || target.connect()), drive, plan.frame(), control, observer)

@@ -74,7 +74,9 @@ fn records_and_tables_are_chosen_uniformly() {
 #[test]
 fn a_database_with_one_engine_has_no_accesses_on_disk() {
     let shape = Shape { disk_percent: 100, ..Shape::default() };
-    assert!(drawn(&inputs(shape, Engines::One), 0, 1_000).iter().all(|transaction| on_disk(transaction) == 0));
+    assert!(
+        drawn(&inputs(shape, Engines::One), 0, 1_000).iter().all(|transaction| on_disk(transaction) == 0)
+    );
 }
 
 #[test]

@@ -147,11 +147,11 @@ impl RunResult {
         known.chain(others).map(|(k, v)| (k.as_str(), v)).collect()
     }
 
-    /// The number of warehouses of the plan, or of the load if the plan does not say.
+    /// The number of warehouses of the plan, or of the load if the plan does not say; none where the workload has none.
     #[must_use]
     pub fn warehouses(&self) -> Option<u64> {
         let planned = self.plan.get("warehouses").and_then(serde_json::Value::as_u64);
-        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses))
+        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
     }
 
     /// The workload: `tpcc`, also where the plan does not say, or `micro`.

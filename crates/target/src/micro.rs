@@ -27,7 +27,12 @@ pub trait MicroTarget: Target {
     ///
     /// # Errors
     /// The database refuses.
-    fn finish_tables(&self, meta: &Meta, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
+    fn finish_tables(
+        &self,
+        meta: &Meta,
+        jobs: usize,
+        stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError>;
 
     /// A new session for transactions.
     ///
@@ -67,9 +72,9 @@ pub(crate) fn table_name(engines: Engines, table: TableId) -> String {
 
 /// Whether a name is one of [`table_name`], whatever the number.
 pub(crate) fn is_table_name(name: &str) -> bool {
-    let number = name.strip_prefix(PREFIX).map(|rest| {
-        rest.strip_prefix("memory_").or_else(|| rest.strip_prefix("disk_")).unwrap_or(rest)
-    });
+    let number = name
+        .strip_prefix(PREFIX)
+        .map(|rest| rest.strip_prefix("memory_").or_else(|| rest.strip_prefix("disk_")).unwrap_or(rest));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 

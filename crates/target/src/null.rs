@@ -272,10 +272,7 @@ struct NullMicroSession {
 }
 
 impl Session<Micro> for NullMicroSession {
-    fn execute(
-        &mut self,
-        transaction: &lydite_micro::Transaction,
-    ) -> Result<lydite_micro::Outcome, TxError> {
+    fn execute(&mut self, transaction: &lydite_micro::Transaction) -> Result<lydite_micro::Outcome, TxError> {
         let text_bytes = transaction.reads().count() as u64 * self.text_bytes;
         Ok(lydite_micro::Outcome { counters: 0, text_bytes })
     }

@@ -1,11 +1,11 @@
 //! What a database under test must offer.
 
 use crate::error::{TargetError, TxError};
+use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::{WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -138,7 +138,8 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
     };
     let p99 = |r: &RunResult| first_of(r).and_then(|t| t.latency_ms.p99);
     let first = first_types(results);
-    let chart = |kind, title: &str, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
+    let chart =
+        |kind, title: &str, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
     let mut all = if results.iter().all(RunResult::is_tpcc) {
         chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| number(r.nopm)))
     } else {
@@ -148,7 +149,12 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
         let says = say(&|r| format!("{} per second", number(r.tps)));
         all.push(chart("overlay-throughput", "Throughput over time", "All types, per second.", &says));
         let says = say(&|r| format!("p99 {} ms", number(p99(r))));
-        all.push(chart("overlay-p99", &format!("{first} p99 over time"), "Of each second; logarithmic.", &says));
+        all.push(chart(
+            "overlay-p99",
+            &format!("{first} p99 over time"),
+            "Of each second; logarithmic.",
+            &says,
+        ));
     }
     if results.iter().any(|r| first_of(r).is_some_and(|t| !t.hdr.is_empty())) {
         let note = "Every step to the right is one more nine. Both axes are logarithmic.";

@@ -62,9 +62,8 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
     }
     if !notes.is_empty() {
         let note = |name: &str| notes.get(name).map(String::as_str);
-        let meta = Meta::from_notes(note).map_err(|name| {
-            Error::Usage(format!("{NOTES} has no {name} or a bad one: load with --fresh"))
-        })?;
+        let meta = Meta::from_notes(note)
+            .map_err(|name| Error::Usage(format!("{NOTES} has no {name} or a bad one: load with --fresh")))?;
         return Ok(Some(DatabaseState::Micro { meta, ready: note("state") == Some("ready") }));
     }
     // Their drop was interrupted.

@@ -5,9 +5,7 @@ use crate::error::TargetError;
 use crate::kv::store::Store;
 use crate::kv::target::KvTarget;
 use crate::micro::is_table_name;
-use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target,
-};
+use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
 use ::gemel::{Database, Error};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;

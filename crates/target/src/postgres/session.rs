@@ -108,7 +108,8 @@ impl PgConnection {
         loop {
             match wire.message()? {
                 Message::ParameterDescription(body) => {
-                    let (statement, _) = waiting.next().ok_or_else(|| unexpected("a description too many"))?;
+                    let (statement, _) =
+                        waiting.next().ok_or_else(|| unexpected("a description too many"))?;
                     let entry = &mut prepared[statement.index()];
                     entry.parameters = body.parameters().collect().map_err(encoding)?;
                     match wire.message()? {
