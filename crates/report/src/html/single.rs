@@ -294,10 +294,11 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
             })
             .collect();
         all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
-        all.push(Markup::fixed(
-            "<p class=\"note\">Share of transactions by response time, from zero to four times the 90th percentile, \
-             as TPC-C 5.6.1 draws it.</p>",
-        ));
+        let drawn = if r.is_tpcc() { ", as TPC-C 5.6.1 draws it" } else { "" };
+        let note = format!(
+            "Share of transactions by response time, from zero to four times the 90th percentile{drawn}."
+        );
+        all.push(Markup::with_text("p", &[("class", "note")], &note));
         all.push(Markup::element("div", &[("class", "multiples")], charts));
     }
     if let Some((queue, service)) = mean_queue_and_service_ms(r) {
