@@ -133,7 +133,7 @@ impl MicroTarget for GemelTarget {
     }
 
     fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
-        let failed = Box::new(self.failed("load"));
+        let failed = self.failed("load");
         Ok(Box::new(GemelTableLoader { database: self.database()?, meta: meta.clone(), failed }))
     }
 
@@ -181,12 +181,12 @@ impl MicroTarget for GemelTarget {
 struct GemelTableLoader<F> {
     database: Database,
     meta: Meta,
-    failed: Box<F>,
+    failed: F,
 }
 
 impl<F: Fn(Error) -> TargetError> GemelTableLoader<F> {
     fn fill(&self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
-        let failed = &*self.failed;
+        let failed = &self.failed;
         let Meta { data, seed, .. } = self.meta;
         let keyspace = keyspace(&self.database, table).map_err(failed)?;
         let begin = || self.database.begin(Isolation::Snapshot).map_err(failed);
