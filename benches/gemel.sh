@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Gemel, the embedded database, under TPC-C: where its tables live, what the registry of cross-engine snapshots costs, what
-# pipelined commit gains; and Skeena's microbenchmark. SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2) may be set.
+# pipelined commit gains; and Skeena's microbenchmark, with the registry and without. SECONDS_EACH (15), WAREHOUSES (2),
+# SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS (25000 in each of 2 x 4 tables) may be set.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
 seconds=${SECONDS_EACH:-15}
 warehouses=${WAREHOUSES:-2}
 sessions=${SESSIONS:-2}
+micro_seconds=${MICRO_SECONDS:-3}
+micro_records=${MICRO_RECORDS:-25000}
 work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -42,5 +45,28 @@ echo "full durability: pipelined / waiting $(ratio "$tps" "$waits") (aim: at lea
 python3 -c "
 import json
 print('sqlite, WAL, synchronous=normal:', round(json.load(open('$work/r.json'))['tps']), 'transactions/s')"
-cargo run --quiet --release --manifest-path "$root/Cargo.toml" -p gemel --example micro -- 3 "$sessions"
+
+# micro CSR UPDATES PERCENT: sets tps, and lost: attempts that were aborted, and of these by the registry, in %. All runs use
+# one database, which the first of them loads.
+micro() {
+  "$lydite" run "gemel:$work/micro?durability=relaxed&csr=$1" --workload micro --set "micro.records=$micro_records" \
+    --set "micro.updates=$2" --set "micro.disk_percent=$3" --terminals "$sessions" --duration "${micro_seconds}s" \
+    --warmup 1s --quiet --json "$work/r.json" >"$work/out"
+  read -r tps lost < <(python3 -c "
+import json
+r = json.load(open('$work/r.json'))
+done, aborts = r['transactions']['micro']['committed'], r['aborts']
+share = 100 / max(1, done + sum(aborts.values()))
+print(round(r['tps']), '%.3f/%.3f' % (share * sum(aborts.values()), share * aborts['csr']))")
+}
+
+echo "microbenchmark, $sessions sessions, 4 tables of $micro_records records in each engine; transactions/s; aborts/csr aborts in %"
+printf '%-11s %6s %9s %9s %7s %13s\n' mix '% disk' 'csr on' 'csr off' on/off aborts
+for mix in read-only:0 read-write:2 write-only:10; do
+  for percent in 0 30 50 80 100; do
+    micro on "${mix#*:}" "$percent"; on=$tps aborts=$lost
+    micro off "${mix#*:}" "$percent"
+    printf '%-11s %6s %9s %9s %7s %13s\n' "${mix%:*}" "$percent" "$on" "$tps" "$(ratio "$on" "$tps")" "$aborts"
+  done
+done
 cargo test --quiet --release --manifest-path "$root/Cargo.toml" -p gemel --lib -- --ignored --nocapture durable_commits 2>/dev/null | grep -i "commits" || true

@@ -2,7 +2,6 @@
 
 import { axis, base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
 import type { Frame, Item, Part, Rows } from "./base";
-import { TYPE_NAMES } from "./data";
 import type { PageData, RunData, SeriesData } from "./data";
 import { escape, mark, number, percentile } from "./format";
 
@@ -78,7 +77,7 @@ function timeTooltip(frame: Frame, series: SeriesData, unit: string): Part {
 /** Every type that occurs at all, with its place in the palette. */
 function presentTypes(s: SeriesData): { name: string; index: number; values: number[] }[] {
   return s.types
-    .map((values, index) => ({ name: TYPE_NAMES[index] ?? "", index, values }))
+    .map((values, index) => ({ name: s.names[index] ?? "", index, values }))
     .filter((t) => t.values.some((v) => v > 0));
 }
 
@@ -121,10 +120,10 @@ const throughput: Chart = {
   rows: (_page, run) => seriesRows(run.series, presentTypes(run.series).map((t) => [`${t.name}/s`, t.values])),
 };
 
-const newOrderLatency: Chart = {
+const latencyOverTime: Chart = {
   option(_page, run, _of, frame) {
     const s = run.series;
-    const known = [...s.new_order_p50_ms, ...s.new_order_p99_ms].filter((v): v is number => v !== null && v > 0);
+    const known = [...s.p50_ms, ...s.p99_ms].filter((v): v is number => v !== null && v > 0);
     // A linear axis as long as the median stays visible on it.
     const wide = Math.max(...known) > 25 * Math.min(...known);
     const line = (name: string, values: Values, color: string | undefined, more: Part = {}) => ({
@@ -144,15 +143,15 @@ const newOrderLatency: Chart = {
       xAxis: timeAxis(frame, [s]),
       yAxis: yAxis(frame, "ms", wide ? { type: "log", ...tightLog(known) } : { min: 0 }),
       series: [
-        line("median", s.new_order_p50_ms, frame.theme.series[0], { markArea: background(run, frame) }),
-        line("p99", s.new_order_p99_ms, frame.theme.series[1]),
+        line("median", s.p50_ms, frame.theme.series[0], { markArea: background(run, frame) }),
+        line("p99", s.p99_ms, frame.theme.series[1]),
       ],
     };
   },
   rows: (_page, run) =>
     seriesRows(run.series, [
-      ["median ms", run.series.new_order_p50_ms],
-      ["p99 ms", run.series.new_order_p99_ms],
+      ["median ms", run.series.p50_ms],
+      ["p99 ms", run.series.p99_ms],
     ]),
 };
 
@@ -358,7 +357,7 @@ const parts: Chart = {
 
 export const CHARTS: Record<string, Chart> = {
   throughput,
-  "new-order-latency": newOrderLatency,
+  "latency-over-time": latencyOverTime,
   trouble,
   percentiles,
   frequency,

@@ -21,10 +21,13 @@ export interface SeriesData {
   step_s: number;
   /** Offsets from the window's start; negative in the warm-up. */
   second: number[];
-  /** Completed per second, in the order of `TYPE_NAMES`. */
+  /** Names of the types of `types`. */
+  names: string[];
+  /** Completed per second, by type. */
   types: number[][];
-  new_order_p50_ms: (number | null)[];
-  new_order_p99_ms: (number | null)[];
+  /** Latencies of the workload's first type. */
+  p50_ms: (number | null)[];
+  p99_ms: (number | null)[];
   aborts: number[];
   errors: number[];
   unknown: number[];
@@ -49,9 +52,6 @@ export interface Frequency {
   p90_ms: number;
   max_ms: number;
 }
-
-/** In the order of `SeriesData.types`. */
-export const TYPE_NAMES = ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"];
 
 /** Reads the page's data; `null` if the page has none. */
 export function pageData(): PageData | null {

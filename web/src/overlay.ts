@@ -16,8 +16,9 @@ function total(run: RunData): number[] {
   return run.series.second.map((_, i) => run.series.types.reduce((sum, values) => sum + (values[i] ?? 0), 0));
 }
 
-function newOrderCurve(run: RunData): [number, number][] {
-  return run.types.find((t) => t.key === "new_order")?.curve ?? [];
+/** The curve of the workload's first type. */
+function firstCurve(run: RunData): [number, number][] {
+  return run.types[0]?.curve ?? [];
 }
 
 /** Only the window: warm-ups differ in length and count nowhere. */
@@ -56,41 +57,47 @@ function greatest(values: (number | null)[]): string {
   return known.length ? number(Math.max(...known)) : "–";
 }
 
-const nopm: Chart = {
-  option(page, _run, _of, frame) {
-    const { theme } = frame;
-    return {
-      ...base(frame),
-      grid: grid(frame, { left: frame.width < 480 ? 90 : 140, right: 76, top: 8 }),
-      xAxis: xAxis(frame, "new orders per minute", { min: 0, splitLine: { show: true, lineStyle: { color: theme.grid } } }),
-      yAxis: {
-        type: "category",
-        inverse: true,
-        data: page.runs.map((r) => r.name),
-        axisLabel: { color: theme.text, fontSize: 12, width: frame.width < 480 ? 78 : 128, overflow: "truncate" },
-        axisLine: { lineStyle: { color: theme.line } },
-        axisTick: { show: false },
-      },
-      series: [
-        {
-          type: "bar",
-          barMaxWidth: 22,
-          data: page.runs.map((r, i) => ({ value: r.nopm, itemStyle: { color: look(i, frame).color } })),
-          label: {
-            show: true,
-            position: "right",
-            color: theme.text,
-            fontSize: 12,
-            formatter: (item: { value: number }) => number(item.value),
-          },
-          emphasis: { disabled: true },
+/** A bar for each run. */
+function bars(axis: string, column: string, of: (run: RunData) => number): Chart {
+  return {
+    option(page, _run, _of, frame) {
+      const { theme } = frame;
+      return {
+        ...base(frame),
+        grid: grid(frame, { left: frame.width < 480 ? 90 : 140, right: 76, top: 8 }),
+        xAxis: xAxis(frame, axis, { min: 0, splitLine: { show: true, lineStyle: { color: theme.grid } } }),
+        yAxis: {
+          type: "category",
+          inverse: true,
+          data: page.runs.map((r) => r.name),
+          axisLabel: { color: theme.text, fontSize: 12, width: frame.width < 480 ? 78 : 128, overflow: "truncate" },
+          axisLine: { lineStyle: { color: theme.line } },
+          axisTick: { show: false },
         },
-      ],
-    };
-  },
-  rows: (page) => summaryRows(page, "NOPM", (r) => number(r.nopm)),
-  height: (page) => 60 + 32 * page.runs.length,
-};
+        series: [
+          {
+            type: "bar",
+            barMaxWidth: 22,
+            data: page.runs.map((r, i) => ({ value: of(r), itemStyle: { color: look(i, frame).color } })),
+            label: {
+              show: true,
+              position: "right",
+              color: theme.text,
+              fontSize: 12,
+              formatter: (item: { value: number }) => number(item.value),
+            },
+            emphasis: { disabled: true },
+          },
+        ],
+      };
+    },
+    rows: (page) => summaryRows(page, column, (r) => number(of(r))),
+    height: (page) => 60 + 32 * page.runs.length,
+  };
+}
+
+const nopm = bars("new orders per minute", "NOPM", (run) => run.nopm);
+const tps = bars("transactions per second", "transactions/s", (run) => run.tps);
 
 const throughput: Chart = {
   option: (page, _run, _of, frame) => timeLines(page, frame, total, "/s", { min: 0 }),
@@ -99,26 +106,27 @@ const throughput: Chart = {
 
 const p99: Chart = {
   option(page, _run, _of, frame) {
-    const positive = (run: RunData) => run.series.new_order_p99_ms.map((v) => (v !== null && v > 0 ? v : null));
+    const positive = (run: RunData) => run.series.p99_ms.map((v) => (v !== null && v > 0 ? v : null));
     const all = page.runs.flatMap(positive).filter((v): v is number => v !== null);
     return timeLines(page, frame, positive, "ms", { type: "log", ...tightLog(all) });
   },
   rows: (page) =>
-    summaryRows(page, "worst second's p99, ms", (r) => greatest(measured(r, r.series.new_order_p99_ms))),
+    summaryRows(page, "worst second's p99, ms", (r) => greatest(measured(r, r.series.p99_ms))),
 };
 
 const percentiles: Chart = {
   option: (page, _run, _of, frame) =>
-    curves(page.runs.map((run, i) => ({ name: run.name, curve: newOrderCurve(run), ...look(i, frame) })), frame),
+    curves(page.runs.map((run, i) => ({ name: run.name, curve: firstCurve(run), ...look(i, frame) })), frame),
   rows: (page) => ({
     head: ["percentile", ...page.runs.map((r) => `${r.name} ms`)],
-    body: NINES.map((n) => [percentile(n), ...page.runs.map((r) => at(newOrderCurve(r), n))]),
+    body: NINES.map((n) => [percentile(n), ...page.runs.map((r) => at(firstCurve(r), n))]),
   }),
   height: () => 360,
 };
 
 export const OVERLAY_CHARTS: Record<string, Chart> = {
   "overlay-nopm": nopm,
+  "overlay-tps": tps,
   "overlay-throughput": throughput,
   "overlay-p99": p99,
   "overlay-percentiles": percentiles,

@@ -75,7 +75,7 @@ fn show(plan: &RunPlan, found: &Measurement) {
         );
     }
     println!("backlog {}, straddling {}, open {:?}", found.backlog, found.straddling, found.open);
-    if let Some(waits) = &found.waits {
+    if let Some(waits) = &found.facts.waits {
         println!("think {:?} s", waits.map(|wait| wait.think.mean_s()));
         println!("keying {:?} s", waits.map(|wait| wait.keying.mean_s()));
     }

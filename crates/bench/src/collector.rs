@@ -3,8 +3,8 @@
 use crate::clock::Window;
 use crate::measurement::{Second, histogram, merge};
 use crate::recorder::{Bucket, Recorder, small_histogram};
+use crate::workload::Runnable;
 use hdrhistogram::Histogram;
-use lydite_tpcc::TransactionKind;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,34 +13,40 @@ use std::time::Duration;
 /// They never miss the counts.
 const OPEN_SECONDS: usize = 4;
 
-const NEW_ORDER: usize = TransactionKind::NewOrder as usize;
+/// The type whose percentiles each second has.
+const FIRST: usize = 0;
 
 /// The seconds of a run so far.
 #[derive(Debug)]
 pub(crate) struct Collector {
     warmup_seconds: usize,
     series: Vec<Second>,
-    /// New-Order latencies of the last seconds of `series`.
+    /// Latencies of the first type in the last seconds of `series`.
     open: VecDeque<Histogram<u32>>,
     /// Latencies so far: of the window, or of the warm-up while it lasts.
-    so_far: [Histogram<u64>; TransactionKind::COUNT],
+    so_far: Vec<Histogram<u64>>,
     measuring: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(window: &Window) -> Self {
+    pub(crate) fn new(window: &Window, kinds: usize) -> Self {
         Self {
             warmup_seconds: window.warmup_seconds(),
             series: Vec::new(),
             open: VecDeque::new(),
-            so_far: std::array::from_fn(|_| histogram()),
+            so_far: (0..kinds).map(|_| histogram()).collect(),
             measuring: false,
         }
     }
 
     /// Takes all seconds before `end` from the recorders. `connected` is the number of sessions for those that
     /// are new.
-    pub(crate) fn collect(&mut self, recorders: &[Mutex<Recorder>], end: usize, connected: u32) {
+    pub(crate) fn collect<W: Runnable>(
+        &mut self,
+        recorders: &[Mutex<Recorder<W>>],
+        end: usize,
+        connected: u32,
+    ) {
         if end > self.warmup_seconds && !self.measuring {
             self.measuring = true;
             self.so_far.iter_mut().for_each(Histogram::reset);
@@ -53,11 +59,11 @@ impl Collector {
     }
 
     /// Takes whatever the recorders still have.
-    pub(crate) fn collect_rest(&mut self, recorders: &[Mutex<Recorder>], connected: u32) {
+    pub(crate) fn collect_rest<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], connected: u32) {
         self.take(recorders, usize::MAX, connected);
     }
 
-    fn take(&mut self, recorders: &[Mutex<Recorder>], end: usize, connected: u32) {
+    fn take<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], end: usize, connected: u32) {
         for recorder in recorders {
             let mut taken = Vec::new();
             recorder.lock().take_before(end, |number, bucket| taken.push((number, bucket)));
@@ -71,7 +77,7 @@ impl Collector {
 
     fn extend(&mut self, end: usize, connected: u32) {
         while self.series.len() < end {
-            self.series.push(Second { connected, ..Second::default() });
+            self.series.push(Second { connected, ..Second::new(self.so_far.len()) });
             self.open.push_back(small_histogram());
         }
     }
@@ -79,13 +85,13 @@ impl Collector {
     fn add(&mut self, number: usize, bucket: &Bucket) {
         let first_open = self.series.len() - self.open.len();
         let second = &mut self.series[number];
-        for (total, completed) in second.completed.iter_mut().zip(bucket.completed) {
+        for (total, completed) in second.completed.iter_mut().zip(&bucket.completed) {
             *total += completed;
         }
         second.aborts += bucket.aborts;
         second.errors += bucket.errors;
         second.unknown += bucket.unknown;
-        if let (Some(latency), true) = (&bucket.latency[NEW_ORDER], number >= first_open) {
+        if let (Some(latency), true) = (&bucket.latency[FIRST], number >= first_open) {
             merge(&mut self.open[number - first_open], latency);
         }
         if (number >= self.warmup_seconds) == self.measuring {
@@ -102,8 +108,8 @@ impl Collector {
         let Some(latency) = self.open.pop_front() else { return };
         if !latency.is_empty() {
             let quantile = |q| Some(Duration::from_nanos(latency.value_at_quantile(q)));
-            self.series[number].new_order_p50 = quantile(0.5);
-            self.series[number].new_order_p99 = quantile(0.99);
+            self.series[number].first_p50 = quantile(0.5);
+            self.series[number].first_p99 = quantile(0.99);
         }
     }
 
@@ -115,9 +121,9 @@ impl Collector {
     /// Sums of the window so far, or of the warm-up while it lasts.
     pub(crate) fn totals(&self) -> Second {
         let from = if self.measuring { self.warmup_seconds } else { 0 };
-        let mut totals = Second::default();
+        let mut totals = Second::new(self.so_far.len());
         for second in self.series.iter().skip(from) {
-            for (total, completed) in totals.completed.iter_mut().zip(second.completed) {
+            for (total, completed) in totals.completed.iter_mut().zip(&second.completed) {
                 *total += completed;
             }
             totals.aborts += second.aborts;

@@ -6,9 +6,9 @@
 //! or where there are more sessions than warehouses.
 
 use crate::clock::{Nanos, SECOND};
+use crate::drive::Drive;
 use crate::worker::{Gate, Worker};
-use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
-use lydite_tpcc::{InputPlan, Terminal};
+use crate::workload::Runnable;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,70 +16,67 @@ use std::sync::Arc;
 /// How long answers are waited for after the end of the run.
 const PATIENCE: Nanos = 5 * SECOND;
 
-/// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has
-/// more than one group more than another.
-fn extra(inputs: &InputPlan, session: u32) -> u32 {
-    let (round, place) = (session / inputs.terminals(), session % inputs.terminals());
-    let (part, warehouse) = (place / inputs.warehouses, place % inputs.warehouses);
-    round * inputs.terminals() + warehouse * TERMINALS_PER_WAREHOUSE + part
-}
-
 /// A terminal, and what keeps it from sending before it has its answer.
 #[derive(Debug)]
-struct Seat {
-    terminal: Terminal,
+struct Seat<T> {
+    terminal: T,
     gate: Arc<Gate>,
 }
 
-impl Seat {
-    fn new(terminal: Terminal) -> Self {
+impl<T> Seat<T> {
+    fn new(terminal: T) -> Self {
         Self { terminal, gate: Arc::default() }
     }
 }
 
+/// Terminals that a session plays one after the other.
+type Group<W> = Vec<Seat<<W as Runnable>::Terminal>>;
+
 /// The groups that no session is playing, the longest rested first.
 #[derive(Debug)]
-pub(crate) struct Rotation {
-    inputs: InputPlan,
-    resting: Mutex<VecDeque<Vec<Seat>>>,
+pub(crate) struct Rotation<W: Runnable> {
+    inputs: W::Inputs,
+    resting: Mutex<VecDeque<Group<W>>>,
 }
 
-impl Rotation {
-    /// At least as many groups as `sessions`. If those are more than there are terminals, further terminals of
-    /// warehouses that have their ten already are groups of their own.
-    pub(crate) fn new(inputs: InputPlan, sessions: u32) -> Self {
-        let parts = sessions.div_ceil(inputs.warehouses).clamp(1, TERMINALS_PER_WAREHOUSE);
-        let terminals_of = |warehouse: u32, part: u32| {
-            let first = warehouse * TERMINALS_PER_WAREHOUSE;
-            (0..TERMINALS_PER_WAREHOUSE)
-                .filter(|district| district % parts == part)
-                .map(|district| Seat::new(inputs.terminal(first + district)))
-                .collect()
-        };
-        // All warehouses before a second group of any: the first sessions begin on different ones.
-        let mut resting: VecDeque<Vec<Seat>> = (0..parts)
-            .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
-            .map(|(warehouse, part)| terminals_of(warehouse, part))
-            .collect();
-        resting.extend(
-            (inputs.terminals()..sessions)
-                .map(|session| vec![Seat::new(inputs.terminal(extra(&inputs, session)))]),
-        );
+impl<W: Runnable> Rotation<W> {
+    pub(crate) fn new(inputs: W::Inputs, sessions: u32) -> Self {
+        let groups = W::groups(&inputs, sessions).into_iter();
+        let resting: VecDeque<Group<W>> =
+            groups.map(|group| group.into_iter().map(Seat::new).collect()).collect();
         assert!(resting.len() >= sessions as usize, "a group for each session");
         Self { inputs, resting: Mutex::new(resting) }
     }
 
-    fn take(&self) -> Option<Vec<Seat>> {
+    fn take(&self) -> Option<Group<W>> {
         self.resting.lock().pop_front()
     }
 
-    fn put_back(&self, group: Vec<Seat>) {
+    fn put_back(&self, group: Group<W>) {
         self.resting.lock().push_back(group);
     }
 
+    /// One transaction of each terminal; tells whether the run is over.
+    fn play_round(&self, worker: &mut Worker<W>, group: &mut Group<W>) -> bool {
+        for seat in group {
+            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
+                return true;
+            }
+            let transaction = W::next(&self.inputs, &mut seat.terminal);
+            let due = worker.now();
+            if worker.shared.window.over(due) {
+                return true;
+            }
+            worker.play_on(due, transaction, &seat.gate);
+        }
+        false
+    }
+}
+
+impl<W: Runnable> Drive<W> for Rotation<W> {
     /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
     /// a pipeline, the session goes on with the next terminal while the answer is on its way.
-    pub(crate) fn work(&self, worker: &mut Worker) {
+    fn work(&self, worker: &mut Worker<W>) {
         // There is always one: as many groups as sessions, and each session holds one at most.
         while let Some(mut group) = self.take() {
             let over = self.play_round(worker, &mut group);
@@ -94,35 +91,20 @@ impl Rotation {
             self.put_back(group);
         }
     }
-
-    /// One transaction of each terminal; tells whether the run is over.
-    fn play_round(&self, worker: &mut Worker, group: &mut [Seat]) -> bool {
-        for seat in group {
-            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
-                return true;
-            }
-            let transaction = seat.terminal.next(&self.inputs);
-            let due = worker.now();
-            if worker.shared.window.over(due) {
-                return true;
-            }
-            worker.play_on(due, transaction, &seat.gate);
-        }
-        false
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_tpcc::Mix;
+    use lydite_target::Tpcc;
     use lydite_tpcc::nurand::CLoad;
+    use lydite_tpcc::{InputPlan, Mix, Terminal};
 
-    fn rotation(warehouses: u32, sessions: u32) -> Rotation {
+    fn rotation(warehouses: u32, sessions: u32) -> Rotation<Tpcc> {
         Rotation::new(InputPlan::new(1, warehouses, CLoad(0), Mix::Deck), sessions)
     }
 
-    fn places(group: &[Seat]) -> Vec<(u32, u8)> {
+    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u8)> {
         group.iter().map(|seat| (seat.terminal.warehouse().0, seat.terminal.district().0)).collect()
     }
 
@@ -153,7 +135,7 @@ mod tests {
     fn groups_rest_equally_long_so_all_warehouses_are_used_alike() {
         let rotation = rotation(10, 8);
         let mut played = [0; 10];
-        let mut held: VecDeque<Vec<Seat>> = (0..8).filter_map(|_| rotation.take()).collect();
+        let mut held: VecDeque<Group<Tpcc>> = (0..8).filter_map(|_| rotation.take()).collect();
         for _ in 0..1_000 {
             let Some(group) = held.pop_front() else { panic!("eight are held") };
             played[group[0].terminal.warehouse().0 as usize - 1] += 1;

@@ -3,7 +3,7 @@
 use crate::clock::{Nanos, SECOND};
 use crate::error_log;
 use crate::measurement::KindMeasurement;
-use lydite_tpcc::TransactionKind;
+use lydite_target::Kind;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,14 +30,15 @@ pub(crate) enum Trouble {
 /// always ends it soon, and one that does so for a moment, or less than half of the time, never will, however long the
 /// run. Lost connections do not end it either: an outage is to be measured. At the end whatever did not succeed is held
 /// against what did.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Failures {
-    kinds: [OfKind; TransactionKind::COUNT],
+    kinds: Vec<OfKind>,
     hopeless: Mutex<Option<String>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OfKind {
+    kind: Kind,
     /// Whether successes bear on anything: else they write nothing that other sessions read.
     troubled: AtomicBool,
     found: Mutex<Found>,
@@ -75,9 +76,15 @@ impl Found {
 }
 
 impl Failures {
+    pub(crate) fn new(kinds: &[Kind]) -> Self {
+        let of_kind =
+            |&kind: &Kind| OfKind { kind, troubled: AtomicBool::new(false), found: Mutex::default() };
+        Self { kinds: kinds.iter().map(of_kind).collect(), hopeless: Mutex::default() }
+    }
+
     /// A transaction of this type was committed or rolled back as wanted.
-    pub(crate) fn succeeded(&self, kind: TransactionKind, at: Nanos) {
-        let of_kind = &self.kinds[kind.index()];
+    pub(crate) fn succeeded(&self, kind: usize, at: Nanos) {
+        let of_kind = &self.kinds[kind];
         if of_kind.troubled.load(Ordering::Relaxed) {
             let mut found = of_kind.found.lock();
             found.turn(at);
@@ -87,8 +94,8 @@ impl Failures {
     }
 
     /// A transaction of this type failed for good, or nobody knows whether it did. `counts`: in the window.
-    pub(crate) fn failed(&self, kind: TransactionKind, at: Nanos, counts: bool, trouble: &Trouble) {
-        let of_kind = &self.kinds[kind.index()];
+    pub(crate) fn failed(&self, kind: usize, at: Nanos, counts: bool, trouble: &Trouble) {
+        let of_kind = &self.kinds[kind];
         let mut found = of_kind.found.lock();
         let (Trouble::Refused(message) | Trouble::Lost(message)) = trouble;
         if counts {
@@ -103,7 +110,7 @@ impl Failures {
         of_kind.troubled.store(true, Ordering::Relaxed);
         if found.bad_seconds >= BAD_SECONDS && found.bad_refused + found.refused >= FAILURES_MIN {
             let message = error_log::line(message);
-            self.give_up(format!("the run ended early, {} keeps failing: {message}", kind.title()));
+            self.give_up(format!("the run ended early, {} keeps failing: {message}", of_kind.kind.title));
         }
     }
 
@@ -119,13 +126,13 @@ impl Failures {
 
     /// Why a run that has reached its end is no result: there was no hope, or a type failed more often than it
     /// succeeded. What the end of the run, or of an outage, cut short says nothing of that.
-    pub(crate) fn verdict(&self, measured: &[KindMeasurement; TransactionKind::COUNT]) -> Option<String> {
+    pub(crate) fn verdict(&self, measured: &[KindMeasurement]) -> Option<String> {
         self.hopeless().or_else(|| {
-            TransactionKind::ALL.into_iter().find_map(|kind| {
-                let found = self.kinds[kind.index()].found.lock();
-                let (failed, completed) = (found.in_window, measured[kind.index()].completed());
+            self.kinds.iter().zip(measured).find_map(|(of_kind, measured)| {
+                let found = of_kind.found.lock();
+                let (failed, completed) = (found.in_window, measured.completed());
                 (failed >= VERDICT_MIN && failed > completed).then(|| {
-                    let (all, title) = (failed + completed, kind.title());
+                    let (all, title) = (failed + completed, of_kind.kind.title);
                     format!("{failed} of {all} {title} transactions did not succeed: {}", found.last)
                 })
             })

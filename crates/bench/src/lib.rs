@@ -1,6 +1,7 @@
-//! Running a TPC-C workload against a [`Target`](lydite_target::Target) and measuring it.
+//! Running a workload against a [`Target`](lydite_target::Target) and measuring it.
 //!
-//! [`run`] takes a [`RunPlan`] and gives a [`Measurement`]; [`load`](load::load) fills a database first. Both
+//! [`run`] takes a [`RunPlan`] and gives a [`Measurement`] of TPC-C, [`run_micro`] one of the microbenchmark; over
+//! [`Runnable`] both are the same machinery, compiled twice. [`load`](load::load) fills a database first. Both
 //! block the caller, tell an observer how they get on, and stop early when asked through a [`RunControl`].
 //!
 //! Everything is threads: one for each session, since sessions block, and with emulated terminals one more that
@@ -35,24 +36,31 @@ mod collector;
 mod connections;
 mod control;
 mod direct;
+mod drive;
 mod error_log;
 mod failures;
 pub mod load;
 mod measurement;
+mod micro;
 mod open;
 mod os;
 mod plan;
 mod recorder;
 mod rte;
 mod run;
+mod tpcc;
 mod worker;
+mod workload;
 
 pub use control::RunControl;
 pub use hdrhistogram::Histogram;
-pub use load::{LoadReport, LoadSnapshot, load};
+pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use measurement::{
-    ClientCost, DeliveryFacts, ErrorCount, KindMeasurement, KindWaits, MeasuredWindow, Measurement,
-    OpenFacts, Outage, Second, Status, WaitStatistics,
+    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, OpenFacts, Outage, Second, Status,
+    Whole,
 };
-pub use plan::{Arrival, Mode, RetryPolicy, RunPlan};
-pub use run::{KindSnapshot, Phase, RunError, Snapshot, run};
+pub use micro::MicroFacts;
+pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan};
+pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro};
+pub use tpcc::{DeliveryFacts, KindWaits, TpccFacts, WaitStatistics};
+pub use workload::{Facts, Runnable};

@@ -1,13 +1,17 @@
-//! Filling a database: warehouse by warehouse, several at a time, resumable.
+//! Filling a database: unit by unit, several at a time. TPC-C's units are warehouses, and its load can be resumed; the
+//! microbenchmark's are tables.
 
 use crate::control::RunControl;
-use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Loader, Target, TargetError};
+use lydite_micro::{Meta, TableId};
+use lydite_target::{
+    DatabaseState, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
+};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the observer is called and a stop is looked for.
@@ -22,10 +26,10 @@ pub struct LoadSnapshot {
     pub bytes: u64,
     /// Since the load began.
     pub elapsed: Duration,
-    /// Warehouses complete, those of an earlier load that is resumed included.
-    pub warehouses_done: u32,
-    /// Warehouses in all.
-    pub total_warehouses: u32,
+    /// Units (warehouses, or tables) complete, those of an earlier load that is resumed included.
+    pub units_done: u32,
+    /// Units in all.
+    pub total_units: u32,
     /// Since all rows are in and the database builds keys and indexes; none before.
     pub building: Option<Duration>,
     /// What is being done: `rows`, or what the database says of the work after them (keys, indexes, …).
@@ -41,24 +45,14 @@ pub struct LoadReport {
     pub rows: u64,
     /// Bytes, in the form in which they were sent.
     pub bytes: u64,
-    /// Warehouses loaded now; fewer than there are if an earlier load was resumed.
-    pub warehouses: u32,
-    /// Warehouses that are complete in the database, those of an earlier load included.
+    /// Units (warehouses, or tables) loaded now; fewer than there are if an earlier load was resumed.
+    pub units: u32,
+    /// Units that are complete in the database, those of an earlier load included.
     pub complete: u32,
     /// Connections that loaded at the same time.
     pub jobs: usize,
-    /// Whether [`RunControl::stop`] ended it early. The load can be resumed.
+    /// Whether [`RunControl::stop`] ended it early. A load of TPC-C can be resumed.
     pub interrupted: bool,
-}
-
-/// What has to be loaded.
-struct Work {
-    items: bool,
-    warehouses: Vec<WarehouseId>,
-    /// Warehouses that an earlier load completed.
-    done_before: u32,
-    /// Whether the database keeps anything.
-    stores: bool,
 }
 
 /// Loads `population` through `jobs` connections (at least 1). An empty database gets its tables first; one with
@@ -80,34 +74,32 @@ pub fn load(
 ) -> Result<LoadReport, TargetError> {
     let begun = Instant::now();
     let _alone = target.begin_load()?;
-    let work = prepare(target, population, resume)?;
-    let load = Load {
-        target,
-        population,
-        jobs: jobs.max(1),
-        work: &work,
-        begun,
-        progress: LoadProgress::default(),
-        items_done: AtomicBool::new(false),
-        done: AtomicU32::new(0),
-        stage: Mutex::new("rows".to_owned()),
-        rows_in: OnceLock::new(),
-    };
-    let interrupted = !load.rows(control, observer).map_err(resumable)?;
-    if work.stores && !interrupted {
-        load.finish(observer).map_err(resumable)?;
+    let source = prepare(target, population, resume)?;
+    Load::new(&source, jobs, begun).run(control, observer).map_err(resumable)
+}
+
+/// Makes the tables of the microbenchmark in an empty database and loads them through `jobs` connections, as [`load`]
+/// does TPC-C's. When `control` asks for a stop the tables stay as they are, and have to be loaded anew.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_micro(
+    target: &dyn MicroTarget,
+    meta: &Meta,
+    jobs: usize,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&LoadSnapshot),
+) -> Result<LoadReport, TargetError> {
+    let begun = Instant::now();
+    let _alone = target.begin_load()?;
+    if target.state()? != DatabaseState::Empty {
+        return Err(TargetError::usage(
+            "the database is not empty: name another one, or replace what it holds with --fresh",
+        ));
     }
-    let report = LoadReport {
-        seconds: begun.elapsed().as_secs_f64(),
-        rows: load.progress.rows(),
-        bytes: load.progress.bytes(),
-        warehouses: load.done.load(Ordering::Relaxed),
-        complete: work.done_before + load.done.load(Ordering::Relaxed),
-        jobs: load.jobs,
-        interrupted,
-    };
-    observer(&load.snapshot());
-    Ok(report)
+    target.create_tables(meta)?;
+    let source = MicroSource { target, meta, tables: meta.data.all_tables(target.engines()).collect() };
+    Load::new(&source, jobs, begun).run(control, observer)
 }
 
 /// The error of a load that has begun: units are loaded whole or not at all, so nothing complete is lost.
@@ -117,7 +109,11 @@ fn resumable(mut error: TargetError) -> TargetError {
 }
 
 /// Finds out what has to be loaded, and makes the tables if there are none.
-fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result<Work, TargetError> {
+fn prepare<'a>(
+    target: &'a dyn Target,
+    population: &'a Population,
+    resume: bool,
+) -> Result<TpccSource<'a>, TargetError> {
     let wanted = DatabaseMeta {
         warehouses: population.warehouses,
         seed: population.seed,
@@ -126,12 +122,20 @@ fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result
         lydite: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let all = || population.warehouse_ids().collect();
+    let source = |items, warehouses, done_before, stores| TpccSource {
+        target,
+        population,
+        items,
+        warehouses,
+        done_before,
+        stores,
+    };
     match target.state()? {
         DatabaseState::Empty => {
             target.create_schema(&wanted)?;
-            Ok(Work { items: true, warehouses: all(), done_before: 0, stores: true })
+            Ok(source(true, all(), 0, true))
         }
-        DatabaseState::AnyScale => Ok(Work { items: true, warehouses: all(), done_before: 0, stores: false }),
+        DatabaseState::AnyScale => Ok(source(true, all(), 0, false)),
         DatabaseState::Loading { meta, .. } if !resume => Err(TargetError::usage(format!(
             "the database holds an unfinished load of {}: complete it with --resume, or start again with --fresh",
             scale(&meta)
@@ -152,11 +156,15 @@ fn prepare(target: &dyn Target, population: &Population, resume: bool) -> Result
             let warehouses: Vec<WarehouseId> =
                 population.warehouse_ids().filter(|warehouse| !done.contains(warehouse)).collect();
             let done_before = population.warehouses - warehouses.len() as u32;
-            Ok(Work { items: !items, warehouses, done_before, stores: true })
+            Ok(source(!items, warehouses, done_before, true))
         }
         DatabaseState::Ready { meta } => Err(TargetError::usage(format!(
             "the database is loaded already, with {}: use it as it is, or load again with --fresh",
             scale(&meta)
+        ))),
+        DatabaseState::Micro { meta, .. } => Err(TargetError::usage(format!(
+            "the database holds the microbenchmark's tables ({}): name another one, or drop them with --fresh",
+            meta.data
         ))),
         DatabaseState::Foreign { tables } => Err(TargetError::usage(format!(
             "the database holds tables that Lydite did not make ({}): name another database or schema, or drop them with --fresh",
@@ -174,23 +182,179 @@ fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
     (a.warehouses, a.seed, a.c_load, a.population) == (b.warehouses, b.seed, b.c_load, b.population)
 }
 
-/// A load at work.
-struct Load<'a> {
+/// What is loaded, in units.
+trait Source: Sync {
+    /// A connection that loads.
+    type Loader;
+
+    /// How many units there are to be loaded.
+    fn units(&self) -> usize;
+
+    /// How many units users are told of: complete before, and in all.
+    fn told(&self) -> (u32, u32);
+
+    /// Whether they are told of this one.
+    fn tells(&self, _unit: usize) -> bool {
+        true
+    }
+
+    /// Whether the database keeps anything.
+    fn stores(&self) -> bool {
+        true
+    }
+
+    fn loader(&self) -> Result<Self::Loader, TargetError>;
+
+    fn load(
+        &self,
+        loader: &mut Self::Loader,
+        unit: usize,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError>;
+
+    /// What comes after all rows: keys, indexes and what else the database needs.
+    fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
+}
+
+/// What has to be loaded of TPC-C: ITEM if it is missing, then warehouses.
+struct TpccSource<'a> {
     target: &'a dyn Target,
     population: &'a Population,
+    items: bool,
+    warehouses: Vec<WarehouseId>,
+    /// Warehouses that an earlier load completed.
+    done_before: u32,
+    stores: bool,
+}
+
+impl Source for TpccSource<'_> {
+    type Loader = Box<dyn Loader>;
+
+    fn units(&self) -> usize {
+        usize::from(self.items) + self.warehouses.len()
+    }
+
+    fn told(&self) -> (u32, u32) {
+        (self.done_before, self.population.warehouses)
+    }
+
+    fn tells(&self, unit: usize) -> bool {
+        unit >= usize::from(self.items)
+    }
+
+    fn stores(&self) -> bool {
+        self.stores
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        self.target.loader()
+    }
+
+    fn load(
+        &self,
+        loader: &mut Box<dyn Loader>,
+        unit: usize,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let unit = match unit.checked_sub(usize::from(self.items)) {
+            None => LoadUnit::Items,
+            Some(index) => LoadUnit::Warehouse(self.warehouses[index]),
+        };
+        loader.load(unit, self.population, progress)
+    }
+
+    fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        self.target.finish_load(jobs, stage)
+    }
+}
+
+/// The tables of the microbenchmark.
+struct MicroSource<'a> {
+    target: &'a dyn MicroTarget,
+    meta: &'a Meta,
+    tables: Vec<TableId>,
+}
+
+impl Source for MicroSource<'_> {
+    type Loader = Box<dyn MicroLoader>;
+
+    fn units(&self) -> usize {
+        self.tables.len()
+    }
+
+    fn told(&self) -> (u32, u32) {
+        (0, self.tables.len() as u32)
+    }
+
+    fn loader(&self) -> Result<Box<dyn MicroLoader>, TargetError> {
+        self.target.table_loader(self.meta)
+    }
+
+    fn load(
+        &self,
+        loader: &mut Box<dyn MicroLoader>,
+        unit: usize,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        loader.load(self.tables[unit], progress)
+    }
+
+    fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        self.target.finish_tables(self.meta, jobs, stage)
+    }
+}
+
+/// A load at work.
+struct Load<'a, S> {
+    source: &'a S,
     jobs: usize,
-    work: &'a Work,
     begun: Instant,
     progress: LoadProgress,
-    items_done: AtomicBool,
-    /// Warehouses done now.
-    done: AtomicU32,
+    /// Units done now.
+    done: AtomicUsize,
+    /// Of these, those that users are told of.
+    told: AtomicU32,
     stage: Mutex<String>,
     /// When all rows were in and the database began to build.
     rows_in: OnceLock<Instant>,
 }
 
-impl Load<'_> {
+impl<'a, S: Source> Load<'a, S> {
+    fn new(source: &'a S, jobs: usize, begun: Instant) -> Self {
+        Self {
+            source,
+            jobs: jobs.max(1),
+            begun,
+            progress: LoadProgress::default(),
+            done: AtomicUsize::new(0),
+            told: AtomicU32::new(0),
+            stage: Mutex::new("rows".to_owned()),
+            rows_in: OnceLock::new(),
+        }
+    }
+
+    fn run(
+        &self,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&LoadSnapshot),
+    ) -> Result<LoadReport, TargetError> {
+        let interrupted = !self.rows(control, observer)?;
+        if self.source.stores() && !interrupted {
+            self.finish(observer)?;
+        }
+        observer(&self.snapshot());
+        let units = self.told.load(Ordering::Relaxed);
+        Ok(LoadReport {
+            seconds: self.begun.elapsed().as_secs_f64(),
+            rows: self.progress.rows(),
+            bytes: self.progress.bytes(),
+            units,
+            complete: self.source.told().0 + units,
+            jobs: self.jobs,
+            interrupted,
+        })
+    }
+
     /// Loads all rows; no if it was interrupted.
     fn rows(
         &self,
@@ -207,7 +371,7 @@ impl Load<'_> {
                 }
             };
             let mut threads = Vec::new();
-            for _ in 0..self.jobs.min(self.units()) {
+            for _ in 0..self.jobs.min(self.source.units()) {
                 match std::thread::Builder::new().spawn_scoped(scope, job) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
@@ -232,43 +396,27 @@ impl Load<'_> {
         match failure.into_inner() {
             Some(error) if !interrupted => Err(error),
             // The stop may have come when there was nothing left to stop.
-            _ => Ok(!interrupted || self.units_done() == self.units()),
+            _ => Ok(!interrupted || self.done.load(Ordering::Relaxed) == self.source.units()),
         }
     }
 
-    /// Loads unit after unit until there are no more: ITEM if it is missing, then warehouses.
+    /// Loads unit after unit until there are no more.
     fn job(&self, next: &AtomicUsize) -> Result<(), TargetError> {
-        let mut loader: Option<Box<dyn Loader>> = None;
+        let mut loader: Option<S::Loader> = None;
         while !self.progress.stopped() {
             let unit = next.fetch_add(1, Ordering::Relaxed);
-            if unit >= self.units() {
+            if unit >= self.source.units() {
                 break;
             }
             let loader = match &mut loader {
                 Some(loader) => loader,
-                none => none.insert(self.target.loader()?),
+                none => none.insert(self.source.loader()?),
             };
-            match unit.checked_sub(usize::from(self.work.items)) {
-                None => {
-                    loader.load(LoadUnit::Items, self.population, &self.progress)?;
-                    self.items_done.store(true, Ordering::Relaxed);
-                }
-                Some(index) => {
-                    let warehouse = LoadUnit::Warehouse(self.work.warehouses[index]);
-                    loader.load(warehouse, self.population, &self.progress)?;
-                    self.done.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+            self.source.load(loader, unit, &self.progress)?;
+            self.told.fetch_add(u32::from(self.source.tells(unit)), Ordering::Relaxed);
+            self.done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    fn units(&self) -> usize {
-        usize::from(self.work.items) + self.work.warehouses.len()
-    }
-
-    fn units_done(&self) -> usize {
-        usize::from(self.items_done.load(Ordering::Relaxed)) + self.done.load(Ordering::Relaxed) as usize
     }
 
     /// Keys, indexes and what else the database needs.
@@ -276,8 +424,8 @@ impl Load<'_> {
         *self.stage.lock() = "building keys and indexes".to_owned();
         self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
-            let finish = scope
-                .spawn(|| self.target.finish_load(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
+            let finish =
+                scope.spawn(|| self.source.finish(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
             while !finish.is_finished() {
                 observer(&self.snapshot());
                 wait(STEP, || finish.is_finished());
@@ -291,8 +439,8 @@ impl Load<'_> {
             rows: self.progress.rows(),
             bytes: self.progress.bytes(),
             elapsed: self.begun.elapsed(),
-            warehouses_done: self.work.done_before + self.done.load(Ordering::Relaxed),
-            total_warehouses: self.population.warehouses,
+            units_done: self.source.told().0 + self.told.load(Ordering::Relaxed),
+            total_units: self.source.told().1,
             building: self.rows_in.get().map(Instant::elapsed),
             stage: self.stage.lock().clone(),
         }

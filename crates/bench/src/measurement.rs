@@ -1,25 +1,28 @@
 //! What came out of a run.
 
+use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
-use lydite_target::AbortReason;
-use lydite_tpcc::{InputStatistics, TransactionKind};
+use lydite_target::{AbortReason, Tpcc};
+use lydite_tpcc::TransactionKind;
 use std::time::{Duration, SystemTime};
 
 /// Everything that came out of a run. Unless a field says otherwise it is about the measured window, and a
 /// transaction belongs to the window if it was due and answered in it (clause 5.4.1), in an open loop if it was
 /// answered in it.
 #[derive(Clone, Debug)]
-pub struct Measurement {
+pub struct Measurement<W: Runnable = Tpcc> {
     /// How the run ended.
     pub status: Status,
     /// Why the target could not be reached when the run ended; none if it could.
     pub lost: Option<String>,
     /// When it was, and how long.
     pub window: MeasuredWindow,
-    /// Each type, in the order of [`TransactionKind::ALL`]; see [`Measurement::kind`].
-    pub kinds: [KindMeasurement; TransactionKind::COUNT],
-    /// The inputs of the transactions that were committed or rolled back.
-    pub inputs: InputStatistics,
+    /// Each type, in the order of the workload's; for TPC-C see [`Measurement::kind`].
+    pub kinds: Vec<KindMeasurement>,
+    /// Of the whole run, whether it counts or not.
+    pub whole: Whole,
+    /// What is counted of this workload alone.
+    pub facts: W::Facts,
     /// Attempts that the database gave up, in the order of [`AbortReason::ALL`].
     pub aborts: [u64; AbortReason::COUNT],
     /// Distinct messages of the whole run, warm-up and reconnecting included, the most frequent first; at most
@@ -32,10 +35,6 @@ pub struct Measurement {
     pub series: Vec<Second>,
     /// When no session was of use, of the whole run, in order.
     pub outages: Vec<Outage>,
-    /// Deliveries, apart from what `kinds` says of them.
-    pub delivery: DeliveryFacts,
-    /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
-    pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
     /// How long after they were due requests were handed over by the scheduler, nanoseconds. Emulated terminals:
     /// all requests. Open loop: those that a session had been waiting for. Else empty.
     pub lateness: Histogram<u64>,
@@ -51,6 +50,15 @@ pub struct Measurement {
     pub client: ClientCost,
     /// What else one should know, one line each.
     pub warnings: Vec<String>,
+}
+
+/// Transactions of a whole run: of warm-up and window, and those that were answered while the run waited for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Transactions that the database committed.
+    pub committed: u64,
+    /// Transactions that may have been committed: the answer got lost, or had not come when the run was given up.
+    pub unknown: u64,
 }
 
 /// How a run ended.
@@ -101,9 +109,9 @@ pub struct KindMeasurement {
 /// One second of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Transactions committed or rolled back as wanted, in the order of [`TransactionKind::ALL`], in the second
-    /// in which they were answered.
-    pub completed: [u64; TransactionKind::COUNT],
+    /// Transactions committed or rolled back as wanted, in the order of the workload's types, in the second in which
+    /// they were answered.
+    pub completed: Vec<u64>,
     /// Attempts that the database gave up, in the second in which their transaction ended.
     pub aborts: u64,
     /// Transactions that failed.
@@ -112,10 +120,18 @@ pub struct Second {
     pub unknown: u64,
     /// The least number of sessions that were connected at any time in it.
     pub connected: u32,
-    /// Median latency of the New-Orders completed in it, to within one percent.
-    pub new_order_p50: Option<Duration>,
+    /// Median latency of the transactions of the workload's first type (New-Order) completed in it, to within one
+    /// percent.
+    pub first_p50: Option<Duration>,
     /// 99th percentile of the same.
-    pub new_order_p99: Option<Duration>,
+    pub first_p99: Option<Duration>,
+}
+
+impl Second {
+    /// Without anything, of a workload with so many types.
+    pub(crate) fn new(kinds: usize) -> Self {
+        Self { completed: vec![0; kinds], ..Self::default() }
+    }
 }
 
 /// An error message and how often it came.
@@ -134,61 +150,6 @@ pub struct Outage {
     pub from_s: f64,
     /// The next answer, or the end of the run, in the same unit.
     pub to_s: f64,
-}
-
-/// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
-#[derive(Clone, Debug)]
-pub struct DeliveryFacts {
-    /// Requests queued in the window, answered at once to the terminal; zero unless terminals are emulated.
-    pub queued: u64,
-    /// Deliveries completed.
-    pub completed: u64,
-    /// Of these, those done within 80 s from when they were due.
-    pub within_80_s: u64,
-    /// Of these, those that found at least one district without an undelivered order.
-    pub with_skips: u64,
-    /// Districts without an undelivered order.
-    pub skipped_districts: u64,
-    /// From due until the terminal was told that it was queued; nanoseconds. Empty unless terminals are emulated.
-    pub interactive: Histogram<u64>,
-}
-
-/// Measured keying and think times of one type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KindWaits {
-    /// From the choice of the type until its request was handed over.
-    pub keying: WaitStatistics,
-    /// From the answer to a transaction of this type until the next type was chosen.
-    pub think: WaitStatistics,
-}
-
-/// Statistics of waiting times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WaitStatistics {
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub sum: Duration,
-    /// The least; zero if there are none.
-    pub min: Duration,
-    /// The greatest; zero if there are none.
-    pub max: Duration,
-}
-
-impl WaitStatistics {
-    /// Adds one.
-    pub(crate) fn record(&mut self, wait: Duration) {
-        self.min = if self.count == 0 { wait } else { self.min.min(wait) };
-        self.max = self.max.max(wait);
-        self.count += 1;
-        self.sum += wait;
-    }
-
-    /// The mean in seconds; none of none.
-    #[must_use]
-    pub fn mean_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
-    }
 }
 
 /// What an open loop asked for and got.
@@ -237,45 +198,25 @@ impl KindMeasurement {
     }
 }
 
-impl DeliveryFacts {
-    pub(crate) fn new() -> Self {
-        Self {
-            queued: 0,
-            completed: 0,
-            within_80_s: 0,
-            with_skips: 0,
-            skipped_districts: 0,
-            interactive: histogram(),
-        }
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.queued += other.queued;
-        self.completed += other.completed;
-        self.within_80_s += other.within_80_s;
-        self.with_skips += other.with_skips;
-        self.skipped_districts += other.skipped_districts;
-        merge(&mut self.interactive, &other.interactive);
-    }
-}
-
-impl Measurement {
+impl Measurement<Tpcc> {
     /// What came out of one type.
     #[must_use]
     pub fn kind(&self, kind: TransactionKind) -> &KindMeasurement {
         &self.kinds[kind.index()]
     }
 
-    /// Transactions of all types that were committed or rolled back as wanted.
-    #[must_use]
-    pub fn completed(&self) -> u64 {
-        self.kinds.iter().map(KindMeasurement::completed).sum()
-    }
-
     /// New orders per minute, the wanted rollbacks included (clause 5.4.2); zero if nothing was measured.
     #[must_use]
     pub fn nopm(&self) -> f64 {
         60.0 * self.per_second(self.kind(TransactionKind::NewOrder).completed())
+    }
+}
+
+impl<W: Runnable> Measurement<W> {
+    /// Transactions of all types that were committed or rolled back as wanted.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.kinds.iter().map(KindMeasurement::completed).sum()
     }
 
     /// Completed transactions of all types per second; zero if nothing was measured.
@@ -295,12 +236,11 @@ impl Measurement {
     /// If they do not: the counts of this run are wrong, and no number of it must be used.
     pub(crate) fn assert_agrees(&self) {
         let sum = |of: fn(&Second) -> u64| self.series.iter().map(of).sum::<u64>();
-        for kind in TransactionKind::ALL {
-            let (found, name) = (self.kind(kind), kind.name());
-            let completed = found.completed();
-            let seconds: u64 = self.series.iter().map(|second| second.completed[kind.index()]).sum();
+        for (index, (found, kind)) in self.kinds.iter().zip(W::KINDS).enumerate() {
+            let (completed, name) = (found.completed(), kind.name);
+            let seconds: u64 = self.series.iter().map(|second| second.completed[index]).sum();
             assert_eq!(seconds, completed, "series and total of {name}");
-            assert_eq!(self.inputs.transactions[kind.index()], completed, "inputs and total of {name}");
+            assert_eq!(self.facts.count(index), completed, "inputs and total of {name}");
             for histogram in [&found.latency, &found.queue, &found.service] {
                 assert_eq!(histogram.len(), completed, "histogram and total of {name}");
             }

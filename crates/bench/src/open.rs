@@ -5,12 +5,13 @@
 //! is ever dropped.
 
 use crate::clock::{Nanos, SECOND, Window};
+use crate::drive::{Drive, Finished};
 use crate::measurement::OpenFacts;
 use crate::os;
 use crate::plan::Arrival;
 use crate::worker::Worker;
+use crate::workload::Runnable;
 use lydite_tpcc::random::{Purpose, Stream};
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, InputPlan, Terminal, Transaction};
 use parking_lot::Mutex;
 
 /// When requests are due.
@@ -68,9 +69,10 @@ impl Arrivals {
 }
 
 /// Makes the requests, with their inputs, in order: so they are the same however many sessions take them.
-struct Generator {
+struct Generator<W: Runnable> {
     arrivals: Arrivals,
-    terminals: Vec<Terminal>,
+    /// Requests are theirs in turn.
+    terminals: Vec<W::Terminal>,
     /// Runs ahead of `arrivals` to what is due now, and never back.
     watched: Arrivals,
     /// Requests taken that are due in the window.
@@ -80,19 +82,19 @@ struct Generator {
 }
 
 /// See the module.
-pub(crate) struct Open {
-    inputs: InputPlan,
+pub(crate) struct Open<W: Runnable> {
+    inputs: W::Inputs,
     rate: f64,
-    generator: Mutex<Generator>,
+    generator: Mutex<Generator<W>>,
 }
 
-impl Open {
-    pub(crate) fn new(inputs: InputPlan, rate: f64, arrival: Arrival) -> Self {
-        let arrivals = Arrivals::new(rate, arrival, inputs.seed);
+impl<W: Runnable> Open<W> {
+    pub(crate) fn new(inputs: W::Inputs, seed: u64, rate: f64, arrival: Arrival) -> Self {
+        let arrivals = Arrivals::new(rate, arrival, seed);
         let generator = Generator {
             watched: arrivals.clone(),
             arrivals,
-            terminals: (0..inputs.terminals()).map(|index| inputs.terminal(index)).collect(),
+            terminals: W::in_turn(&inputs),
             taken: 0,
             unstarted: Vec::new(),
         };
@@ -100,24 +102,41 @@ impl Open {
     }
 
     /// The next request; none when it would be due after the end.
-    fn take(&self, window: &Window) -> Option<(Nanos, Transaction)> {
+    fn take(&self, window: &Window) -> Option<(Nanos, W::Transaction)> {
         let generator = &mut *self.generator.lock();
         let due = generator.arrivals.due();
         if window.over(due) {
             return None;
         }
-        let districts = u64::from(DISTRICTS_PER_WAREHOUSE);
-        let warehouses = u64::from(self.inputs.warehouses);
-        let number = generator.arrivals.number;
-        let terminal = number % warehouses * districts + number / warehouses % districts;
-        let transaction = generator.terminals[terminal as usize].next(&self.inputs);
+        let terminal = generator.arrivals.number % generator.terminals.len() as u64;
+        let transaction = W::next(&self.inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
         generator.taken += u64::from(due >= window.start());
         Some((due, transaction))
     }
 
-    /// Plays until the run is over.
-    pub(crate) fn work(&self, worker: &mut Worker) {
+    /// The backlog at the end, and what was asked for.
+    fn facts(&self, window: &Window, end: Nanos, completed: u64) -> (u64, OpenFacts) {
+        let generator = self.generator.lock();
+        let (left, left_in_window) = generator.arrivals.ahead(window.start(), end);
+        let unstarted = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
+        // A stop brought the end forward: what is due after it does not belong to the window any more.
+        let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
+        let due = generator.taken - beyond.min(generator.taken) + left_in_window;
+        let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
+        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let facts = OpenFacts {
+            asked_per_s: self.rate,
+            due,
+            due_per_s: per_s(due),
+            completed_per_s: per_s(completed),
+        };
+        (left + unstarted, facts)
+    }
+}
+
+impl<W: Runnable> Drive<W> for Open<W> {
+    fn work(&self, worker: &mut Worker<W>) {
         os::precise_timers();
         while worker.ensure_connected() {
             let Some((due, transaction)) = self.take(&worker.shared.window) else {
@@ -142,8 +161,7 @@ impl Open {
         }
     }
 
-    /// Requests that are due at `now` and wait for a session.
-    pub(crate) fn queued(&self, now: Nanos) -> u64 {
+    fn queued(&self, now: Nanos) -> u64 {
         let generator = &mut *self.generator.lock();
         while generator.watched.due() < now {
             generator.watched.advance();
@@ -151,23 +169,22 @@ impl Open {
         generator.watched.number.saturating_sub(generator.arrivals.number)
     }
 
-    /// The backlog at the end, and what was asked for.
-    pub(crate) fn finish(&self, window: &Window, end: Nanos, completed: u64) -> (u64, OpenFacts) {
-        let generator = self.generator.lock();
-        let (left, left_in_window) = generator.arrivals.ahead(window.start(), end);
-        let unstarted = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
-        // A stop brought the end forward: what is due after it does not belong to the window any more.
-        let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
-        let due = generator.taken - beyond.min(generator.taken) + left_in_window;
-        let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
-        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let facts = OpenFacts {
-            asked_per_s: self.rate,
-            due,
-            due_per_s: per_s(due),
-            completed_per_s: per_s(completed),
-        };
-        (left + unstarted, facts)
+    fn finish(&self, window: &Window, end: Nanos, completed: u64) -> Finished<W> {
+        let (left, facts) = self.facts(window, end, completed);
+        // More than a second's requests behind: no hiccup at the end.
+        let behind = (left as f64 > facts.asked_per_s).then(|| {
+            format!(
+                "{:.0} requests a second were asked for and {:.0} were answered: {left} that were due had not \
+                 been begun at the end, and latencies grew with the run's length",
+                facts.asked_per_s, facts.completed_per_s
+            )
+        });
+        Finished {
+            backlog: left,
+            open: Some(facts),
+            warnings: behind.into_iter().collect(),
+            ..Finished::default()
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a run depends on. The values are taken as given: whoever makes a plan has validated it.
 
+use crate::clock::Counting;
+use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::nurand::RunConstants;
 use lydite_tpcc::{InputPlan, Mix};
 use std::path::PathBuf;
@@ -26,6 +28,56 @@ pub struct RunPlan {
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
     pub drain: Duration,
+}
+
+/// Everything that a run of the microbenchmark depends on, apart from the database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MicroPlan {
+    /// Where the inputs come from, their seed included: that of arrivals too.
+    pub inputs: Inputs,
+    /// What the database was loaded with.
+    pub meta: Meta,
+    /// Who sends transactions, and when.
+    pub mode: MicroMode,
+    /// See [`RunPlan::warmup`].
+    pub warmup: Duration,
+    /// See [`RunPlan::duration`].
+    pub duration: Duration,
+    /// See [`RunPlan::retry`].
+    pub retry: RetryPolicy,
+    /// See [`RunPlan::drain`].
+    pub drain: Duration,
+}
+
+/// Who sends the transactions of the microbenchmark. There are no emulated users: their waits are those of TPC-C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MicroMode {
+    /// See [`Mode::Direct`].
+    Direct {
+        /// Sessions, at least 1.
+        terminals: u32,
+    },
+    /// See [`Mode::Open`].
+    Open {
+        /// Requests per second, more than zero.
+        rate: f64,
+        /// How requests are spread over time.
+        arrival: Arrival,
+        /// Sessions, at least 1.
+        sessions: u32,
+    },
+}
+
+/// What a run of any workload needs of its plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) sessions: u32,
+    pub(crate) counting: Counting,
+    pub(crate) warmup: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) drain: Duration,
+    pub(crate) seed: u64,
 }
 
 /// Who sends transactions, and when.
@@ -105,11 +157,52 @@ impl RunPlan {
         }
     }
 
+    pub(crate) fn frame(&self) -> Frame {
+        Frame {
+            sessions: self.sessions(),
+            counting: match self.mode {
+                Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
+                Mode::Open { .. } => Counting::Answered,
+            },
+            warmup: self.warmup,
+            duration: self.duration,
+            retry: self.retry,
+            drain: self.drain,
+            seed: self.seed,
+        }
+    }
+
     /// Where the inputs come from: the same for the same seed, warehouses, constants and mix, in whatever mode
     /// and with however many sessions.
     #[must_use]
     pub fn inputs(&self) -> InputPlan {
         InputPlan { seed: self.seed, warehouses: self.warehouses, constants: self.constants, mix: self.mix }
+    }
+}
+
+impl MicroPlan {
+    /// Connections that the run will open.
+    #[must_use]
+    pub fn sessions(&self) -> u32 {
+        match self.mode {
+            MicroMode::Direct { terminals } => terminals,
+            MicroMode::Open { sessions, .. } => sessions,
+        }
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
+        Frame {
+            sessions: self.sessions(),
+            counting: match self.mode {
+                MicroMode::Direct { .. } => Counting::DueAndAnswered,
+                MicroMode::Open { .. } => Counting::Answered,
+            },
+            warmup: self.warmup,
+            duration: self.duration,
+            retry: self.retry,
+            drain: self.drain,
+            seed: self.inputs.seed,
+        }
     }
 }
 

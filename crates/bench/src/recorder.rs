@@ -5,11 +5,10 @@
 //! long the run lasts.
 
 use crate::clock::{Nanos, Window};
-use crate::measurement::{DeliveryFacts, KindMeasurement, count, histogram};
+use crate::measurement::{KindMeasurement, Whole, count, histogram};
+use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_target::AbortReason;
-use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
-use lydite_tpcc::{DistrictId, InputStatistics, Outcome, Transaction, TransactionKind};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -24,10 +23,10 @@ pub(crate) enum Verdict {
 
 /// A transaction that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended<'a> {
-    pub(crate) transaction: &'a Transaction,
+pub(crate) struct Ended<'a, W: Runnable> {
+    pub(crate) transaction: &'a W::Transaction,
     pub(crate) verdict: Verdict,
-    pub(crate) outcome: Option<&'a Outcome>,
+    pub(crate) outcome: Option<&'a W::Outcome>,
     pub(crate) due: Nanos,
     pub(crate) picked: Nanos,
     pub(crate) answered: Nanos,
@@ -36,25 +35,34 @@ pub(crate) struct Ended<'a> {
 }
 
 /// Counts of one second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    pub(crate) completed: [u64; TransactionKind::COUNT],
+    /// By type, as `latency`.
+    pub(crate) completed: Vec<u64>,
     pub(crate) aborts: u64,
     pub(crate) errors: u64,
     pub(crate) unknown: u64,
     /// Latencies in nanoseconds, with two digits.
-    pub(crate) latency: [Option<Histogram<u32>>; TransactionKind::COUNT],
+    pub(crate) latency: Vec<Option<Histogram<u32>>>,
+}
+
+impl Bucket {
+    fn new(kinds: usize) -> Self {
+        Self { completed: vec![0; kinds], aborts: 0, errors: 0, unknown: 0, latency: vec![None; kinds] }
+    }
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct Recorder<W: Runnable> {
     /// Set when the counts have been taken: a session that was hung must not add to them.
     pub(crate) closed: bool,
-    pub(crate) kinds: [KindMeasurement; TransactionKind::COUNT],
-    pub(crate) inputs: InputStatistics,
+    /// By type.
+    pub(crate) kinds: Vec<KindMeasurement>,
+    /// Of the whole run.
+    pub(crate) whole: Whole,
     pub(crate) aborts: [u64; AbortReason::COUNT],
-    pub(crate) delivery: DeliveryFacts,
+    pub(crate) facts: W::Facts,
     pub(crate) lateness: Histogram<u64>,
     pub(crate) straddling: u64,
     /// When the last counted transaction was answered.
@@ -70,14 +78,14 @@ pub(crate) fn small_histogram() -> Histogram<u32> {
     }
 }
 
-impl Recorder {
+impl<W: Runnable> Recorder<W> {
     pub(crate) fn new() -> Self {
         Self {
             closed: false,
-            kinds: std::array::from_fn(|_| KindMeasurement::new()),
-            inputs: InputStatistics::default(),
+            kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
+            whole: Whole::default(),
             aborts: [0; AbortReason::COUNT],
-            delivery: DeliveryFacts::new(),
+            facts: W::Facts::default(),
             lateness: histogram(),
             straddling: 0,
             last_answered: 0,
@@ -86,11 +94,13 @@ impl Recorder {
     }
 
     /// Counts a transaction, if it counts.
-    pub(crate) fn record(&mut self, window: &Window, ended: &Ended<'_>) {
+    pub(crate) fn record(&mut self, window: &Window, ended: &Ended<'_, W>) {
         if self.closed {
             return;
         }
-        let kind = ended.transaction.kind().index();
+        self.whole.committed += u64::from(ended.verdict == Verdict::Committed);
+        self.whole.unknown += u64::from(ended.verdict == Verdict::Unknown);
+        let kind = W::kind(ended.transaction);
         if window.counts(ended.due, ended.answered) {
             self.record_total(kind, ended);
         } else if ended.answered >= window.start().min(window.end()) {
@@ -110,7 +120,7 @@ impl Recorder {
         }
     }
 
-    fn record_total(&mut self, kind: usize, ended: &Ended<'_>) {
+    fn record_total(&mut self, kind: usize, ended: &Ended<'_, W>) {
         self.last_answered = self.last_answered.max(ended.answered);
         for (total, &aborts) in self.aborts.iter_mut().zip(&ended.aborts) {
             *total += u64::from(aborts);
@@ -127,15 +137,10 @@ impl Recorder {
             count(&mut found.latency, ended.answered - ended.due);
             count(&mut found.queue, ended.picked - ended.due);
             count(&mut found.service, ended.answered - ended.picked);
-            self.inputs.record(ended.transaction);
+            self.facts.completed(ended.transaction);
         }
-        if let Some(Outcome::Delivery(outcome)) = ended.outcome {
-            let skipped = DistrictId::all().len().saturating_sub(outcome.delivered.len()) as u64;
-            let took = Duration::from_nanos(ended.answered - ended.due);
-            self.delivery.completed += 1;
-            self.delivery.skipped_districts += skipped;
-            self.delivery.with_skips += u64::from(skipped > 0);
-            self.delivery.within_80_s += u64::from(took.as_secs_f64() <= DEFERRED_DELIVERY_S);
+        if let Some(outcome) = ended.outcome {
+            self.facts.answered(outcome, Duration::from_nanos(ended.answered - ended.due));
         }
     }
 
@@ -147,14 +152,14 @@ impl Recorder {
     }
 
     /// A transaction that was never answered: counted at the end of the window.
-    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: TransactionKind, verdict: Verdict) {
+    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, verdict: Verdict) {
         let last = self.bucket(window.second(window.end().saturating_sub(1)));
         if verdict == Verdict::Failed {
             last.errors += 1;
-            self.kinds[kind.index()].failed += 1;
+            self.kinds[kind].failed += 1;
         } else {
             last.unknown += 1;
-            self.kinds[kind.index()].unknown += 1;
+            self.kinds[kind].unknown += 1;
         }
     }
 
@@ -169,7 +174,7 @@ impl Recorder {
         // Sessions that share a recorder may come a little out of order, so the last is not always the one.
         let at = self.seconds.partition_point(|(number, _)| *number < second);
         if self.seconds.get(at).is_none_or(|(number, _)| *number != second) {
-            self.seconds.insert(at, (second, Box::default()));
+            self.seconds.insert(at, (second, Box::new(Bucket::new(W::KINDS.len()))));
         }
         &mut self.seconds[at].1
     }

@@ -1,19 +1,21 @@
 //! A run from the first connection to the last count.
 
-use crate::clock::{Counting, Nanos, SECOND, Window};
+use crate::clock::{Nanos, SECOND, Window};
 use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
+use crate::drive::Drive;
 use crate::measurement::{
-    ClientCost, DeliveryFacts, KindMeasurement, MeasuredWindow, Measurement, Outage, Status, histogram, merge,
+    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, Status, Whole, histogram, merge,
 };
 use crate::open::Open;
 use crate::os::{self, Usage};
-use crate::plan::{Mode, RunPlan};
-use crate::rte::{Rte, Scheduler, SchedulerFacts};
+use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
+use crate::recorder::Verdict;
+use crate::rte::Rte;
 use crate::worker::{Shared, Worker};
-use lydite_target::{AbortReason, Session, Target, TargetError};
-use lydite_tpcc::{InputStatistics, TransactionKind};
+use crate::workload::{Connect, Facts, Runnable};
+use lydite_target::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
@@ -74,8 +76,8 @@ pub struct Snapshot {
     pub elapsed: Duration,
     /// Where it is.
     pub phase: Phase,
-    /// Each type, in the order of [`TransactionKind::ALL`].
-    pub kinds: [KindSnapshot; TransactionKind::COUNT],
+    /// Each type, in the order of the workload's.
+    pub kinds: Vec<KindSnapshot>,
     /// Attempts that the database gave up, in the window so far, or in the warm-up while it lasts.
     pub aborts: u64,
     /// Transactions that failed, in the same time.
@@ -103,61 +105,30 @@ pub struct KindSnapshot {
     pub p99: Option<Duration>,
 }
 
-/// How requests come to the sessions.
-#[derive(Clone)]
-enum Drive {
-    Direct(Arc<Rotation>),
-    Rte(Arc<Rte>),
-    Open(Arc<Open>),
-}
-
-impl Drive {
-    fn new(plan: &RunPlan) -> Result<Self, RunError> {
-        Ok(match &plan.mode {
-            Mode::Direct { terminals } => Self::Direct(Arc::new(Rotation::new(plan.inputs(), *terminals))),
-            Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
-                let rte = Rte::new(plan.inputs(), *terminals, *wait_factor, delivery_log.as_deref());
-                Self::Rte(Arc::new(rte.map_err(|error| RunError::DeliveryLog {
-                    path: delivery_log.clone().unwrap_or_default(),
-                    error,
-                })?))
-            }
-            Mode::Open { rate, arrival, .. } => {
-                Self::Open(Arc::new(Open::new(plan.inputs(), *rate, *arrival)))
-            }
-        })
-    }
-
-    fn queued(&self, now: Nanos) -> u64 {
-        match self {
-            Self::Direct(_) => 0,
-            Self::Rte(rte) => rte.queued(),
-            Self::Open(open) => open.queued(now),
-        }
-    }
-}
-
 /// Threads wait here for the run to begin; none means that it will not.
-#[derive(Default)]
-struct Gate {
-    shared: Mutex<Option<Option<Arc<Shared>>>>,
+struct Gate<W: Runnable> {
+    shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
     opened: Condvar,
 }
 
-impl Gate {
-    fn wait(&self) -> Option<Arc<Shared>> {
+impl<W: Runnable> Gate<W> {
+    fn new() -> Self {
+        Self { shared: Mutex::new(None), opened: Condvar::new() }
+    }
+
+    fn wait(&self) -> Option<Arc<Shared<W>>> {
         let mut shared = self.shared.lock();
         self.opened.wait_while(&mut shared, |shared| shared.is_none());
         shared.clone().flatten()
     }
 
-    fn open(&self, shared: Option<Arc<Shared>>) {
+    fn open(&self, shared: Option<Arc<Shared<W>>>) {
         *self.shared.lock() = Some(shared);
         self.opened.notify_all();
     }
 }
 
-/// Runs the workload of `plan` and measures it. Blocks until it is over; `observer` is called once a second, on
+/// Runs TPC-C as `plan` says and measures it. Blocks until it is over; `observer` is called once a second, on
 /// this thread. All sessions are connected before the first transaction.
 ///
 /// After the end (and [`RunPlan::drain`]) sessions that still wait for the database are left behind: their
@@ -174,49 +145,89 @@ pub fn run(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement, RunError> {
-    let drive = Drive::new(plan)?;
-    let sessions = connect_all(target, plan.sessions(), control)?;
-    let gate = Arc::new(Gate::default());
-    let scheduler = spawn_all(target, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
-    let counting = match plan.mode {
-        Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
-        Mode::Open { .. } => Counting::Answered,
+    let drive: Arc<dyn Drive<Tpcc>> = match &plan.mode {
+        Mode::Direct { terminals } => Arc::new(Rotation::new(plan.inputs(), *terminals)),
+        Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
+            let rte = Rte::new(plan.inputs(), *terminals, *wait_factor, delivery_log.as_deref());
+            Arc::new(rte.map_err(|error| RunError::DeliveryLog {
+                path: delivery_log.clone().unwrap_or_default(),
+                error,
+            })?)
+        }
+        Mode::Open { rate, arrival, .. } => Arc::new(Open::new(plan.inputs(), plan.seed, *rate, *arrival)),
     };
-    let window = Window::new(plan.warmup, plan.duration, counting);
+    let target = Arc::clone(target);
+    drive_and_measure(Arc::new(move || target.connect()), drive, plan.frame(), control, observer)
+}
+
+/// Runs the microbenchmark, as [`run`] does TPC-C.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_micro(
+    target: &Arc<dyn MicroTarget>,
+    plan: &MicroPlan,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<Measurement<Micro>, RunError> {
+    let drive: Arc<dyn Drive<Micro>> = match plan.mode {
+        MicroMode::Direct { terminals } => Arc::new(Rotation::new(plan.inputs, terminals)),
+        MicroMode::Open { rate, arrival, .. } => {
+            Arc::new(Open::new(plan.inputs, plan.inputs.seed, rate, arrival))
+        }
+    };
+    let (target, meta) = (Arc::clone(target), plan.meta.clone());
+    drive_and_measure(Arc::new(move || target.connect_micro(&meta)), drive, plan.frame(), control, observer)
+}
+
+/// A run of any workload.
+fn drive_and_measure<W: Runnable>(
+    connect: Arc<Connect<W>>,
+    drive: Arc<dyn Drive<W>>,
+    frame: Frame,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<Measurement<W>, RunError> {
+    let sessions = connect_all(&*connect, frame.sessions, control)?;
+    let gate = Arc::new(Gate::new());
+    let scheduler = spawn_all(&connect, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
+    let window = Window::new(frame.warmup, frame.duration, frame.counting);
     let usage = os::usage();
-    let shared = Arc::new(Shared::new(window, plan.sessions(), plan.retry, plan.seed));
+    let shared = Arc::new(Shared::new(window, frame.sessions, frame.retry, frame.seed));
     gate.open(Some(Arc::clone(&shared)));
-    let mut run = Run { plan, shared, drive, collector: None, usage, status: Status::Complete };
+    let mut run = Run { frame, shared, drive, collector: None, usage, status: Status::Complete };
     run.watch(control, observer);
     let usage_end = os::usage();
     let lost = run.lost();
     run.drain(observer);
-    let scheduler = scheduler.and_then(|scheduler| {
-        let panicked = |_| {
-            run.shared.failures.give_up("the scheduler's thread panicked; this is an error in Lydite".into())
-        };
-        scheduler.join().map_err(panicked).ok().flatten()
-    });
-    Ok(run.finish(scheduler, usage_end, lost))
+    if let Some(scheduler) = scheduler
+        && scheduler.join().is_err()
+    {
+        run.shared.failures.give_up("the scheduler's thread panicked; this is an error in Lydite".into());
+    }
+    Ok(run.finish(usage_end, lost))
 }
 
-fn connect_all(
-    target: &Arc<dyn Target>,
+fn connect_all<W: Runnable>(
+    connect: &Connect<W>,
     sessions: u32,
     control: &RunControl,
-) -> Result<Vec<Box<dyn Session>>, RunError> {
+) -> Result<Vec<Box<dyn Session<W>>>, RunError> {
     let count = sessions as usize;
     let connected = Mutex::new(Vec::with_capacity(count));
     let failure = Mutex::new(None);
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let connect = || {
+        let work = || {
             while next.fetch_add(1, Ordering::Relaxed) < count
                 && !failed.load(Ordering::Relaxed)
                 && !control.is_stopped()
             {
-                match target.connect() {
+                match connect() {
                     Ok(session) => connected.lock().push(session),
                     Err(error) => {
                         failed.store(true, Ordering::Relaxed);
@@ -227,9 +238,9 @@ fn connect_all(
         };
         for _ in 1..count.min(CONNECTING_MAX) {
             // If the system refuses a thread the others do its work.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, connect);
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
-        connect();
+        work();
     });
     if let Some(error) = failure.into_inner() {
         return Err(error.into());
@@ -240,54 +251,49 @@ fn connect_all(
     Ok(connected.into_inner())
 }
 
-/// The scheduler's thread; nothing comes out of it if the run does not begin.
-type SchedulerThread = JoinHandle<Option<SchedulerFacts>>;
-
 /// Starts a thread for each session, and one for the scheduler if there is one.
-fn spawn_all(
-    target: &Arc<dyn Target>,
-    drive: &Drive,
-    sessions: Vec<Box<dyn Session>>,
-    gate: &Arc<Gate>,
-) -> Result<Option<SchedulerThread>, RunError> {
+fn spawn_all<W: Runnable>(
+    connect: &Arc<Connect<W>>,
+    drive: &Arc<dyn Drive<W>>,
+    sessions: Vec<Box<dyn Session<W>>>,
+    gate: &Arc<Gate<W>>,
+) -> Result<Option<JoinHandle<()>>, RunError> {
     let count = sessions.len() as u32;
     let refused = |error| RunError::Threads { sessions: count, error };
     for (index, session) in sessions.into_iter().enumerate() {
-        let (target, drive, gate) = (Arc::clone(target), drive.clone(), Arc::clone(gate));
+        let (connect, drive, gate) = (Arc::clone(connect), Arc::clone(drive), Arc::clone(gate));
         let work = move || {
             let Some(shared) = gate.wait() else { return };
-            let mut worker = Worker::new(shared, index, target, session);
-            match drive {
-                Drive::Direct(rotation) => rotation.work(&mut worker),
-                Drive::Rte(rte) => rte.work(&mut worker),
-                Drive::Open(open) => open.work(&mut worker),
-            }
+            drive.work(&mut Worker::new(shared, index, connect, session));
         };
         std::thread::Builder::new().name(format!("session-{index}")).spawn(work).map_err(refused)?;
     }
-    let Drive::Rte(rte) = drive else { return Ok(None) };
-    let scheduler = Scheduler::new(Arc::clone(rte));
+    let Some(schedule) = Arc::clone(drive).scheduler() else { return Ok(None) };
     let gate = Arc::clone(gate);
-    let work = move || gate.wait().map(|shared| scheduler.work(&shared));
+    let work = move || {
+        if let Some(shared) = gate.wait() {
+            schedule(&shared);
+        }
+    };
     std::thread::Builder::new().name("scheduler".to_owned()).spawn(work).map(Some).map_err(refused)
 }
 
 /// A run that has begun.
-struct Run<'a> {
-    plan: &'a RunPlan,
-    shared: Arc<Shared>,
-    drive: Drive,
+struct Run<W: Runnable> {
+    frame: Frame,
+    shared: Arc<Shared<W>>,
+    drive: Arc<dyn Drive<W>>,
     collector: Option<Collector>,
     /// When the window began.
     usage: Usage,
     status: Status,
 }
 
-impl Run<'_> {
+impl<W: Runnable> Run<W> {
     /// Until the window ends or the run is stopped.
     fn watch(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
         let window = &self.shared.window;
-        let mut collector = Collector::new(window);
+        let mut collector = Collector::new(window, W::KINDS.len());
         let mut second = 1;
         let mut in_warmup = window.start() > 0;
         loop {
@@ -323,16 +329,16 @@ impl Run<'_> {
         self.collector = Some(collector);
     }
 
-    /// Until all sessions have finished, or nobody wants to wait for them any longer.
+    /// Until all sessions have finished and all commits are answered, or nobody wants to wait for them any longer.
     fn drain(&mut self, observer: &mut dyn FnMut(&Snapshot)) {
-        if let Drive::Rte(rte) = &self.drive {
-            rte.wake_all();
-        }
+        self.drive.wake_all();
         let begun = self.shared.clock.now();
         let mut shown = 0;
         loop {
             let waited = Duration::from_nanos(self.shared.clock.now() - begun);
-            if self.shared.active.load(Ordering::Acquire) == 0 || waited >= self.plan.drain {
+            let answered = || self.shared.in_flight.iter().all(|session| session.unanswered() == 0);
+            let finished = self.shared.active.load(Ordering::Acquire) == 0 && answered();
+            if finished || waited >= self.frame.drain {
                 return;
             }
             if waited.as_secs() > shown {
@@ -341,20 +347,21 @@ impl Run<'_> {
                     observer(&self.snapshot(collector, Phase::Draining));
                 }
             }
-            std::thread::sleep(DRAIN_NAP.min(self.plan.drain - waited));
+            std::thread::sleep(DRAIN_NAP.min(self.frame.drain - waited));
         }
     }
 
     fn snapshot(&self, collector: &Collector, phase: Phase) -> Snapshot {
         let now = self.shared.clock.now();
         let totals = collector.totals();
-        let kinds = std::array::from_fn(|kind| KindSnapshot {
+        let of_kind = |kind: usize| KindSnapshot {
             last_second: collector.last().map_or(0, |second| second.completed[kind]),
             completed: totals.completed[kind],
             p50: collector.quantile(kind, 0.50),
             p95: collector.quantile(kind, 0.95),
             p99: collector.quantile(kind, 0.99),
-        });
+        };
+        let kinds = (0..W::KINDS.len()).map(of_kind).collect();
         Snapshot {
             elapsed: Duration::from_nanos(now),
             phase,
@@ -376,18 +383,13 @@ impl Run<'_> {
         Some(connections.last_loss().unwrap_or_else(|| "no session is connected".to_owned()))
     }
 
-    fn finish(
-        self,
-        scheduler: Option<SchedulerFacts>,
-        usage_end: Usage,
-        lost: Option<String>,
-    ) -> Measurement {
+    fn finish(self, usage_end: Usage, lost: Option<String>) -> Measurement<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered) = self.close();
         // A session may have counted a moment longer, when the run was stopped: then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
-        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window));
+        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len()));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
         let lowest = shared.connections.take_lowest();
         collector.collect(&shared.recorders, seconds, lowest);
@@ -395,39 +397,17 @@ impl Run<'_> {
         let mut total = Totals::of(shared);
         let mut warnings = Vec::new();
         if hung > 0 {
-            let waited = self.plan.drain.as_secs_f64();
+            let waited = self.frame.drain.as_secs_f64();
             warnings.push(format!(
                 "{hung} of {} sessions had no answer {waited} s after the end; what they waited for counts as unknown",
-                self.plan.sessions()
+                self.frame.sessions
             ));
         }
         let completed = total.kinds.iter().map(KindMeasurement::completed).sum();
-        let (mut backlog, mut open, mut waits) = (0, None, None);
-        match &self.drive {
-            Drive::Direct(_) => {}
-            Drive::Open(drive) => {
-                let (left, facts) = drive.finish(window, end, completed);
-                // More than a second's requests behind: no hiccup at the end.
-                if left as f64 > facts.asked_per_s {
-                    warnings.push(format!(
-                        "{:.0} requests a second were asked for and {:.0} were answered: {left} that were due had not \
-                         been begun at the end, and latencies grew with the run's length",
-                        facts.asked_per_s, facts.completed_per_s
-                    ));
-                }
-                (backlog, open) = (left, Some(facts));
-            }
-            Drive::Rte(rte) => {
-                warnings.extend(rte.finish_log());
-                backlog = rte.left();
-                if let Some(facts) = scheduler {
-                    backlog += facts.left;
-                    waits = Some(facts.waits);
-                    merge(&mut total.lateness, &facts.lateness);
-                    total.delivery.merge(&facts.delivery);
-                }
-            }
-        }
+        let finished = self.drive.finish(window, end, completed);
+        warnings.extend(finished.warnings);
+        merge(&mut total.lateness, &finished.lateness);
+        total.facts.merge(&finished.facts);
         let (warmup_series, series) = collector.finish();
         let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
@@ -441,7 +421,7 @@ impl Run<'_> {
         let measurement = Measurement {
             status,
             lost: lost.or_else(|| {
-                (hung > 0 && hung == self.plan.sessions()).then(|| "no session had an answer".to_owned())
+                (hung > 0 && hung == self.frame.sessions).then(|| "no session had an answer".to_owned())
             }),
             window: MeasuredWindow {
                 start: shared.clock.wall(window.start()),
@@ -449,7 +429,8 @@ impl Run<'_> {
                 measured: Duration::from_nanos(measured),
             },
             kinds: total.kinds,
-            inputs: total.inputs,
+            whole: total.whole,
+            facts: total.facts,
             aborts: total.aborts,
             errors: shared.errors.lock().counts(),
             warmup_series,
@@ -457,11 +438,9 @@ impl Run<'_> {
             outages: outages
                 .map(|(from, to)| Outage { from_s: relative(from), to_s: relative(to) })
                 .collect(),
-            delivery: total.delivery,
-            waits,
             lateness: total.lateness,
-            backlog,
-            open,
+            backlog: finished.backlog,
+            open: finished.open,
             straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
@@ -484,8 +463,10 @@ impl Run<'_> {
             // Nobody changes what is in flight to nothing but under this lock.
             let mut recorder = recorder.lock();
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
+                recorder.whole.unknown += in_flight.unanswered();
                 let Some((due, kind, verdict)) = in_flight.get() else { continue };
                 hung += 1;
+                recorder.whole.unknown += u64::from(verdict == Verdict::Unknown);
                 // As if it were known at the last moment that there is no answer.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, verdict);
@@ -499,22 +480,22 @@ impl Run<'_> {
 }
 
 /// The sum of all recorders.
-struct Totals {
-    kinds: [KindMeasurement; TransactionKind::COUNT],
-    inputs: InputStatistics,
+struct Totals<W: Runnable> {
+    kinds: Vec<KindMeasurement>,
+    whole: Whole,
     aborts: [u64; AbortReason::COUNT],
-    delivery: DeliveryFacts,
+    facts: W::Facts,
     lateness: hdrhistogram::Histogram<u64>,
     straddling: u64,
 }
 
-impl Totals {
-    fn of(shared: &Shared) -> Self {
+impl<W: Runnable> Totals<W> {
+    fn of(shared: &Shared<W>) -> Self {
         let mut total = Self {
-            kinds: std::array::from_fn(|_| KindMeasurement::new()),
-            inputs: InputStatistics::default(),
+            kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
+            whole: Whole::default(),
             aborts: [0; AbortReason::COUNT],
-            delivery: DeliveryFacts::new(),
+            facts: W::Facts::default(),
             lateness: histogram(),
             straddling: 0,
         };
@@ -526,8 +507,9 @@ impl Totals {
             for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
                 *total += aborts;
             }
-            total.inputs.merge(&recorder.inputs);
-            total.delivery.merge(&recorder.delivery);
+            total.whole.committed += recorder.whole.committed;
+            total.whole.unknown += recorder.whole.unknown;
+            total.facts.merge(&recorder.facts);
             merge(&mut total.lateness, &recorder.lateness);
             total.straddling += recorder.straddling;
         }

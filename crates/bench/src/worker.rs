@@ -6,9 +6,9 @@ use crate::error_log::ErrorLog;
 use crate::failures::{Failures, Trouble};
 use crate::plan::RetryPolicy;
 use crate::recorder::{Ended, Recorder, Verdict};
-use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, Target, TxError};
+use crate::workload::{Connect, Runnable};
+use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::random::{Purpose, Stream};
-use lydite_tpcc::{Outcome, Transaction, TransactionKind};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,10 +27,10 @@ const RECORDERS_MAX: usize = 32;
 
 /// What the sessions of a run share. A session that hangs keeps it alive beyond the run.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Shared<W: Runnable> {
     pub(crate) clock: Clock,
     pub(crate) window: Window,
-    pub(crate) recorders: Vec<Mutex<Recorder>>,
+    pub(crate) recorders: Vec<Mutex<Recorder<W>>>,
     pub(crate) in_flight: Vec<InFlight>,
     pub(crate) connections: Connections,
     pub(crate) errors: Mutex<ErrorLog>,
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) seed: u64,
 }
 
-impl Shared {
+impl<W: Runnable> Shared<W> {
     pub(crate) fn new(window: Window, sessions: u32, retry: RetryPolicy, seed: u64) -> Self {
         let count = sessions as usize;
         Self {
@@ -51,7 +51,7 @@ impl Shared {
             connections: Connections::new(sessions),
             errors: Mutex::default(),
             active: AtomicUsize::new(count),
-            failures: Failures::default(),
+            failures: Failures::new(W::KINDS),
             retry,
             seed,
             clock: Clock::start(),
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// The recorder of a session.
-    pub(crate) fn recorder(&self, session: usize) -> MutexGuard<'_, Recorder> {
+    pub(crate) fn recorder(&self, session: usize) -> MutexGuard<'_, Recorder<W>> {
         self.recorders[session % self.recorders.len()].lock()
     }
 
@@ -87,11 +87,11 @@ impl Shared {
     fn record(
         &self,
         (session, by_session): (usize, bool),
-        transaction: &Transaction,
+        transaction: &W::Transaction,
         (due, picked): (Nanos, Nanos),
         effort: &Effort,
-        ending: &Ending,
-        outcome: Option<&Outcome>,
+        ending: &Ending<W>,
+        outcome: Option<&W::Outcome>,
     ) -> Nanos {
         let mut answered = self.clock.now();
         if ending.given_up {
@@ -99,7 +99,7 @@ impl Shared {
             // belongs to the result, so it is counted as if it were known at the last moment.
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
-        let kind = transaction.kind();
+        let kind = W::kind(transaction);
         match (ending.verdict, &ending.trouble) {
             (Verdict::Committed | Verdict::RolledBack, _) => self.failures.succeeded(kind, answered),
             (_, Some(trouble)) => {
@@ -113,6 +113,8 @@ impl Shared {
         let mut recorder = self.recorder(session);
         if by_session {
             self.in_flight[session].end();
+        } else {
+            self.in_flight[session].committed();
         }
         recorder.record(&self.window, &ended);
         answered
@@ -155,44 +157,64 @@ impl Gate {
     }
 }
 
-/// The transaction that a session is waiting for. Changed only by the session, so that it may be read when the
-/// session hangs; a cache line of its own, since neighbours are written to all the time.
+/// The transaction that a session is waiting for, and how many it does not wait for any more. The former is changed only
+/// by the session, so that it may be read when the session hangs; a cache line of its own, since neighbours are written
+/// to all the time.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct InFlight(AtomicU64);
+pub(crate) struct InFlight {
+    packed: AtomicU64,
+    /// Commits that are on their way to stable storage.
+    committing: AtomicU64,
+}
 
 impl InFlight {
-    fn begin(&self, due: Nanos, kind: TransactionKind, not_committed: bool) {
-        let packed = (due + 1) << 4 | u64::from(not_committed) << 3 | kind as u64;
-        self.0.store(packed, Ordering::Relaxed);
+    fn begin(&self, due: Nanos, kind: usize, not_committed: bool) {
+        let packed = (due + 1) << 9 | u64::from(not_committed) << 8 | kind as u64;
+        self.packed.store(packed, Ordering::Relaxed);
     }
 
     fn end(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.packed.store(0, Ordering::Relaxed);
+    }
+
+    /// The session goes on to others while this one is committed.
+    fn committing(&self) {
+        self.committing.fetch_add(1, Ordering::Relaxed);
+        self.end();
+    }
+
+    fn committed(&self) {
+        self.committing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// When the transaction was due, its type, and how it counts if no answer ever comes.
-    pub(crate) fn get(&self) -> Option<(Nanos, TransactionKind, Verdict)> {
-        let packed = self.0.load(Ordering::Relaxed);
-        let due = (packed >> 4).checked_sub(1)?;
-        let verdict = if packed & 8 == 0 { Verdict::Unknown } else { Verdict::Failed };
-        Some((due, TransactionKind::ALL[(packed & 7) as usize], verdict))
+    pub(crate) fn get(&self) -> Option<(Nanos, usize, Verdict)> {
+        let packed = self.packed.load(Ordering::Relaxed);
+        let due = (packed >> 9).checked_sub(1)?;
+        let verdict = if packed & 1 << 8 == 0 { Verdict::Unknown } else { Verdict::Failed };
+        Some((due, (packed & 0xff) as usize, verdict))
+    }
+
+    /// Commits that have no answer yet.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.committing.load(Ordering::Relaxed)
     }
 }
 
 /// The answer to a transaction.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Answer<W: Runnable> {
     pub(crate) at: Nanos,
     pub(crate) verdict: Verdict,
     /// What the database answered; only if it committed.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<W::Outcome>,
 }
 
 /// How the attempts at a transaction ended.
-struct Ending {
+struct Ending<W: Runnable> {
     verdict: Verdict,
-    outcome: Option<Outcome>,
+    outcome: Option<W::Outcome>,
     /// Why it did not succeed; none also if the end of the run cut it short.
     trouble: Option<Trouble>,
     /// The connection was lost, and the transaction has no other end than that of the run.
@@ -201,32 +223,32 @@ struct Ending {
     commit: Option<Box<dyn Commit>>,
 }
 
-impl Ending {
+impl<W: Runnable> Ending<W> {
     fn new(verdict: Verdict) -> Self {
         Self { verdict, outcome: None, trouble: None, given_up: false, commit: None }
     }
 }
 
 /// One session.
-pub(crate) struct Worker {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct Worker<W: Runnable> {
+    pub(crate) shared: Arc<Shared<W>>,
     pub(crate) index: usize,
-    target: Arc<dyn Target>,
-    session: Option<Box<dyn Session>>,
+    connect: Arc<Connect<W>>,
+    session: Option<Box<dyn Session<W>>>,
     jitter: Stream,
     /// Whether there was no answer since the connection was last lost.
     down: bool,
 }
 
-impl Worker {
+impl<W: Runnable> Worker<W> {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<Shared<W>>,
         index: usize,
-        target: Arc<dyn Target>,
-        session: Box<dyn Session>,
+        connect: Arc<Connect<W>>,
+        session: Box<dyn Session<W>>,
     ) -> Self {
         let jitter = Stream::new(shared.seed, Purpose::Retries, index as u64);
-        Self { shared, index, target, session: Some(session), jitter, down: false }
+        Self { shared, index, connect, session: Some(session), jitter, down: false }
     }
 
     pub(crate) fn now(&self) -> Nanos {
@@ -235,8 +257,8 @@ impl Worker {
 
     /// Sends a transaction until it is answered, and records it. `due` is when the terminal wanted it, `picked`
     /// when this session took it up.
-    pub(crate) fn play(&mut self, due: Nanos, picked: Nanos, transaction: &Transaction) -> Answer {
-        self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+    pub(crate) fn play(&mut self, due: Nanos, picked: Nanos, transaction: &W::Transaction) -> Answer<W> {
+        self.shared.in_flight[self.index].begin(due, W::kind(transaction), false);
         let mut effort = Effort::default();
         let mut ending = self.attempt(due, transaction, &mut effort, |session| {
             session.execute(transaction).map(Submitted::Done)
@@ -255,8 +277,8 @@ impl Worker {
 
     /// As [`Worker::play`], but where the database commits in a pipeline the session is free before the answer is
     /// there. Then the answer is recorded when it comes, and opens `gate`, which is shut here, for the terminal's next one.
-    pub(crate) fn play_on(&mut self, due: Nanos, transaction: Transaction, gate: &Arc<Gate>) {
-        self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+    pub(crate) fn play_on(&mut self, due: Nanos, transaction: W::Transaction, gate: &Arc<Gate>) {
+        self.shared.in_flight[self.index].begin(due, W::kind(&transaction), false);
         let mut effort = Effort::default();
         let mut ending = self.attempt(due, &transaction, &mut effort, |session| session.submit(&transaction));
         let outcome = ending.outcome.take();
@@ -272,7 +294,7 @@ impl Worker {
             return;
         };
         gate.shut();
-        self.shared.in_flight[self.index].end();
+        self.shared.in_flight[self.index].committing();
         let (shared, gate, index) = (Arc::clone(&self.shared), Arc::clone(gate), self.index);
         commit.on_done(Box::new(move |durable| {
             let ending = match durable {
@@ -292,10 +314,10 @@ impl Worker {
     fn attempt(
         &mut self,
         due: Nanos,
-        transaction: &Transaction,
+        transaction: &W::Transaction,
         Effort { retries, aborts }: &mut Effort,
-        mut send: impl FnMut(&mut dyn Session) -> Result<Submitted, TxError>,
-    ) -> Ending {
+        mut send: impl FnMut(&mut dyn Session<W>) -> Result<Submitted<W>, TxError>,
+    ) -> Ending<W> {
         let lost = || Ending { given_up: true, ..Ending::new(Verdict::Failed) };
         loop {
             let Some(session) = self.session.as_mut() else {
@@ -337,11 +359,11 @@ impl Worker {
                         let trouble = Some(Trouble::Lost(detail));
                         return Ending { trouble, ..Ending::new(Verdict::Failed) };
                     }
-                    self.shared.in_flight[self.index].begin(due, transaction.kind(), true);
+                    self.shared.in_flight[self.index].begin(due, W::kind(transaction), true);
                     if !self.ensure_connected() {
                         return lost();
                     }
-                    self.shared.in_flight[self.index].begin(due, transaction.kind(), false);
+                    self.shared.in_flight[self.index].begin(due, W::kind(transaction), false);
                 }
             }
             *retries += 1;
@@ -349,7 +371,7 @@ impl Worker {
     }
 
     /// The database does not do it, however often it is asked.
-    fn refused(&self, message: String) -> Ending {
+    fn refused(&self, message: String) -> Ending<W> {
         self.shared.note(&message);
         Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Verdict::Failed) }
     }
@@ -370,7 +392,7 @@ impl Worker {
             if !self.shared.sleep_until(self.now() + wait) {
                 return false;
             }
-            match self.target.connect() {
+            match (self.connect)() {
                 Ok(session) => {
                     self.session = Some(session);
                     self.shared.connections.reconnected();
@@ -388,7 +410,7 @@ impl Worker {
 }
 
 /// However the thread of a session ends, the run must learn of it.
-impl Drop for Worker {
+impl<W: Runnable> Drop for Worker<W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "a session's thread panicked; this is an error in Lydite or in a driver";

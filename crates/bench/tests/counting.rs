@@ -12,7 +12,7 @@ use std::time::Duration;
 const DIRECT: Mode = Mode::Direct { terminals: 2 };
 
 fn completed(series: &[Second]) -> u64 {
-    series.iter().flat_map(|second| second.completed).sum()
+    series.iter().flat_map(|second| second.completed.clone()).sum()
 }
 
 #[test]
@@ -31,12 +31,12 @@ fn every_transaction_is_counted_exactly_once() {
         assert_eq!(one.latency.len(), one.completed());
         assert_eq!(one.queue.len(), one.completed());
         assert_eq!(one.service.len(), one.completed());
-        assert_eq!(found.inputs.count(kind), one.completed());
+        assert_eq!(found.facts.inputs.count(kind), one.completed());
         assert_eq!(one.retries + one.failed + one.unknown, 0);
     }
     let delivered = found.kind(TransactionKind::Delivery).completed();
-    assert_eq!((found.delivery.completed, found.delivery.within_80_s), (delivered, delivered));
-    assert_eq!((found.delivery.queued, found.delivery.skipped_districts), (0, 0));
+    assert_eq!((found.facts.delivery.completed, found.facts.delivery.within_80_s), (delivered, delivered));
+    assert_eq!((found.facts.delivery.queued, found.facts.delivery.skipped_districts), (0, 0));
     assert!(found.lost.is_none() && found.errors.is_empty() && found.outages.is_empty());
     assert!(found.client.peak_rss_bytes > 0);
 }
@@ -46,7 +46,7 @@ fn a_rolled_back_new_order_is_completed() {
     let target = Arc::new(Scripted::new(|_| None));
     let found = measure(&target, &plan(DIRECT, 200)).unwrap();
     let new_order = found.kind(TransactionKind::NewOrder);
-    assert_eq!(new_order.rolled_back, found.inputs.rollbacks_asked);
+    assert_eq!(new_order.rolled_back, found.facts.inputs.rollbacks_asked);
     assert!(new_order.rolled_back > 0);
     let minutes = found.window.measured.as_secs_f64() / 60.0;
     assert!((found.nopm() * minutes - new_order.completed() as f64).abs() < 1e-3);
@@ -63,7 +63,7 @@ fn the_warm_up_has_a_series_of_its_own_and_is_not_counted() {
     assert!(warmup > 0);
     assert_eq!(completed(&found.series), found.completed());
     assert_eq!(warmup + found.completed() + found.straddling, target.calls());
-    assert!(found.series[0].new_order_p50.unwrap() <= found.series[0].new_order_p99.unwrap());
+    assert!(found.series[0].first_p50.unwrap() <= found.series[0].first_p99.unwrap());
     assert_eq!(found.series[0].connected, 2);
 }
 

@@ -158,9 +158,9 @@ fn an_empty_database_gets_every_warehouse_once() {
         matches!(shelf.now(), DatabaseState::Ready { meta } if meta.warehouses == 8 && meta.seed == SEED)
     );
     assert_eq!((report.rows, report.bytes), (180, 1_800));
-    assert_eq!((report.warehouses, report.jobs, report.interrupted), (8, 3, false));
+    assert_eq!((report.units, report.jobs, report.interrupted), (8, 3, false));
     let last = snapshots.last().unwrap();
-    assert_eq!((last.warehouses_done, last.total_warehouses, last.rows), (8, 8, 180));
+    assert_eq!((last.units_done, last.total_units, last.rows), (8, 8, 180));
     assert_eq!(last.stage, "indexes");
     assert!(last.building.is_some_and(|building| building <= last.elapsed), "{last:?}");
     assert!(snapshots.iter().all(|snapshot| (snapshot.stage == "rows") == snapshot.building.is_none()));
@@ -177,7 +177,7 @@ fn an_unfinished_load_is_completed_only_when_asked() {
          again with --fresh"
     );
     let report = fill(&shelf, 5, true).unwrap();
-    assert_eq!(report.warehouses, 3);
+    assert_eq!(report.units, 3);
     assert!(matches!(shelf.now(), DatabaseState::Ready { .. }));
 }
 
@@ -217,7 +217,7 @@ fn a_database_with_data_is_refused_and_left_alone() {
 fn a_target_of_any_scale_gets_rows_but_neither_tables_nor_keys() {
     let shelf = Shelf::new(DatabaseState::AnyScale);
     let report = fill(&shelf, 4, false).unwrap();
-    assert_eq!((report.rows, report.warehouses), (140, 4));
+    assert_eq!((report.rows, report.units), (140, 4));
     assert_eq!((shelf.now(), *lock(&shelf.finished)), (DatabaseState::AnyScale, 0));
 }
 
@@ -260,8 +260,8 @@ fn a_stop_keeps_what_is_complete_so_that_the_load_can_be_resumed() {
     });
     let report = load(&shelf, &population(100), 3, false, &control, &mut |_| {}).unwrap();
     assert!(report.interrupted);
-    assert_eq!((report.warehouses, *lock(&shelf.finished)), (2, 0));
+    assert_eq!((report.units, *lock(&shelf.finished)), (2, 0));
     let shelf = Shelf::new(shelf.now());
     let report = fill(&shelf, 100, true).unwrap();
-    assert_eq!((report.warehouses, report.interrupted), (98, false));
+    assert_eq!((report.units, report.interrupted), (98, false));
 }

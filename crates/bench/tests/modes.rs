@@ -183,9 +183,9 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     let delivery = found.kind(TransactionKind::Delivery);
     assert!(delivery.completed() > 0);
     assert!(u128::from(delivery.latency.min()) >= DELIVERY.as_nanos() * 999 / 1_000);
-    assert_eq!(found.delivery.interactive.len(), found.delivery.queued);
-    assert!(found.delivery.queued >= delivery.completed());
-    assert_eq!(found.delivery.within_80_s, delivery.completed());
+    assert_eq!(found.facts.delivery.interactive.len(), found.facts.delivery.queued);
+    assert!(found.facts.delivery.queued >= delivery.completed());
+    assert_eq!(found.facts.delivery.within_80_s, delivery.completed());
 
     // The result file has a line for each, with its ten orders.
     let text = std::fs::read_to_string(&path).unwrap();
@@ -206,7 +206,7 @@ fn terminals_wait_as_long_as_the_standard_says_times_the_factor() {
     plan.warehouses = 40;
     plan.warmup = Duration::from_millis(300);
     let found = measure(&target, &plan).unwrap();
-    let waits = found.waits.unwrap();
+    let waits = found.facts.waits.unwrap();
     for kind in TransactionKind::ALL {
         let (wait, limits) = (waits[kind.index()], kind.limits());
         let mean = limits.mean_think_s * FACTOR;
@@ -244,7 +244,7 @@ fn without_waiting_every_terminal_is_always_busy() {
     }));
     let found = measure(&target, &plan(rte(8, 2, 0.0), 300)).unwrap();
     assert!(found.completed() > 0);
-    assert_eq!(found.waits.unwrap()[0].think.max, Duration::ZERO);
+    assert_eq!(found.facts.waits.unwrap()[0].think.max, Duration::ZERO);
 }
 
 #[test]

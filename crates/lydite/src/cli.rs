@@ -19,7 +19,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Load a database
     Load(LoadArgs),
-    /// Check the twelve consistency conditions of a loaded database
+    /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
     /// Make an HTML report from results
     Report(ReportArgs),
@@ -75,6 +75,12 @@ pub(crate) struct RunArgs {
     /// Connections that load [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<String>,
+    /// tpcc, or micro: uniform accesses to records in memory and on disk [default: tpcc]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Set any key of the plan, such as --set micro.disk_percent=30; repeat it for more
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Plan file (TOML) with the same keys as these flags; flags win
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -100,9 +106,15 @@ pub(crate) struct RunArgs {
 pub(crate) struct LoadArgs {
     /// URL of the database (see `lydite targets`)
     pub(crate) target: String,
-    /// Warehouses to load
+    /// Warehouses to load (tpcc)
     #[arg(short, long, value_name = "N")]
-    pub(crate) warehouses: String,
+    pub(crate) warehouses: Option<String>,
+    /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Set a key of the plan: micro.tables, micro.records, micro.record_bytes; repeat it for more
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Connections that load [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<String>,

@@ -4,10 +4,12 @@ use crate::Outcome;
 use crate::cli::LoadArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::plan::{number, whole};
-use lydite_bench::{LoadReport, RunControl};
+use crate::micro;
+use crate::plan::{Name, number, whole, workload};
+use crate::raw::Raw;
+use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
 use lydite_report::live::{LoadProgress, LoadView, Style};
-use lydite_target::{DatabaseState, Target, TargetSpec, TxMode};
+use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
 use lydite_tpcc::Timestamp;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
@@ -15,9 +17,24 @@ use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 
+/// The keys that `--set` may name here.
+const KEYS: &[&str] = &["workload", "micro.tables", "micro.records", "micro.record_bytes"];
+
 /// `lydite load`.
 pub(crate) fn command(args: LoadArgs) -> Outcome {
-    let mut errors = Vec::new();
+    let mut raw = Raw::default();
+    for setting in &args.set {
+        raw.set(setting, KEYS);
+    }
+    raw.flag("workload", args.workload.clone());
+    let workload = workload(&mut raw);
+    if workload == Some(Name::Micro) {
+        return micro::load_command(&args, raw);
+    }
+    if workload == Some(Name::Tpcc) {
+        raw.only_for("micro", micro::KEYS);
+    }
+    let mut errors = raw.errors;
     let mut keep = |flag: &str, result: Result<u64, String>| match result {
         Ok(value) => value,
         Err(problem) => {
@@ -25,7 +42,11 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
             0
         }
     };
-    let warehouses = keep("warehouses", whole(&args.warehouses, 1, MAX_WAREHOUSES).map(u64::from)) as u32;
+    let warehouses = match &args.warehouses {
+        Some(text) => whole(text, 1, MAX_WAREHOUSES),
+        None => Err("is missing: say how many to load, for example --warehouses 2".into()),
+    };
+    let warehouses = keep("warehouses", warehouses.map(u64::from)) as u32;
     let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
@@ -70,16 +91,30 @@ pub(crate) fn load(
 ) -> Result<LoadReport, Failure> {
     let population = Population::from_meta(meta, now());
     let title = format!("Loading {} warehouses", meta.warehouses);
-    let mut view = LoadView::new(style, &title, expected_rows(meta.warehouses), u64::from(meta.warehouses));
+    let expected = (expected_rows(meta.warehouses), u64::from(meta.warehouses));
+    show(style, &title, expected, interrupt, |control, observer| {
+        lydite_bench::load(target, &population, jobs, resume, control, observer)
+    })
+}
+
+/// Loads with `work`, showing how it gets on: rows and units in all are `expected`.
+pub(crate) fn show(
+    style: Style,
+    title: &str,
+    (rows, units): (u64, u64),
+    interrupt: &Interrupt,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, TargetError>,
+) -> Result<LoadReport, Failure> {
+    let mut view = LoadView::new(style, title, rows, units);
     let control = RunControl::default();
     let loaded = interrupt.during(&control, || {
-        lydite_bench::load(target, &population, jobs, resume, &control, &mut |now| {
+        work(&control, &mut |now| {
             view.update(&LoadProgress {
                 rows: now.rows,
                 bytes: now.bytes,
                 elapsed: now.elapsed,
-                units_done: u64::from(now.warehouses_done),
-                total_units: u64::from(now.total_warehouses),
+                units_done: u64::from(now.units_done),
+                total_units: u64::from(now.total_units),
                 building: now.building,
                 stage: &now.stage,
             });
@@ -91,7 +126,7 @@ pub(crate) fn load(
         bytes: report.bytes,
         elapsed: std::time::Duration::from_secs_f64(report.seconds),
         units_done: u64::from(report.complete),
-        total_units: u64::from(meta.warehouses),
+        total_units: units,
         building: None,
         stage: if report.interrupted { "interrupted" } else { "done" },
     };
@@ -130,6 +165,11 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
             "the database has tables that Lydite did not make ({}): name another database or schema, or drop them \
              with `lydite load {url} --warehouses N --fresh`",
             tables.join(", ")
+        ))),
+        DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(
+            "the database holds the microbenchmark's tables ({}): run it with --workload micro, name another database, \
+             or replace them with `lydite load {url} --warehouses N --fresh`",
+            meta.data
         ))),
         DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,
     }

@@ -7,6 +7,7 @@ mod exit;
 mod host;
 mod interrupt;
 mod loading;
+mod micro;
 mod output;
 mod plan;
 mod raw;

@@ -2,9 +2,10 @@
 
 use crate::cli::RunArgs;
 use crate::exit::Failure;
+use crate::micro::{self, MicroWanted};
 use crate::raw::Raw;
 use jiff::SignedDuration;
-use lydite_bench::{Arrival, Mode, RetryPolicy};
+use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -35,7 +36,17 @@ const KEYS: &[&str] = &[
     "retry.attempts",
     "retry.backoff_min",
     "retry.backoff_max",
+    "workload",
+    "micro.tables",
+    "micro.records",
+    "micro.record_bytes",
+    "micro.accesses",
+    "micro.updates",
+    "micro.disk_percent",
 ];
+
+/// Those that mean something for TPC-C only.
+const TPCC_KEYS: &[&str] = &["warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
 
 /// Sessions are threads and connections of this machine.
 const MAX_SESSIONS: u32 = 20_000;
@@ -66,6 +77,8 @@ pub(crate) struct Plan {
     pub(crate) fresh: bool,
     pub(crate) json: Option<PathBuf>,
     pub(crate) report: Option<PathBuf>,
+    /// The microbenchmark, if that is the workload.
+    pub(crate) micro: Option<MicroWanted>,
     wanted: WantedMode,
 }
 
@@ -84,6 +97,9 @@ impl Plan {
         if let Some(path) = &args.config {
             raw.file(path, KEYS);
         }
+        for setting in &args.set {
+            raw.set(setting, KEYS);
+        }
         for (key, value) in [
             ("target", &args.target),
             ("warehouses", &args.warehouses),
@@ -100,17 +116,37 @@ impl Plan {
             ("jobs", &args.jobs),
             ("json", &args.json),
             ("report", &args.report),
+            ("workload", &args.workload),
         ] {
             raw.flag(key, value.clone());
         }
         let tx = raw.read("tx", tx_mode).unwrap_or_default();
         let target = raw.text("target").unwrap_or_else(|| "gemel:".into());
-        let target = match TargetSpec::parse(&target, tx) {
+        let workload = workload(&mut raw);
+        let target = match workload {
+            Some(Name::Micro) => TargetSpec::parse_micro(&target),
+            _ => TargetSpec::parse(&target, tx),
+        };
+        let target = match target {
             Ok(spec) => Some(spec),
             Err(errors) => {
                 raw.errors.extend(errors);
                 None
             }
+        };
+        let micro = match workload {
+            Some(Name::Micro) => {
+                raw.only_for("tpcc", TPCC_KEYS);
+                if tx != TxMode::Statements {
+                    raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
+                }
+                micro::wanted(&mut raw, target.as_ref())
+            }
+            Some(Name::Tpcc) => {
+                raw.only_for("micro", micro::KEYS);
+                None
+            }
+            None => None,
         };
         let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
         let duration = raw.read("duration", time).unwrap_or(Duration::from_secs(30));
@@ -127,6 +163,9 @@ impl Plan {
         let check =
             raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
         let wanted = wanted(&mut raw, warehouses);
+        if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
+            raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
+        }
         let json = output(&mut raw, "json");
         let report = output(&mut raw, "report");
         match (target, wanted) {
@@ -144,15 +183,30 @@ impl Plan {
                 fresh: args.fresh,
                 json,
                 report,
+                micro,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
         }
     }
 
+    /// The mode of a run of the microbenchmark.
+    pub(crate) fn micro_mode(&self) -> Result<MicroMode, Failure> {
+        match &self.wanted {
+            WantedMode::Direct { terminals } => {
+                Ok(MicroMode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS) })
+            }
+            WantedMode::Open { rate, arrival, sessions } => {
+                Ok(MicroMode::Open { rate: *rate, arrival: *arrival, sessions: *sessions })
+            }
+            WantedMode::Rte { .. } => Err(Failure::usage("--mode rte is for --workload tpcc only")),
+        }
+    }
+
     /// The sessions that are asked for; 1 where they are as many as the warehouses, up to [`DEFAULT_SESSIONS`].
     pub(crate) fn sessions(&self) -> u32 {
         match &self.wanted {
+            WantedMode::Direct { terminals: None } if self.micro.is_some() => DEFAULT_SESSIONS,
             WantedMode::Direct { terminals } => terminals.unwrap_or(1),
             WantedMode::Rte { sessions, .. } | WantedMode::Open { sessions, .. } => *sessions,
         }
@@ -183,6 +237,25 @@ impl Plan {
                 Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
             }
         })
+    }
+}
+
+/// The workload's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    Tpcc,
+    Micro,
+}
+
+/// The workload; none if what was given is none.
+pub(crate) fn workload(raw: &mut Raw) -> Option<Name> {
+    match raw.text("workload") {
+        None => Some(Name::Tpcc),
+        Some(_) => raw.read("workload", |text| match text {
+            "tpcc" => Ok(Name::Tpcc),
+            "micro" => Ok(Name::Micro),
+            _ => Err("is not known: use tpcc or micro".into()),
+        }),
     }
 }
 

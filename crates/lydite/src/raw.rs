@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
-    /// A flag: `--warehouses`.
+    /// A flag: `--warehouses`, or `--set warehouses`.
     Flag(String),
     /// A line of the plan file.
     Line { file: String, line: usize, key: String },
@@ -42,9 +42,36 @@ impl Raw {
     /// Takes a flag, if it was given. Flags win over the file, so they come after it.
     pub(crate) fn flag(&mut self, key: &str, value: Option<String>) {
         if let Some(text) = value {
-            let flag = format!("--{}", key.rsplit('.').next().unwrap_or(key));
-            let origin = Origin::Flag(if key == "target" { "TARGET".into() } else { flag });
-            self.given.insert(key.to_string(), Given { text, origin });
+            let flag = if key == "target" { "TARGET".to_string() } else { format!("--{key}") };
+            if let Some(Given { origin: Origin::Flag(set), .. }) = self.given.get(key) {
+                self.errors.push(format!("{set}: is given as {flag} too: give one"));
+            }
+            self.given.insert(key.to_string(), Given { text, origin: Origin::Flag(flag) });
+        }
+    }
+
+    /// Takes a `--set KEY=VALUE`. Those of the same key win over each other in their order, as flags do, and over the
+    /// file; so they come between the file and the flags.
+    pub(crate) fn set(&mut self, setting: &str, known: &[&str]) {
+        let Some((key, value)) = setting.split_once('=') else {
+            self.errors.push(format!("--set {setting:?} has no value: write KEY=VALUE"));
+            return;
+        };
+        let key = key.trim();
+        if !known.contains(&key) {
+            self.errors.push(format!("--set {key}: is not known: use {}", known.join(", ")));
+            return;
+        }
+        let origin = Origin::Flag(format!("--set {key}"));
+        self.given.insert(key.to_string(), Given { text: value.to_string(), origin });
+    }
+
+    /// Refuses keys that are given though they mean nothing with the workload at hand.
+    pub(crate) fn only_for(&mut self, workload: &str, keys: &[&str]) {
+        for key in keys {
+            if self.given.contains_key(*key) {
+                self.wrong(key, &format!("is for --workload {workload} only: leave it out"));
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::host;
 use crate::output::print;
 use crate::plan::Plan;
-use lydite_bench::{Arrival, Histogram, LoadReport, Measurement, Mode, Second};
+use lydite_bench::{Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, Runnable, Second};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
     Latency, LoadInfo, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
@@ -46,75 +46,23 @@ impl Parts<'_> {
     pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.measurement;
         let warehouses = f64::from(self.meta.warehouses);
-        let complete =
-            measured.status == lydite_bench::Status::Complete && measured.lost.is_none() && checked;
-        let completed = measured.completed();
-        let mix = compliance::judge_mix(&measured.inputs, &self.plan.mix);
-        let inputs = compliance::judge_inputs(&measured.inputs, self.meta.warehouses);
+        let mix = compliance::judge_mix(&measured.facts.inputs, &self.plan.mix);
+        let inputs = compliance::judge_inputs(&measured.facts.inputs, self.meta.warehouses);
         let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
-        let transactions = TransactionKind::ALL
-            .into_iter()
-            .map(|kind| Ok((kind.name().to_string(), self.transaction(kind, completed)?)))
-            .collect::<Result<BTreeMap<_, _>, Failure>>()?;
-        let host = host::info();
+        let mut result = common(measured, self.description, self.stored, checks, checked)?;
+        if let (Some(delivery), Mode::Rte { .. }) = (result.transactions.get_mut("delivery"), self.mode) {
+            // The user waits for its queueing only.
+            delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
+        }
         Ok(RunResult {
-            lydite: env!("CARGO_PKG_VERSION").into(),
-            format: FORMAT,
-            status: if complete { Status::Complete } else { Status::Partial },
             plan: self.plan_json(),
-            target: TargetInfo {
-                kind: self.description.kind.clone(),
-                version: self.description.version.clone(),
-                url: self.description.url.clone(),
-                settings: self.description.settings.clone(),
-                embedded: self.description.embedded,
-            },
-            load: self.load.map(|load| LoadInfo {
-                seconds: load.seconds,
-                rows: load.rows,
-                bytes: load.bytes,
-                warehouses: u64::from(load.warehouses),
-                jobs: load.jobs as u32,
-                rows_per_s: ratio(load.rows as f64, load.seconds),
-            }),
-            window: Window {
-                start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),
-                warmup_s: measured.window.warmup.as_secs_f64(),
-                measured_s: measured.window.measured.as_secs_f64(),
-            },
+            load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
             nopm: measured.nopm(),
-            tps: measured.tps(),
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
-            transactions,
-            aborts: AbortReason::ALL
-                .into_iter()
-                .map(|reason| (reason.name().to_string(), measured.aborts[reason.index()]))
-                .collect(),
-            errors: measured
-                .errors
-                .iter()
-                .map(|error| ErrorCount { message: error.message.clone(), count: error.count })
-                .collect(),
-            series: series(&measured.series, 0),
-            warmup_series: series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
-            client: self.client(completed, f64::from(host.cores)),
-            host,
-            checks,
+            series: tpcc_series(&measured.series, 0),
+            warmup_series: tpcc_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
-            controls: controls(self.mode, measured),
-            warnings: match &measured.status {
-                lydite_bench::Status::Failing(why) => vec![sentence(why)],
-                _ => Vec::new(),
-            }
-            .into_iter()
-            .chain(measured.warnings.iter().cloned())
-            .chain(self.description.in_memory.map(|kind| {
-                format!(
-                    "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
-                     not survive a loss of power; a path (or TMPDIR) on a disk shows what durable commits cost"
-                )
-            }))
-            .collect(),
+            controls: controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             compliance: compliance
                 .into_iter()
                 .map(|line| ComplianceLine {
@@ -124,52 +72,22 @@ impl Parts<'_> {
                     note: line.note,
                 })
                 .collect(),
-            outages: measured
-                .outages
-                .iter()
-                .map(|outage| Outage { from_s: outage.from_s, to_s: outage.to_s })
-                .collect(),
             delivery: delivery(self.mode, measured),
             pacing: pacing(measured),
-        })
-    }
-
-    fn transaction(&self, kind: TransactionKind, completed: u64) -> Result<TransactionResult, Failure> {
-        let measured = self.measurement.kind(kind);
-        let deferred = kind == TransactionKind::Delivery && matches!(self.mode, Mode::Rte { .. });
-        Ok(TransactionResult {
-            committed: measured.committed,
-            rolled_back: measured.rolled_back,
-            retries: measured.retries,
-            failed: measured.failed,
-            unknown: measured.unknown,
-            share_percent: 100.0 * ratio(measured.completed() as f64, completed as f64),
-            latency_ms: Latency::from_histogram(&measured.latency),
-            queue_ms: Latency::from_histogram(&measured.queue),
-            service_ms: Latency::from_histogram(&measured.service),
-            interactive_ms: deferred.then(|| Latency::from_histogram(&self.measurement.delivery.interactive)),
-            hdr: hdr::encode(&measured.latency).map_err(|error| Failure::usage(error.to_string()))?,
+            ..result
         })
     }
 
     fn plan_json(&self) -> Value {
         let plan = self.plan;
-        let mut json = json!({
+        let json = json!({
+            "workload": "tpcc",
             "warehouses": self.meta.warehouses,
-            "duration_s": plan.duration.as_secs_f64(),
-            "warmup_s": plan.warmup.as_secs_f64(),
             "mix": plan.mix.to_string(),
             "tx": plan.tx.name(),
             "seed": plan.seed,
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
-            "retry": {
-                "attempts": plan.retry.attempts,
-                "backoff_min_s": plan.retry.backoff_min.as_secs_f64(),
-                "backoff_max_s": plan.retry.backoff_max.as_secs_f64(),
-            },
-            "check": plan.check,
-            "isolation": self.description.isolation,
         });
         let mode = match self.mode {
             Mode::Direct { terminals } => {
@@ -178,38 +96,9 @@ impl Parts<'_> {
             Mode::Rte { terminals, sessions, wait_factor, .. } => {
                 json!({ "mode": "rte", "terminals": terminals, "sessions": sessions, "wait_factor": wait_factor })
             }
-            Mode::Open { rate, arrival, sessions } => json!({
-                "mode": "open",
-                "rate": rate,
-                "arrival": match arrival { Arrival::Poisson => "poisson", Arrival::Constant => "constant" },
-                "terminals": sessions,
-                "sessions": sessions,
-            }),
+            Mode::Open { rate, arrival, sessions } => open_json(*rate, *arrival, *sessions),
         };
-        if let (Value::Object(all), Value::Object(mode)) = (&mut json, mode) {
-            all.extend(mode);
-        }
-        json
-    }
-
-    fn client(&self, completed: u64, cores: f64) -> ClientCost {
-        let measured = self.measurement;
-        let cpu_s = measured.client.cpu.as_secs_f64();
-        let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
-        let apart = self.stored && !self.description.embedded;
-        let bottleneck = (apart && busy > BUSY_CLIENT * cores).then(|| {
-            format!(
-                "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
-                 the limit; run it on a machine of its own or with fewer sessions"
-            )
-        });
-        ClientCost {
-            cpu_s,
-            peak_rss_bytes: measured.client.peak_rss_bytes,
-            cpu_us_per_transaction: ratio(cpu_s * 1e6, completed as f64),
-            bottleneck,
-            lateness_ms: (!measured.lateness.is_empty()).then(|| Latency::from_histogram(&measured.lateness)),
-        }
+        joined([json, plan_common(plan, self.description), mode])
     }
 
     fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict], checks: &[CheckResult]) -> RunFacts {
@@ -236,7 +125,7 @@ impl Parts<'_> {
             inputs: inputs.to_vec(),
             response: TransactionKind::ALL.map(|kind| {
                 if deferred && kind == TransactionKind::Delivery {
-                    times(&measured.delivery.interactive)
+                    times(&measured.facts.delivery.interactive)
                 } else {
                     times(&measured.kind(kind).latency)
                 }
@@ -244,8 +133,8 @@ impl Parts<'_> {
             deferred_delivery_p90_s: deferred
                 .then(|| times(&measured.kind(TransactionKind::Delivery).latency).map(|times| times.p90_s))
                 .flatten(),
-            deliveries: measured.delivery.completed,
-            skipped_deliveries: measured.delivery.with_skips,
+            deliveries: measured.facts.delivery.completed,
+            skipped_deliveries: measured.facts.delivery.with_skips,
             measured_minutes: measured.window.measured.as_secs_f64() / 60.0,
             nopm_per_warehouse: measured.nopm() / warehouses,
             durable_commits: Some(self.description.durable),
@@ -269,8 +158,160 @@ impl Parts<'_> {
     }
 }
 
+/// What the plan says in open mode.
+pub(crate) fn open_json(rate: f64, arrival: Arrival, sessions: u32) -> Value {
+    json!({
+        "mode": "open",
+        "rate": rate,
+        "arrival": match arrival { Arrival::Poisson => "poisson", Arrival::Constant => "constant" },
+        "terminals": sessions,
+        "sessions": sessions,
+    })
+}
+
+/// What every plan says, whatever the workload.
+pub(crate) fn plan_common(plan: &Plan, description: &Description) -> Value {
+    json!({
+        "duration_s": plan.duration.as_secs_f64(),
+        "warmup_s": plan.warmup.as_secs_f64(),
+        "retry": {
+            "attempts": plan.retry.attempts,
+            "backoff_min_s": plan.retry.backoff_min.as_secs_f64(),
+            "backoff_max_s": plan.retry.backoff_max.as_secs_f64(),
+        },
+        "check": plan.check,
+        "isolation": description.isolation,
+    })
+}
+
+/// One object of several.
+pub(crate) fn joined<const N: usize>(parts: [Value; N]) -> Value {
+    let objects = parts.into_iter().filter_map(|part| match part {
+        Value::Object(object) => Some(object),
+        _ => None,
+    });
+    Value::Object(objects.flatten().collect())
+}
+
+/// What a load took, whatever was loaded.
+pub(crate) fn loaded(load: &LoadReport) -> LoadInfo {
+    LoadInfo {
+        seconds: load.seconds,
+        rows: load.rows,
+        bytes: load.bytes,
+        warehouses: 0,
+        tables: None,
+        jobs: load.jobs as u32,
+        rows_per_s: ratio(load.rows as f64, load.seconds),
+    }
+}
+
+/// All of a result that does not depend on the workload. `checked`: whether all checks that belong to the run were made;
+/// else it is partial.
+pub(crate) fn common<W: Runnable>(
+    measured: &Measurement<W>,
+    description: &Description,
+    stored: bool,
+    checks: Vec<CheckResult>,
+    checked: bool,
+) -> Result<RunResult, Failure> {
+    let complete = measured.status == lydite_bench::Status::Complete && measured.lost.is_none() && checked;
+    let completed = measured.completed();
+    let transactions = W::KINDS
+        .iter()
+        .zip(&measured.kinds)
+        .map(|(kind, of)| Ok((kind.name.to_string(), transaction(of, completed)?)))
+        .collect::<Result<BTreeMap<_, _>, Failure>>()?;
+    let host = host::info();
+    Ok(RunResult {
+        lydite: env!("CARGO_PKG_VERSION").into(),
+        format: FORMAT,
+        status: if complete { Status::Complete } else { Status::Partial },
+        target: TargetInfo {
+            kind: description.kind.clone(),
+            version: description.version.clone(),
+            url: description.url.clone(),
+            settings: description.settings.clone(),
+            embedded: description.embedded,
+        },
+        window: Window {
+            start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),
+            warmup_s: measured.window.warmup.as_secs_f64(),
+            measured_s: measured.window.measured.as_secs_f64(),
+        },
+        tps: measured.tps(),
+        transactions,
+        aborts: AbortReason::ALL
+            .into_iter()
+            .map(|reason| (reason.name().to_string(), measured.aborts[reason.index()]))
+            .collect(),
+        errors: measured
+            .errors
+            .iter()
+            .map(|error| ErrorCount { message: error.message.clone(), count: error.count })
+            .collect(),
+        client: client(measured, stored && !description.embedded, completed, f64::from(host.cores)),
+        host,
+        checks,
+        warnings: match &measured.status {
+            lydite_bench::Status::Failing(why) => vec![sentence(why)],
+            _ => Vec::new(),
+        }
+        .into_iter()
+        .chain(measured.warnings.iter().cloned())
+        .chain(description.in_memory.map(|kind| {
+            format!(
+                "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
+                 not survive a loss of power; a path (or TMPDIR) on a disk shows what durable commits cost"
+            )
+        }))
+        .collect(),
+        outages: measured
+            .outages
+            .iter()
+            .map(|outage| Outage { from_s: outage.from_s, to_s: outage.to_s })
+            .collect(),
+        ..RunResult::default()
+    })
+}
+
+fn transaction(measured: &KindMeasurement, completed: u64) -> Result<TransactionResult, Failure> {
+    Ok(TransactionResult {
+        committed: measured.committed,
+        rolled_back: measured.rolled_back,
+        retries: measured.retries,
+        failed: measured.failed,
+        unknown: measured.unknown,
+        share_percent: 100.0 * ratio(measured.completed() as f64, completed as f64),
+        latency_ms: Latency::from_histogram(&measured.latency),
+        queue_ms: Latency::from_histogram(&measured.queue),
+        service_ms: Latency::from_histogram(&measured.service),
+        interactive_ms: None,
+        hdr: hdr::encode(&measured.latency).map_err(|error| Failure::usage(error.to_string()))?,
+    })
+}
+
+/// `apart`: the database is not in this process.
+fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, cores: f64) -> ClientCost {
+    let cpu_s = measured.client.cpu.as_secs_f64();
+    let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
+    let bottleneck = (apart && busy > BUSY_CLIENT * cores).then(|| {
+        format!(
+            "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
+             the limit; run it on a machine of its own or with fewer sessions"
+        )
+    });
+    ClientCost {
+        cpu_s,
+        peak_rss_bytes: measured.client.peak_rss_bytes,
+        cpu_us_per_transaction: ratio(cpu_s * 1e6, completed as f64),
+        bottleneck,
+        lateness_ms: (!measured.lateness.is_empty()).then(|| Latency::from_histogram(&measured.lateness)),
+    }
+}
+
 /// A ratio that is 0 where nothing was measured: JSON has no NaN.
-fn ratio(part: f64, whole: f64) -> f64 {
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
@@ -280,23 +321,51 @@ fn sentence(message: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn series(seconds: &[Second], first: i64) -> Series {
-    let of = |kind: TransactionKind| seconds.iter().map(|second| second.completed[kind.index()]).collect();
-    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+/// What the series of every workload have, from the second `first`.
+fn seconds_common(seconds: &[Second], first: i64) -> Series {
     Series {
         second: (first..).take(seconds.len()).collect(),
+        aborts: seconds.iter().map(|second| second.aborts).collect(),
+        errors: seconds.iter().map(|second| second.errors).collect(),
+        unknown: seconds.iter().map(|second| second.unknown).collect(),
+        sessions_connected: seconds.iter().map(|second| second.connected).collect(),
+        ..Series::default()
+    }
+}
+
+/// The completed transactions of a type, by its number.
+fn completed_of(seconds: &[Second], kind: usize) -> Vec<u64> {
+    seconds.iter().map(|second| second.completed[kind]).collect()
+}
+
+/// Median and 99th percentile of the first type, in ms.
+fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
+    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+    [
+        seconds.iter().map(|second| ms(second.first_p50)).collect(),
+        seconds.iter().map(|second| ms(second.first_p99)).collect(),
+    ]
+}
+
+fn tpcc_series(seconds: &[Second], first: i64) -> Series {
+    let of = |kind: TransactionKind| completed_of(seconds, kind.index());
+    let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
+    Series {
         new_order: of(TransactionKind::NewOrder),
         payment: of(TransactionKind::Payment),
         order_status: of(TransactionKind::OrderStatus),
         delivery: of(TransactionKind::Delivery),
         stock_level: of(TransactionKind::StockLevel),
-        aborts: seconds.iter().map(|second| second.aborts).collect(),
-        errors: seconds.iter().map(|second| second.errors).collect(),
-        unknown: seconds.iter().map(|second| second.unknown).collect(),
-        new_order_p50_ms: seconds.iter().map(|second| ms(second.new_order_p50)).collect(),
-        new_order_p99_ms: seconds.iter().map(|second| ms(second.new_order_p99)).collect(),
-        sessions_connected: seconds.iter().map(|second| second.connected).collect(),
+        new_order_p50_ms,
+        new_order_p99_ms,
+        ..seconds_common(seconds, first)
     }
+}
+
+/// The series of the microbenchmark.
+pub(crate) fn micro_series(seconds: &[Second], first: i64) -> Series {
+    let [micro_p50_ms, micro_p99_ms] = first_ms(seconds);
+    Series { micro: completed_of(seconds, 0), micro_p50_ms, micro_p99_ms, ..seconds_common(seconds, first) }
 }
 
 fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
@@ -322,9 +391,10 @@ fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
     }
 }
 
-fn controls(mode: &Mode, measured: &Measurement) -> Value {
+/// What was asked for and done; `queued`: requests wait in a queue.
+pub(crate) fn controls<W: Runnable>(queued: bool, measured: &Measurement<W>) -> Value {
     let mut controls = json!({});
-    if !matches!(mode, Mode::Direct { .. }) {
+    if queued {
         controls["queue"] = json!({ "actual": { "backlog": measured.backlog } });
     }
     if let Some(open) = &measured.open {
@@ -342,7 +412,7 @@ fn controls(mode: &Mode, measured: &Measurement) -> Value {
 
 fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {
     let Mode::Rte { delivery_log, .. } = mode else { return None };
-    let facts = &measured.delivery;
+    let facts = &measured.facts.delivery;
     Some(DeliveryReport {
         queued: facts.queued,
         completed: facts.completed,
@@ -353,7 +423,7 @@ fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {
 }
 
 fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
-    let waits = measured.waits.as_ref()?;
+    let waits = measured.facts.waits.as_ref()?;
     Some(
         TransactionKind::ALL
             .into_iter()

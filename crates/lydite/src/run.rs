@@ -6,14 +6,17 @@ use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading;
+use crate::micro;
 use crate::output::{complain, print};
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
-use lydite_bench::{LoadReport, Measurement, RunControl, RunError, RunPlan, Snapshot};
+use lydite_bench::{
+    KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot,
+};
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_table};
-use lydite_target::{DatabaseState, Target};
+use lydite_target::{DatabaseState, Kind, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
@@ -35,6 +38,9 @@ const TABLE_WIDTH_MIN: usize = 80;
 pub(crate) fn run(args: RunArgs) -> Outcome {
     let plan = Plan::new(&args)?;
     let interrupt = loading::watch()?;
+    if let Some(wanted) = &plan.micro {
+        return micro::run(&plan, wanted, Style::detect(args.quiet), &interrupt);
+    }
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     // Before anything is loaded for a run that can't be made.
     target.check_sessions(plan.sessions())?;
@@ -51,22 +57,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     };
     let mut checks = Vec::new();
     if plan.check && stored {
-        let before = conditions(CheckedWhen::Before)?;
-        checks.extend(before.results);
-        let mut failures = Vec::new();
-        if let Some(broken) = checks.iter().find(|check| !check.ok) {
-            complain(&format!(
-                "condition {} does not hold before the run: {}: reload with --fresh, or measure it all the same with \
-                 --no-check",
-                broken.id, broken.detail
-            ));
-            failures.push(Failure::CheckFailed);
-        }
-        if before.stopped {
-            let words = "interrupted during the check before the run: nothing was measured";
-            failures.push(Failure::Interrupted(words.into()));
-        }
-        Failure::all(failures)?;
+        checks = before(conditions(CheckedWhen::Before)?)?;
     }
     let run_plan = RunPlan {
         warehouses: meta.warehouses,
@@ -79,9 +70,16 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         retry: plan.retry,
         drain: RunPlan::DRAIN,
     };
-    let measurement = measure(&target, &run_plan, &description.url, style, &interrupt)?;
-    measurement.warnings.iter().for_each(|warning| complain(warning));
-    let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+    let title = format!("{}  {} warehouses", description.url, meta.warehouses);
+    let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
+    let measurement = measure(
+        &plan,
+        Live { title: &title, style, queue },
+        run_plan.sessions(),
+        Tpcc::KINDS,
+        &interrupt,
+        |control, observer| lydite_bench::run(&target, &run_plan, control, observer),
+    )?;
     let parts = Parts {
         plan: &plan,
         mode: &mode,
@@ -91,45 +89,99 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         load: load.as_ref(),
         measurement: &measurement,
     };
-    // All that went wrong is told, and nothing of it keeps the rest from being done.
+    let run = Measured {
+        plan: &plan,
+        url: &description.url,
+        stored,
+        check: "3.3.2",
+        result: &|checks, checked| parts.result(checks, checked),
+        after: &|| conditions(CheckedWhen::After),
+    };
+    run.conclude(&measurement, checks)
+}
+
+/// What the checks before a run found, unless that ends it.
+pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     let mut failures = Vec::new();
-    if interrupted {
-        failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
+    if let Some(broken) = found.results.iter().find(|check| !check.ok) {
+        complain(&format!(
+            "condition {} does not hold before the run: {}: reload with --fresh, or measure it all the same with \
+             --no-check",
+            broken.id, broken.detail
+        ));
+        failures.push(Failure::CheckFailed);
     }
-    if let Some(lost) = &measurement.lost {
-        failures.push(Failure::Target(format!("{}: lost: {lost}", description.url)));
+    if found.stopped {
+        let words = "interrupted during the check before the run: nothing was measured";
+        failures.push(Failure::Interrupted(words.into()));
     }
-    if let lydite_bench::Status::Failing(error) = &measurement.status {
-        failures.push(Failure::Target(format!("{}: {error}", description.url)));
-    }
-    let mut checked = true;
-    if plan.check && stored && !interrupted && measurement.lost.is_none() {
-        // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if it
-        // still can't be.
-        if let Some(path) = &plan.json {
-            let _told_at_the_end = save(&parts.result(checks.clone(), false)?, path);
+    Failure::all(failures)?;
+    Ok(found.results)
+}
+
+/// A run that has been measured, of whatever workload.
+pub(crate) struct Measured<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) url: &'a str,
+    /// Whether there is a database, and not only the pretence of one.
+    pub(crate) stored: bool,
+    /// What a check that could not be made is called.
+    pub(crate) check: &'a str,
+    /// The result document, with what the checks found, and whether all that belong to the run were made.
+    pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
+    /// The checks after the run.
+    pub(crate) after: &'a dyn Fn() -> Result<Conditions, Failure>,
+}
+
+impl Measured<'_> {
+    /// Checks what the run left, writes the result and tells it. All that went wrong is told, and nothing of it keeps the
+    /// rest from being done.
+    pub(crate) fn conclude<W: Runnable>(
+        &self,
+        measurement: &Measurement<W>,
+        mut checks: Vec<CheckResult>,
+    ) -> Outcome {
+        measurement.warnings.iter().for_each(|warning| complain(warning));
+        let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+        let mut failures = Vec::new();
+        if interrupted {
+            failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
         }
-        match conditions(CheckedWhen::After) {
-            Ok(found) => {
-                if found.results.iter().any(|check| !check.ok) {
-                    failures.push(Failure::CheckFailed);
+        if let Some(lost) = &measurement.lost {
+            failures.push(Failure::Target(format!("{}: lost: {lost}", self.url)));
+        }
+        if let lydite_bench::Status::Failing(error) = &measurement.status {
+            failures.push(Failure::Target(format!("{}: {error}", self.url)));
+        }
+        let mut checked = true;
+        if self.plan.check && self.stored && !interrupted && measurement.lost.is_none() {
+            // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if
+            // it still can't be.
+            if let Some(path) = &self.plan.json {
+                let _told_at_the_end = save(&(self.result)(checks.clone(), false)?, path);
+            }
+            match (self.after)() {
+                Ok(found) => {
+                    if found.results.iter().any(|check| !check.ok) {
+                        failures.push(Failure::CheckFailed);
+                    }
+                    if found.stopped {
+                        checked = false;
+                        let words = "interrupted during the check after the run: the result is partial";
+                        failures.push(Failure::Interrupted(words.into()));
+                    }
+                    checks.extend(found.results);
                 }
-                if found.stopped {
+                Err(failure) => {
                     checked = false;
-                    let words = "interrupted during the check after the run: the result is partial";
-                    failures.push(Failure::Interrupted(words.into()));
+                    checks.push(check::failed(self.check, &failure));
+                    failures.push(failure);
                 }
-                checks.extend(found.results);
-            }
-            Err(failure) => {
-                checked = false;
-                checks.push(check::failed(&failure));
-                failures.push(failure);
             }
         }
+        tell(self.plan, &(self.result)(checks, checked)?, &mut failures);
+        Failure::all(failures)
     }
-    tell(&plan, &parts.result(checks, checked)?, &mut failures);
-    Failure::all(failures)
 }
 
 /// Brings the database into the state that the plan wants, or says why not.
@@ -191,28 +243,34 @@ fn make_ready(
 }
 
 /// What the conditions came to.
-struct Conditions {
-    results: Vec<CheckResult>,
+pub(crate) struct Conditions {
+    pub(crate) results: Vec<CheckResult>,
     /// Whether the user interrupted them; then not all are there.
-    stopped: bool,
+    pub(crate) stopped: bool,
 }
 
-/// Measures, showing how it gets on.
-fn measure(
-    target: &Arc<dyn Target>,
-    plan: &RunPlan,
-    url: &str,
-    style: Style,
+/// What is shown while a run lasts.
+pub(crate) struct Live<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) style: Style,
+    /// Whether the mode has a queue.
+    pub(crate) queue: bool,
+}
+
+/// Measures with `work`, showing how it gets on.
+pub(crate) fn measure<T>(
+    plan: &Plan,
+    live: Live<'_>,
+    sessions: u32,
+    kinds: &[Kind],
     interrupt: &Interrupt,
-) -> Result<Measurement, Failure> {
-    let title = format!("{url}  {} warehouses", plan.warehouses);
-    let mut view = RunView::new(style, &title, plan.warmup + plan.duration);
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&Snapshot)) -> Result<T, RunError>,
+) -> Result<T, Failure> {
+    let mut view = RunView::new(live.style, live.title, plan.warmup + plan.duration);
     let control = RunControl::default();
-    let total = u64::from(plan.sessions());
-    let queue = !matches!(plan.mode, lydite_bench::Mode::Direct { .. });
-    let measured = interrupt.during(&control, || {
-        lydite_bench::run(target, plan, &control, &mut |now| show(&mut view, now, total, queue))
-    });
+    let total = u64::from(sessions);
+    let measured = interrupt
+        .during(&control, || work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue)));
     view.finish();
     measured.map_err(|error| match error {
         RunError::Target(error) => error.into(),
@@ -221,21 +279,17 @@ fn measure(
     })
 }
 
-fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
-    let rows: Vec<TypeRow<'_>> = TransactionKind::ALL
-        .into_iter()
-        .map(|kind| {
-            let of = &now.kinds[kind.index()];
-            let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
-            TypeRow {
-                name: kind.name(),
-                per_s: of.last_second as f64,
-                p50_ms: ms(of.p50),
-                p95_ms: ms(of.p95),
-                p99_ms: ms(of.p99),
-            }
-        })
-        .collect();
+fn show(view: &mut RunView, now: &Snapshot, kinds: &[Kind], sessions_total: u64, queue: bool) {
+    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+    let row = |(kind, of): (&Kind, &KindSnapshot)| TypeRow {
+        name: kind.name,
+        per_s: of.last_second as f64,
+        p50_ms: ms(of.p50),
+        p95_ms: ms(of.p95),
+        p99_ms: ms(of.p99),
+    };
+    let rows: Vec<TypeRow<'_>> = kinds.iter().zip(&now.kinds).map(row).collect();
+    let new_orders = rows.iter().find(|row| row.name == TransactionKind::NewOrder.name());
     view.update(&RunSnapshot {
         elapsed: now.elapsed,
         phase: match now.phase {
@@ -243,7 +297,7 @@ fn show(view: &mut RunView, now: &Snapshot, sessions_total: u64, queue: bool) {
             lydite_bench::Phase::Measuring => Phase::Measuring,
             lydite_bench::Phase::Draining => Phase::Draining,
         },
-        nopm: rows[TransactionKind::NewOrder.index()].per_s * 60.0,
+        nopm: new_orders.map(|row| row.per_s * 60.0),
         tps: rows.iter().map(|row| row.per_s).sum(),
         per_type: &rows,
         aborts: now.aborts,

@@ -100,7 +100,7 @@ fn run(style: Style, warehouses: u64, seconds: u64) {
         view.update(&RunSnapshot {
             elapsed: Duration::from_secs(s),
             phase,
-            nopm: tps * 0.45 * 60.0,
+            nopm: Some(tps * 0.45 * 60.0),
             tps,
             per_type: &per_type,
             aborts,

@@ -68,6 +68,9 @@ pub struct Comparison {
 /// Compares `b` with `a`: every ratio is `b / a`.
 #[must_use]
 pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
+    if a.workload() != b.workload() {
+        return other_workload(a, b);
+    }
     let metrics = metrics(a, b);
     let (verdict, sentence) = verdict(&metrics, a, b);
     let lengths = (a.whole_seconds(), b.whole_seconds());
@@ -86,6 +89,21 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
         )
     };
     Comparison { verdict, sentence, metrics, warnings: warnings(a, b), method }
+}
+
+/// What is said of two results that have nothing in common but the program.
+fn other_workload(a: &RunResult, b: &RunResult) -> Comparison {
+    Comparison {
+        verdict: Verdict::NotJudged,
+        sentence: format!(
+            "A and B are of different workloads ({} and {}): there is nothing to compare.",
+            a.workload(),
+            b.workload()
+        ),
+        metrics: Vec::new(),
+        warnings: Vec::new(),
+        method: "Compare two results of the same workload.".to_owned(),
+    }
 }
 
 fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
@@ -110,7 +128,9 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
         }
         all.push(m);
     };
-    throughput("NOPM", |r| r.nopm, |r| r.series.new_order.clone());
+    if a.is_tpcc() {
+        throughput("NOPM", |r| r.nopm, |r| r.series.new_order.clone());
+    }
     throughput("transactions/s", |r| r.tps, |r| r.series.total());
 
     for (key, of_a) in a.types_in_order() {
@@ -128,18 +148,16 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
     }
     // A percentile of the whole window is not made of the seconds' percentiles, so that the interval belongs to a
     // metric of its own: the second in the middle.
-    type OfSeconds = (&'static str, fn(&RunResult) -> &[Option<f64>]);
-    let of_seconds: [OfSeconds; 2] =
-        [("p50", |r| &r.series.new_order_p50_ms), ("p99", |r| &r.series.new_order_p99_ms)];
-    for (label, of) in of_seconds {
-        let known =
-            |r: &RunResult| -> Vec<f64> { of(r).iter().take(r.whole_seconds()).flatten().copied().collect() };
+    for (label, which) in [("p50", 0), ("p99", 1)] {
+        let known = |r: &RunResult| -> Vec<f64> {
+            r.series.first_type_ms()[which].iter().take(r.whole_seconds()).flatten().copied().collect()
+        };
         let (mut seconds_a, mut seconds_b) = (known(a), known(b));
         if seconds_a.is_empty() || seconds_b.is_empty() {
             continue;
         }
         let interval = ratio_interval(&seconds_a, &seconds_b, median);
-        let name = format!("New-Order {label} ms, median second");
+        let name = format!("{} {label} ms, median second", a.first_type());
         let m = metric(&name, median(&mut seconds_a), median(&mut seconds_b), Better::Lower);
         all.push(Metric { interval, ..m });
     }
@@ -263,15 +281,15 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
 
 /// The plan keys of which the two differ, with both values. The target is left out: it is compared on its own.
 fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
-    let keys_of = |r: &RunResult| -> BTreeSet<String> {
-        r.plan.as_object().map(|o| o.keys().cloned().collect()).unwrap_or_default()
-    };
-    let keys: BTreeSet<String> = keys_of(a).union(&keys_of(b)).cloned().collect();
+    let (of_a, of_b) = (a.plan_flat(), b.plan_flat());
+    let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
     keys.into_iter()
-        .filter(|k| k != "target" && a.plan.get(k) != b.plan.get(k))
-        .map(|k| {
-            let of = |r: &RunResult| r.plan_text(&k).unwrap_or_else(|| "unset".to_owned());
-            format!("{k} ({} / {})", of(a), of(b))
+        .filter(|key| *key != "target" && of_a.get(*key) != of_b.get(*key))
+        .map(|key| {
+            let value = |of: &std::collections::BTreeMap<String, String>| {
+                of.get(key).cloned().unwrap_or_else(|| "unset".to_owned())
+            };
+            format!("{key} ({} / {})", value(&of_a), value(&of_b))
         })
         .collect()
 }
@@ -297,6 +315,10 @@ fn or_unknown(text: &str) -> &str {
 #[must_use]
 pub fn render_comparison(comparison: &Comparison) -> String {
     let mut out = format!("{}\n\n", comparison.sentence);
+    if comparison.metrics.is_empty() {
+        let _ = writeln!(out, "{}", comparison.method);
+        return out;
+    }
     let name_width = comparison.metrics.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
     let _ = writeln!(out, "{:<name_width$}  {:>10}  {:>10}  {:>6}  95 % CI", "", "A", "B", "B/A");
     for m in &comparison.metrics {

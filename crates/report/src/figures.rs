@@ -75,6 +75,9 @@ pub fn duration(seconds: f64) -> String {
     words.join(" ")
 }
 
+/// The name of the microbenchmark's only type of transaction for people; its key is `micro`.
+pub const MICRO_TITLE: &str = "Micro";
+
 /// The type of transaction with this key of a result; none for a workload other than TPC-C's.
 #[must_use]
 pub fn kind_of(key: &str) -> Option<TransactionKind> {
@@ -86,6 +89,7 @@ pub fn kind_of(key: &str) -> Option<TransactionKind> {
 pub fn type_name(key: &str) -> &str {
     match kind_of(key) {
         Some(kind) => kind.title(),
+        None if key == "micro" => MICRO_TITLE,
         None => key,
     }
 }

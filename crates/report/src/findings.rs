@@ -5,9 +5,19 @@
 use crate::figures::{count, duration, number, plural};
 use crate::model::{RunResult, Verdict};
 
-/// Why results of this program are not results of TPC-C; every rendering ends with it.
+/// Why results of this program are not results of TPC-C; every rendering of them ends with it.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
+
+/// What a result of the microbenchmark is not.
+const MICRO_DISCLAIMER: &str = "Microbenchmark, no workload of any standard: its throughput says something beside that \
+                                of another run with the same tables, records and accesses only.";
+
+/// What every rendering of this result ends with.
+#[must_use]
+pub fn disclaimer(result: &RunResult) -> &'static str {
+    if result.is_tpcc() { DISCLAIMER } else { MICRO_DISCLAIMER }
+}
 
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,9 +60,10 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         add(
             Weight::Warning,
             format!(
-                "The database gave up {} % of all attempts: the sessions fight for the same rows. More warehouses, fewer \
-                 sessions or a lower isolation level show what it does without that.",
-                number(100.0 * aborted as f64 / attempts as f64)
+                "The database gave up {} % of all attempts: the sessions fight for the same rows. More {}, fewer sessions \
+                 or a lower isolation level show what it does without that.",
+                number(100.0 * aborted as f64 / attempts as f64),
+                if result.is_tpcc() { "warehouses" } else { "records" }
             ),
         );
     }

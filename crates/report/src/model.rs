@@ -35,8 +35,8 @@ pub struct RunResult {
     #[serde(default)]
     pub status: Status,
     /// What was asked for: a JSON object, kept free so that plans can grow. The renderings know `mode`,
-    /// `warehouses`, `terminals`, `tx`, `mix`, `seed`, `duration_s`, `warmup_s`, `rate`, and print the rest as
-    /// it is.
+    /// `warehouses`, `terminals`, `tx`, `mix`, `seed`, `duration_s`, `warmup_s`, `rate`, `workload`, and of the
+    /// microbenchmark `micro`, and print the rest as it is.
     #[serde(default = "empty_object")]
     pub plan: serde_json::Value,
     /// The database under test.
@@ -51,7 +51,7 @@ pub struct RunResult {
     /// When it was measured.
     #[serde(default)]
     pub window: Window,
-    /// New orders per minute: the completed New-Orders of the window, those that TPC-C 2.4.1.4 rolls back
+    /// New orders per minute (TPC-C; 0 for other workloads): the completed New-Orders of the window, those that TPC-C 2.4.1.4 rolls back
     /// included (5.4.2), by its length.
     #[serde(default)]
     pub nopm: f64,
@@ -147,11 +147,49 @@ impl RunResult {
         known.chain(others).map(|(k, v)| (k.as_str(), v)).collect()
     }
 
-    /// The number of warehouses of the plan, or of the load if the plan does not say.
+    /// The number of warehouses of the plan, or of the load if the plan does not say; none where the workload has none.
     #[must_use]
     pub fn warehouses(&self) -> Option<u64> {
         let planned = self.plan.get("warehouses").and_then(serde_json::Value::as_u64);
-        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses))
+        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
+    }
+
+    /// The workload: `tpcc`, also where the plan does not say, or `micro`.
+    #[must_use]
+    pub fn workload(&self) -> &str {
+        self.plan.get("workload").and_then(serde_json::Value::as_str).unwrap_or("tpcc")
+    }
+
+    /// Whether the workload is TPC-C's, to which NOPM, the mix and the rules of the standard belong.
+    #[must_use]
+    pub fn is_tpcc(&self) -> bool {
+        self.workload() == "tpcc"
+    }
+
+    /// The type whose latencies the series has second by second: its name for people.
+    #[must_use]
+    pub(crate) fn first_type(&self) -> &'static str {
+        if self.is_tpcc() { TransactionKind::NewOrder.title() } else { crate::figures::MICRO_TITLE }
+    }
+
+    /// The plan's keys with their values as text; `a.b` is key b of table a.
+    #[must_use]
+    pub(crate) fn plan_flat(&self) -> BTreeMap<String, String> {
+        fn add(flat: &mut BTreeMap<String, String>, key: String, value: &serde_json::Value) {
+            match value {
+                serde_json::Value::Object(inner) => {
+                    inner.iter().for_each(|(name, value)| add(flat, format!("{key}.{name}"), value));
+                }
+                serde_json::Value::Null => {}
+                serde_json::Value::String(text) => drop(flat.insert(key, text.clone())),
+                other => drop(flat.insert(key, other.to_string())),
+            }
+        }
+        let mut flat = BTreeMap::new();
+        for (key, value) in self.plan.as_object().into_iter().flatten() {
+            add(&mut flat, key.clone(), value);
+        }
+        flat
     }
 
     /// How many seconds of the window's series are whole: all but a short last one, unless it is the only one.
@@ -272,8 +310,11 @@ pub struct LoadInfo {
     pub rows: u64,
     /// Bytes of row data that were sent.
     pub bytes: u64,
-    /// Warehouses loaded.
+    /// Warehouses loaded; 0 for workloads without.
     pub warehouses: u64,
+    /// Tables loaded, where the plan says how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<u64>,
     /// Loaders that worked at the same time.
     pub jobs: u32,
     /// `rows` by `seconds`.
@@ -360,7 +401,8 @@ pub struct ErrorCount {
     pub count: u64,
 }
 
-/// Second by second: parallel arrays, each as long as `second` or empty.
+/// Second by second: parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for other
+/// workloads, and `micro` with its times is there for the microbenchmark only.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Series {
@@ -386,6 +428,15 @@ pub struct Series {
     pub new_order_p50_ms: Vec<Option<f64>>,
     /// 99th percentile of the same.
     pub new_order_p99_ms: Vec<Option<f64>>,
+    /// Transactions of the microbenchmark completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub micro: Vec<u64>,
+    /// Median latency of those of that second, in milliseconds; `None` without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub micro_p50_ms: Vec<Option<f64>>,
+    /// 99th percentile of the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub micro_p99_ms: Vec<Option<f64>>,
     /// Sessions that were connected.
     pub sessions_connected: Vec<u32>,
 }
@@ -403,6 +454,26 @@ impl Series {
         }
     }
 
+    /// The completed transactions of each type that the series has, with the type's name for people.
+    #[must_use]
+    pub fn types(&self) -> Vec<(&'static str, &[u64])> {
+        if self.micro.is_empty() {
+            TransactionKind::ALL.into_iter().map(|kind| (kind.title(), self.of(kind))).collect()
+        } else {
+            vec![(crate::figures::MICRO_TITLE, &self.micro)]
+        }
+    }
+
+    /// Median and 99th percentile of the latency of the workload's first type: New-Order, or the only one.
+    #[must_use]
+    pub fn first_type_ms(&self) -> [&[Option<f64>]; 2] {
+        if self.micro.is_empty() {
+            [&self.new_order_p50_ms, &self.new_order_p99_ms]
+        } else {
+            [&self.micro_p50_ms, &self.micro_p99_ms]
+        }
+    }
+
     /// How long the second at the edge (the first of a warm-up, the last of a window) really was, if the series covers
     /// `length_s` seconds and these are not whole.
     #[must_use]
@@ -415,11 +486,9 @@ impl Series {
     /// The completed transactions of all types, second by second.
     #[must_use]
     pub fn total(&self) -> Vec<u64> {
+        let types = self.types();
         let at = |i: usize| {
-            TransactionKind::ALL
-                .into_iter()
-                .map(|kind| self.of(kind).get(i).copied().unwrap_or(0))
-                .fold(0, u64::saturating_add)
+            types.iter().map(|(_, of)| of.get(i).copied().unwrap_or(0)).fold(0, u64::saturating_add)
         };
         (0..self.second.len()).map(at).collect()
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::{count, duration, number, percent, plural, type_name};
-use crate::findings::{DISCLAIMER, Weight, findings};
+use crate::findings::{Weight, disclaimer, findings};
 use crate::model::{RunResult, Status, TransactionResult};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -26,7 +26,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.checks(&mut out, result);
     page.compliance(&mut out, result);
     out.push('\n');
-    page.wrapped(&mut out, "", DISCLAIMER, Style::Dim);
+    page.wrapped(&mut out, "", disclaimer(result), Style::Dim);
     out
 }
 
@@ -94,7 +94,9 @@ impl Page {
             Status::Complete => "complete",
             Status::Partial => "PARTIAL",
         };
-        self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
+        if r.is_tpcc() {
+            self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
+        }
         self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
         let target = [&r.target.kind, &r.target.version, &r.target.url].map(String::as_str);
         self.wrapped(out, "target   ", &target.join("  "), Style::Plain);
@@ -235,7 +237,7 @@ impl Page {
     fn checks(&self, out: &mut String, r: &RunResult) {
         let held = r.checks.iter().filter(|c| c.ok).count();
         if r.checks.is_empty() {
-            self.wrapped(out, "checks   ", "consistency was not checked", Style::Warning);
+            self.wrapped(out, "checks   ", unchecked(r), Style::Warning);
         } else if held == r.checks.len() && r.any_conditions_cut_short() {
             self.wrapped(out, "checks   ", &checks_in_words(r), Style::Warning);
         } else if held == r.checks.len() {
@@ -282,10 +284,18 @@ impl Page {
     }
 }
 
-/// The plan in one line: warehouses, terminals, mode, way of talking, mix, rate, seed.
+/// What is said where nothing was checked.
+fn unchecked(r: &RunResult) -> &'static str {
+    if r.is_tpcc() { "consistency was not checked" } else { "the records were not checked" }
+}
+
+/// The plan in one line: warehouses or records, terminals, mode, way of talking, mix, rate, seed.
 #[must_use]
 pub(crate) fn plan_in_words(r: &RunResult) -> String {
     let mut words = Vec::new();
+    if !r.is_tpcc() {
+        words.extend(micro_in_words(r));
+    }
     if let Some(w) = r.warehouses() {
         words.push(plural(w, "warehouse"));
     }
@@ -300,7 +310,25 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     words.join(", ")
 }
 
-/// `12/12 consistency conditions hold`, split by when they were checked if at more than one time. Of a check that was
+/// What the microbenchmark's plan says of tables and transactions.
+fn micro_in_words(r: &RunResult) -> Vec<String> {
+    let number = |key: &str| r.plan.get("micro").and_then(|micro| micro.get(key)?.as_u64());
+    let mut words = Vec::new();
+    if let (Some(tables), Some(records)) = (number("tables"), number("records")) {
+        // Where accesses have a share on disk there are so many tables in each of two engines.
+        let engines = if number("disk_percent").is_some() { " in each engine" } else { "" };
+        let tables = plural(tables, "table");
+        words.push(format!("{tables}{engines} of {}", plural(records, "record")));
+    }
+    words.extend(number("record_bytes").map(|bytes| format!("{bytes} bytes each")));
+    if let (Some(accesses), Some(updates)) = (number("accesses"), number("updates")) {
+        words.push(format!("{accesses} accesses with {}", plural(updates, "update")));
+    }
+    words.extend(number("disk_percent").map(|percent| format!("{percent} % on disk")));
+    words
+}
+
+/// `12/12 consistency conditions hold`, or of the microbenchmark `2/2 checks hold`, split by when they were checked if at more than one time. Of a check that was
 /// interrupted it says how far it came.
 #[must_use]
 pub(crate) fn checks_in_words(r: &RunResult) -> String {
@@ -309,7 +337,11 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
     for (when, words) in [(Before, " before the run"), (After, " after the run"), (Check, "")] {
         let of_then: Vec<_> = r.checks.iter().filter(|c| c.when == when).collect();
         let held = of_then.iter().filter(|c| c.ok).count();
-        let subject = if parts.is_empty() { " consistency conditions hold" } else { "" };
+        let subject = match (parts.is_empty(), r.is_tpcc()) {
+            (true, true) => " consistency conditions hold",
+            (true, false) => " checks hold",
+            (false, _) => "",
+        };
         if let Some(made) = r.conditions_cut_short(when) {
             let subject = if parts.is_empty() { " consistency conditions" } else { "" };
             parts.push(match (made, of_then.len() - held) {

@@ -1,5 +1,10 @@
 //! Gemel, built in: the embedded database of this project, through its layer of byte keys.
 
+mod micro;
+mod target;
+
+pub(crate) use target::GemelTarget;
+
 use crate::error::{AbortReason, Committed};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::registry::{OptionSpec, ParsedUrl};
@@ -10,6 +15,7 @@ use ::gemel::{
     Ticket, Transaction,
 };
 use lydite_tpcc::schema::Table;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
@@ -108,6 +114,20 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// Those of them that are about TPC-C's tables.
+pub(crate) const TPCC_OPTIONS: &[&str] = &[
+    "placement",
+    "item",
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "orders",
+    "new_order",
+    "order_line",
+    "stock",
+];
+
 const fn table_option(name: &'static str) -> OptionSpec {
     OptionSpec {
         name,
@@ -136,8 +156,6 @@ fn home_by_placement(placement: &str, table: Table) -> Engine {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     path: PathBuf,
-    /// Keeps a temporary directory as long as anybody has the configuration.
-    temporary: Option<Arc<TempDir>>,
     placement: &'static str,
     homes: BTreeMap<&'static str, Engine>,
     isolation: Isolation,
@@ -145,6 +163,23 @@ pub(crate) struct Config {
     options: Options,
     /// As given, for results.
     settings: BTreeMap<String, String>,
+    /// The database while it is open: one process has it open once, whatever tables are used.
+    opened: Arc<Mutex<Option<Database>>>,
+    /// Keeps a temporary directory as long as anybody has the configuration; deleted after the database is closed.
+    temporary: Option<Arc<TempDir>>,
+}
+
+impl Config {
+    /// The database, opened unless it is open.
+    fn database(&self) -> Result<Database, Error> {
+        let mut opened = self.opened.lock();
+        if let Some(database) = &*opened {
+            return Ok(database.clone());
+        }
+        let database = Database::open(&self.path, self.options.clone())?;
+        *opened = Some(database.clone());
+        Ok(database)
+    }
 }
 
 /// What stands in the URL, before a temporary directory is made.
@@ -263,6 +298,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
             pipelined,
             options,
             settings,
+            opened: Arc::default(),
         }))
     } else {
         Err(errors)
@@ -285,7 +321,8 @@ impl Parsed {
 
     /// Makes the temporary directory, when no path was given.
     pub(crate) fn config(&self) -> std::io::Result<Config> {
-        let mut config = self.0.clone();
+        // A database of its own, opened by nobody yet.
+        let mut config = Config { opened: Arc::default(), ..self.0.clone() };
         if config.path.as_os_str().is_empty() {
             let directory = tempfile::Builder::new().prefix("lydite-").tempdir()?;
             config.path = directory.path().join("gemel");
@@ -303,6 +340,11 @@ pub(crate) struct GemelStore {
     pipelined: bool,
     /// Deleted after the database is closed.
     _temporary: Option<Arc<TempDir>>,
+}
+
+/// Whether a keyspace is one of those of TPC-C, Lydite's notes about it included.
+fn is_tpcc(name: &str) -> bool {
+    KvTable::ALL.into_iter().any(|table| table.name() == name)
 }
 
 fn home_of(config: &Config, table: KvTable) -> Engine {
@@ -370,7 +412,7 @@ impl Store for GemelStore {
     }
 
     fn open(config: &Config) -> Result<Self, StoreError> {
-        let db = Database::open(&config.path, config.options.clone()).map_err(store_error)?;
+        let db = config.database().map_err(store_error)?;
         let keyspaces = KvTable::ALL
             .into_iter()
             .map(|table| db.keyspace(table.name(), home_of(config, table)))

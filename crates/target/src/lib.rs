@@ -6,6 +6,7 @@
 mod error;
 mod gemel;
 mod kv;
+mod micro;
 mod null;
 mod postgres;
 mod profile;
@@ -14,10 +15,13 @@ mod sql;
 mod sqlite;
 mod storage;
 mod target;
+mod workload;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use micro::{MicroLoader, MicroTarget};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
     Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, Submitted,
     TableChecksum, Target, TxMode,
 };
+pub use workload::{Kind, Micro, Tpcc, Workload};

@@ -1,10 +1,13 @@
 //! `null:`: a database that answers at once and stores nothing. What a run on it costs is what Lydite costs.
 
 use crate::error::{TargetError, TxError};
+use crate::micro::{MicroLoader, MicroTarget};
 use crate::target::{
     ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
     Target,
 };
+use crate::workload::Micro;
+use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{
@@ -229,5 +232,48 @@ impl Session for NullSession {
             }),
             Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
         })
+    }
+}
+
+impl MicroTarget for Null {
+    fn engines(&self) -> Engines {
+        Engines::Two
+    }
+
+    fn create_tables(&self, _meta: &Meta) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn table_loader(&self, _meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to load"))
+    }
+
+    fn finish_tables(
+        &self,
+        _meta: &Meta,
+        _jobs: usize,
+        _stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
+        Ok(Box::new(NullMicroSession { text_bytes: u64::from(meta.data.text_bytes()) }))
+    }
+
+    fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to check"))
+    }
+}
+
+/// Answers with the lengths of the texts that would have been read.
+struct NullMicroSession {
+    text_bytes: u64,
+}
+
+impl Session<Micro> for NullMicroSession {
+    fn execute(&mut self, transaction: &lydite_micro::Transaction) -> Result<lydite_micro::Outcome, TxError> {
+        let text_bytes = transaction.reads().count() as u64 * self.text_bytes;
+        Ok(lydite_micro::Outcome { counters: 0, text_bytes })
     }
 }

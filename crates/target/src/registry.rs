@@ -2,11 +2,12 @@
 
 use crate::error::TargetError;
 use crate::gemel;
-use crate::kv::target::KvTarget;
+use crate::micro::MicroTarget;
 use crate::null::Null;
 use crate::postgres;
 use crate::sqlite;
 use crate::target::{Target, TxMode};
+use lydite_micro::Engines;
 use std::collections::BTreeMap;
 
 /// A family of databases.
@@ -22,6 +23,8 @@ pub struct Family {
     pub modes: &'static [TxMode],
     /// Options behind `?` in the URL.
     pub options: &'static [OptionSpec],
+    /// Those of them that are about TPC-C's tables, and mean nothing to other workloads.
+    pub tpcc_options: &'static [&'static str],
     parse: fn(&ParsedUrl, TxMode) -> Result<Spec, Vec<String>>,
 }
 
@@ -48,6 +51,7 @@ pub fn families() -> &'static [Family] {
             about: "Gemel, built in: memory and disk engine, transactions over both; needs no server",
             modes: &[TxMode::Statements],
             options: gemel::OPTIONS,
+            tpcc_options: gemel::TPCC_OPTIONS,
             parse: |url, _| gemel::parse(url).map(|parsed| Spec::Gemel(Box::new(parsed))),
         },
         Family {
@@ -56,6 +60,7 @@ pub fn families() -> &'static [Family] {
             about: "SQLite, built in; needs no server",
             modes: &[TxMode::Statements],
             options: sqlite::OPTIONS,
+            tpcc_options: &["foreign_keys"],
             parse: |url, _| sqlite::parse(url).map(Spec::Sqlite),
         },
         Family {
@@ -64,6 +69,7 @@ pub fn families() -> &'static [Family] {
             about: "PostgreSQL 12 or later",
             modes: &TxMode::ALL,
             options: postgres::OPTIONS,
+            tpcc_options: &["foreign_keys"],
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
         Family {
@@ -72,6 +78,7 @@ pub fn families() -> &'static [Family] {
             about: "answers at once and stores nothing: measures Lydite itself",
             modes: &TxMode::ALL,
             options: &[],
+            tpcc_options: &[],
             parse: |_, _| Ok(Spec::Null),
         },
     ];
@@ -135,6 +142,38 @@ impl TargetSpec {
         }
     }
 
+    /// As [`TargetSpec::parse`], for the microbenchmark: options about TPC-C's tables are refused.
+    ///
+    /// # Errors
+    /// As [`TargetSpec::parse`].
+    pub fn parse_micro(url: &str) -> Result<Self, Vec<String>> {
+        let mut errors = Vec::new();
+        let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+        if let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) {
+            for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
+                if family.tpcc_options.contains(&name.as_str()) {
+                    errors.push(format!(
+                        "target option {name:?} is about TPC-C's tables: leave it out with --workload micro"
+                    ));
+                }
+            }
+        }
+        match Self::parse(url, TxMode::Statements) {
+            Ok(spec) if errors.is_empty() => Ok(spec),
+            Ok(_) => Err(errors),
+            Err(more) => Err(errors.into_iter().chain(more).collect()),
+        }
+    }
+
+    /// How many engines the database spreads tables over.
+    #[must_use]
+    pub fn engines(&self) -> Engines {
+        match &self.0 {
+            Spec::Null | Spec::Gemel(_) => Engines::Two,
+            Spec::Sqlite(_) | Spec::Postgres(_) => Engines::One,
+        }
+    }
+
     /// Whether it is a database that is made when it is opened and gone with it.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
@@ -150,13 +189,21 @@ impl TargetSpec {
     /// # Errors
     /// The temporary directory can't be made.
     pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
+        Ok(self.open_micro()?)
+    }
+
+    /// The same, for the microbenchmark.
+    ///
+    /// # Errors
+    /// As [`TargetSpec::open`].
+    pub fn open_micro(&self) -> Result<Box<dyn MicroTarget>, TargetError> {
         Ok(match &self.0 {
             Spec::Null => Box::new(Null::default()),
             Spec::Gemel(parsed) => {
                 let config = parsed.config().map_err(|error| {
                     TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))
                 })?;
-                Box::new(KvTarget::<gemel::GemelStore>::new(config))
+                Box::new(gemel::GemelTarget::new(config))
             }
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),

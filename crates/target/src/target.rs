@@ -1,11 +1,12 @@
 //! What a database under test must offer.
 
 use crate::error::{TargetError, TxError};
+use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Transaction, WarehouseId, named_enum};
+use lydite_tpcc::{WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,7 +87,8 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
-    /// Drops whatever has the name of one of the nine tables or of Lydite's own, whoever made it.
+    /// Drops whatever has the name of one of the nine tables, of the microbenchmark's, or of Lydite's own, whoever made
+    /// it.
     ///
     /// # Errors
     /// The database refuses.
@@ -116,34 +118,34 @@ pub trait Target: Send + Sync {
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
 }
 
-/// One connection to the database under test.
-pub trait Session: Send {
+/// One connection to the database under test, for the transactions of a workload.
+pub trait Session<W: Workload = Tpcc>: Send {
     /// Runs one transaction to its end.
     ///
     /// # Errors
     /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
     /// ready for the next transaction, unless that says at once that the connection is lost.
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError>;
+    fn execute(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, TxError>;
 
     /// Runs one transaction up to where the session can take the next: with pipelined commit that is before the
     /// commit is durable. Whoever sent it must not be told before it is.
     ///
     /// # Errors
     /// As [`Session::execute`].
-    fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
+    fn submit(&mut self, transaction: &W::Transaction) -> Result<Submitted<W>, TxError> {
         self.execute(transaction).map(Submitted::Done)
     }
 }
 
 /// What came of [`Session::submit`].
-pub enum Submitted {
+pub enum Submitted<W: Workload = Tpcc> {
     /// It is done.
-    Done(Outcome),
+    Done(W::Outcome),
     /// It is committed, and on its way to stable storage.
-    Committing(Outcome, Box<dyn Commit>),
+    Committing(W::Outcome, Box<dyn Commit>),
 }
 
-impl fmt::Debug for Submitted {
+impl<W: Workload> fmt::Debug for Submitted<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done(outcome) => f.debug_tuple("Done").field(outcome).finish(),
@@ -274,6 +276,13 @@ pub enum DatabaseState {
     Ready {
         /// With what.
         meta: DatabaseMeta,
+    },
+    /// The records of the microbenchmark.
+    Micro {
+        /// How many, or how many there were to be.
+        meta: lydite_micro::Meta,
+        /// Whether all are there; else their load did not end.
+        ready: bool,
     },
     /// It holds nothing and pretends any scale (`null:`).
     AnyScale,

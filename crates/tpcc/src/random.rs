@@ -40,6 +40,10 @@ pub enum Purpose {
     OrderLines = 13,
     /// History rows, one stream per district.
     History = 14,
+    /// Records of the microbenchmark, one stream per table.
+    MicroRecords = 32,
+    /// Inputs of one terminal of the microbenchmark.
+    MicroTerminal = 33,
 }
 
 /// What each 6-bit group of a draw stands for; zero where it is rejected, so that all characters are equally

@@ -12,13 +12,16 @@ mod delivery_log;
 mod queue;
 mod wheel;
 
-use crate::clock::{Clock, Nanos, SECOND};
-use crate::measurement::{DeliveryFacts, KindWaits, count, histogram};
+use crate::clock::{Clock, Nanos, SECOND, Window};
+use crate::drive::{Drive, Finished, Scheduling};
+use crate::measurement::{count, histogram};
 use crate::os;
 use crate::recorder::Verdict;
+use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Shared, Worker};
 use delivery_log::DeliveryLog;
 use hdrhistogram::Histogram;
+use lydite_target::Tpcc;
 use lydite_tpcc::deck::CARDS;
 use lydite_tpcc::limits::THINK_CUT_MEANS;
 use lydite_tpcc::random::{Purpose, Stream};
@@ -73,16 +76,18 @@ pub(crate) struct Rte {
     /// Requests that are due but found the queue full.
     overdue: AtomicU64,
     log: Option<DeliveryLog>,
+    /// What the scheduler saw, once it has ended.
+    seen: Mutex<Option<SchedulerFacts>>,
 }
 
 /// What the scheduler saw.
 #[derive(Debug)]
-pub(crate) struct SchedulerFacts {
-    pub(crate) lateness: Histogram<u64>,
-    pub(crate) waits: [KindWaits; TransactionKind::COUNT],
-    pub(crate) delivery: DeliveryFacts,
+struct SchedulerFacts {
+    lateness: Histogram<u64>,
+    waits: [KindWaits; TransactionKind::COUNT],
+    delivery: DeliveryFacts,
     /// Requests due before the end that were not even queued.
-    pub(crate) left: u64,
+    left: u64,
 }
 
 impl Rte {
@@ -118,43 +123,12 @@ impl Rte {
             scheduler: OnceLock::new(),
             overdue: AtomicU64::new(0),
             log,
+            seen: Mutex::default(),
             inputs,
         })
     }
 
-    /// Requests that wait for a session.
-    pub(crate) fn queued(&self) -> u64 {
-        self.queue.len() as u64 + self.overdue.load(Ordering::Relaxed)
-    }
-
-    /// Wakes everybody, so that they see that the run is over.
-    pub(crate) fn wake_all(&self) {
-        self.queue.wake_all();
-    }
-
-    /// Closes the delivery log; the answer is a warning.
-    pub(crate) fn finish_log(&self) -> Option<String> {
-        self.log.as_ref()?.finish()
-    }
-
-    /// Plays requests until the run is over.
-    pub(crate) fn work(&self, worker: &mut Worker) {
-        while worker.ensure_connected() {
-            let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
-            match request.work {
-                Work::Interactive(kind) => {
-                    let mut slot = self.slots[request.terminal as usize].lock();
-                    let transaction = slot.terminal.input(&self.inputs, kind);
-                    drop(slot);
-                    let answer = worker.play(request.due, worker.now(), &transaction);
-                    self.go_on(request.terminal, answer.at);
-                }
-                Work::Deferred(delivery) => self.deliver(worker, request.due, &delivery),
-            }
-        }
-    }
-
-    fn deliver(&self, worker: &mut Worker, queued: Nanos, delivery: &Delivery) {
+    fn deliver(&self, worker: &mut Worker<Tpcc>, queued: Nanos, delivery: &Delivery) {
         let answer = worker.play(queued, worker.now(), &Transaction::Delivery(*delivery));
         let Some(log) = &self.log else { return };
         let result = match answer.verdict {
@@ -220,10 +194,51 @@ impl Rte {
             .map(|seconds| (seconds * self.wait_factor * SECOND as f64) as Nanos)
             .sum()
     }
+}
 
-    /// Requests due before the end that were queued, but that no session took up.
-    pub(crate) fn left(&self) -> u64 {
-        self.queue.len() as u64
+impl Drive<Tpcc> for Rte {
+    fn work(&self, worker: &mut Worker<Tpcc>) {
+        while worker.ensure_connected() {
+            let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
+            match request.work {
+                Work::Interactive(kind) => {
+                    let mut slot = self.slots[request.terminal as usize].lock();
+                    let transaction = slot.terminal.input(&self.inputs, kind);
+                    drop(slot);
+                    let answer = worker.play(request.due, worker.now(), &transaction);
+                    self.go_on(request.terminal, answer.at);
+                }
+                Work::Deferred(delivery) => self.deliver(worker, request.due, &delivery),
+            }
+        }
+    }
+
+    fn scheduler(self: Arc<Self>) -> Option<Scheduling<Tpcc>> {
+        let scheduler = Scheduler::new(Arc::clone(&self));
+        Some(Box::new(move |shared| *self.seen.lock() = Some(scheduler.work(shared))))
+    }
+
+    fn queued(&self, _now: Nanos) -> u64 {
+        self.queue.len() as u64 + self.overdue.load(Ordering::Relaxed)
+    }
+
+    fn wake_all(&self) {
+        self.queue.wake_all();
+    }
+
+    fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> Finished<Tpcc> {
+        let mut finished = Finished {
+            backlog: self.queue.len() as u64,
+            // What can't be written is a warning.
+            warnings: self.log.as_ref().and_then(DeliveryLog::finish).into_iter().collect(),
+            ..Finished::default()
+        };
+        if let Some(SchedulerFacts { lateness, waits, delivery, left }) = self.seen.lock().take() {
+            finished.backlog += left;
+            finished.lateness = lateness;
+            finished.facts = TpccFacts { delivery, waits: Some(waits), ..TpccFacts::default() };
+        }
+        finished
     }
 }
 
@@ -236,7 +251,7 @@ fn park_until(clock: &Clock, at: Nanos) {
 }
 
 /// The scheduler: hands over requests when they are due.
-pub(crate) struct Scheduler {
+struct Scheduler {
     rte: Arc<Rte>,
     wheel: Wheel,
     /// Terminals whose requests are due in the present tick or overdue, the earliest first.
@@ -250,7 +265,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// Starts in the steady state, as if the terminals had been at work for some time: then as many requests are
     /// due in the first second as in any other, and of the same types.
-    pub(crate) fn new(rte: Arc<Rte>) -> Self {
+    fn new(rte: Arc<Rte>) -> Self {
         let facts = SchedulerFacts {
             lateness: histogram(),
             waits: Default::default(),
@@ -284,7 +299,7 @@ impl Scheduler {
     }
 
     /// Works until the run is over.
-    pub(crate) fn work(mut self, shared: &Shared) -> SchedulerFacts {
+    fn work(mut self, shared: &Shared<Tpcc>) -> SchedulerFacts {
         os::precise_timers();
         // Set once: there is one scheduler.
         let _ = self.rte.scheduler.set(std::thread::current());
@@ -322,7 +337,7 @@ impl Scheduler {
     }
 
     /// Hands over what is due at `now`, as far as there is room in the queue.
-    fn hand_over(&mut self, shared: &Shared, now: Nanos) {
+    fn hand_over(&mut self, shared: &Shared<Tpcc>, now: Nanos) {
         let Self { wheel, ready, .. } = self;
         wheel.take(now, |due, terminal| ready.push(Reverse((due, terminal))));
         let mut room = self.rte.queue.room();
@@ -342,7 +357,7 @@ impl Scheduler {
         }
     }
 
-    fn request(&mut self, shared: &Shared, terminal: u32, due: Nanos, now: Nanos) {
+    fn request(&mut self, shared: &Shared<Tpcc>, terminal: u32, due: Nanos, now: Nanos) {
         let rte = Arc::clone(&self.rte);
         let mut slot = rte.slots[terminal as usize].lock();
         let kind = slot.kind;

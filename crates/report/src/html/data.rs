@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
 use crate::model::{RunResult, Series};
-use lydite_tpcc::TransactionKind;
 
 /// Series with more points are thinned: no screen shows more, and a page of an 8-hour run should stay small.
 const POINTS_MAX: usize = 1500;
@@ -46,10 +45,13 @@ struct SeriesData {
     /// Seconds that a point stands for.
     step_s: usize,
     second: Vec<i64>,
-    /// Completed per second, in the order of [`TransactionKind::ALL`].
+    /// Names of the types of `types`.
+    names: Vec<&'static str>,
+    /// Completed per second, by type.
     types: Vec<Vec<f64>>,
-    new_order_p50_ms: Vec<Option<f64>>,
-    new_order_p99_ms: Vec<Option<f64>>,
+    /// Latencies of the workload's first type.
+    p50_ms: Vec<Option<f64>>,
+    p99_ms: Vec<Option<f64>>,
     aborts: Vec<f64>,
     errors: Vec<f64>,
     unknown: Vec<f64>,
@@ -193,8 +195,9 @@ fn series(result: &RunResult) -> SeriesData {
         })
         .unwrap_or(1200);
     let step_signed = step as i64;
+    let names: Vec<&'static str> = result.series.types().iter().map(|(name, _)| *name).collect();
     let mut out =
-        SeriesData { step_s: step, types: vec![Vec::new(); TransactionKind::COUNT], ..Default::default() };
+        SeriesData { step_s: step, types: vec![Vec::new(); names.len()], names, ..Default::default() };
     // Aligned to the window's start, so that no point mixes warm-up and window.
     let bucket = |second: &SecondOf<'_>| second.offset.div_euclid(step_signed);
     for seconds in joined.chunk_by(|a, b| bucket(a) == bucket(b)) {
@@ -204,21 +207,23 @@ fn series(result: &RunResult) -> SeriesData {
             rounded(sum as f64 / length_s)
         };
         out.second.push(seconds.first().map_or(0, |first| bucket(first) * step_signed));
-        for (to, kind) in out.types.iter_mut().zip(TransactionKind::ALL) {
-            to.push(rate(&|s| s.of(kind)));
+        for (index, to) in out.types.iter_mut().enumerate() {
+            to.push(rate(&|s| s.types().get(index).map_or(&[], |(_, of)| *of)));
         }
         out.aborts.push(rate(&|s| &s.aborts));
         out.errors.push(rate(&|s| &s.errors));
         out.unknown.push(rate(&|s| &s.unknown));
-        let known = |of: fn(&Series) -> &[Option<f64>]| -> Vec<f64> {
-            let of_second = |second: &SecondOf<'_>| of(second.series).get(second.index).copied().flatten();
+        let known = |which: usize| -> Vec<f64> {
+            let of_second = |second: &SecondOf<'_>| {
+                second.series.first_type_ms()[which].get(second.index).copied().flatten()
+            };
             seconds.iter().filter_map(of_second).collect()
         };
-        let mut medians = known(|s| &s.new_order_p50_ms);
+        let mut medians = known(0);
         medians.sort_by(f64::total_cmp);
-        out.new_order_p50_ms.push(medians.get(medians.len() / 2).copied().map(rounded));
-        let worst = known(|s| &s.new_order_p99_ms).into_iter().reduce(f64::max);
-        out.new_order_p99_ms.push(worst.map(rounded));
+        out.p50_ms.push(medians.get(medians.len() / 2).copied().map(rounded));
+        let worst = known(1).into_iter().reduce(f64::max);
+        out.p99_ms.push(worst.map(rounded));
     }
     out
 }
@@ -283,8 +288,8 @@ mod tests {
         assert_eq!(thin.step_s, 5);
         assert_eq!(thin.second[..3], [-10, -5, 0]);
         assert!(thin.types[0].iter().all(|rate| *rate == 50.0));
-        assert_eq!(thin.new_order_p99_ms[3], Some(90.0));
-        assert_eq!(thin.new_order_p50_ms[3], Some(2.0));
+        assert_eq!(thin.p99_ms[3], Some(90.0));
+        assert_eq!(thin.p50_ms[3], Some(2.0));
     }
 
     #[test]

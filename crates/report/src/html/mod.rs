@@ -10,7 +10,7 @@ mod overlay;
 mod range;
 mod single;
 
-use crate::findings::DISCLAIMER;
+use crate::findings::disclaimer;
 use crate::model::RunResult;
 use data::{PageData, RunData};
 use markup::Markup;
@@ -28,16 +28,16 @@ pub fn render_html(results: &[RunResult]) -> String {
     match results {
         [] => {
             let nothing = Markup::with_text("p", &[], "There are no results to report.");
-            page("No results", vec![Section::first("Summary", nothing)], Vec::new())
+            page("No results", vec![Section::first("Summary", nothing)], Vec::new(), results)
         }
         [result] => {
             let run = RunData::new(result, &result.target.kind);
-            page(&single::title(result), single::sections(result, &run), vec![run])
+            page(&single::title(result), single::sections(result, &run), vec![run], results)
         }
         several => {
             let names = overlay::names(several);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
-            page(&format!("{} runs", several.len()), overlay::sections(several, &names), runs)
+            page(&format!("{} runs", several.len()), overlay::sections(several, &names), runs, results)
         }
     }
 }
@@ -69,7 +69,7 @@ impl Section {
 }
 
 /// The frame of the page: head, navigation, content, footer, data, script.
-fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
+fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>, results: &[RunResult]) -> String {
     // What a result does not have gets no section and no link.
     let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
     let mut head = Markup::fixed(concat!(
@@ -91,15 +91,17 @@ fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
     // Without a script the button could do nothing: the script shows it.
     bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
 
-    let mut footer = Markup::with_text("p", &[], DISCLAIMER);
-    footer.push(Markup::with_text(
-        "p",
-        &[],
-        "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM counts \
-         new orders per minute in the same way, but the rules of the standard were kept only as far as this page \
-         says. Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
-         from full histograms; the warm-up is excluded from every number.",
-    ));
+    let mut disclaimers: Vec<&str> = results.iter().map(disclaimer).collect();
+    disclaimers.sort_unstable();
+    disclaimers.dedup();
+    let mut footer: Markup = disclaimers.iter().map(|text| Markup::with_text("p", &[], text)).collect();
+    let standard = "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM \
+                    counts new orders per minute in the same way, but the rules of the standard were kept only as far as \
+                    this page says. ";
+    let method = "Latency is counted from when a transaction was due, retries and waiting included; percentiles come from \
+                  full histograms; the warm-up is excluded from every number.";
+    let standard = if results.iter().any(RunResult::is_tpcc) { standard } else { "" };
+    footer.push(Markup::with_text("p", &[], &format!("{standard}{method}")));
     footer.push(Markup::with_text(
         "p",
         &[],

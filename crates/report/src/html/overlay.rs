@@ -7,7 +7,7 @@ use super::single::findings_list;
 use super::{Chart, Section};
 use crate::compare::{Comparison, compare};
 use crate::figures::number;
-use crate::model::RunResult;
+use crate::model::{RunResult, TransactionResult};
 
 /// A short name for each run: a letter and the target.
 pub(super) fn names(results: &[RunResult]) -> Vec<String> {
@@ -42,7 +42,7 @@ pub(super) fn sections(results: &[RunResult], names: &[String]) -> Vec<Section> 
 fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Comparison>]) -> Markup {
     let mut all = Markup::with_text("h1", &[], &format!("{} runs side by side", results.len()));
     let rows = results.iter().zip(names).zip(comparisons).map(|((r, name), comparison)| {
-        let new_order = r.transactions.get("new_order").map(|t| t.latency_ms).unwrap_or_default();
+        let first = first_of(r).map(|t| t.latency_ms).unwrap_or_default();
         let aborts: u64 = r.aborts.values().sum();
         let held = r.checks.iter().filter(|c| c.ok).count();
         let checked = match (r.checks.len(), held) {
@@ -58,12 +58,12 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         });
         let plan = |key| Markup::text(&r.plan_text(key).unwrap_or_else(|| "–".to_owned()));
         let numbers = [
-            number(r.nopm),
+            number(r.is_tpcc().then_some(r.nopm)),
             ratio,
             number(r.tps),
-            number(new_order.p50),
-            number(new_order.p90),
-            number(new_order.p99),
+            number(first.p50),
+            number(first.p90),
+            number(first.p99),
         ];
         let mut cells = vec![Markup::text(name)];
         cells.extend(numbers.iter().map(|n| Markup::text(n)));
@@ -91,7 +91,8 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         words("tx"),
         words("version"),
     ];
-    all.push(table("All runs; latencies are those of New-Order", &columns, rows.collect()));
+    let caption = format!("All runs; latencies are those of {}", first_types(results));
+    all.push(table(&caption, &columns, rows.collect()));
     if let Some(Some(comparison)) = comparisons.get(1) {
         all.push(Markup::with_text(
             "p",
@@ -120,23 +121,45 @@ fn pair(comparisons: &[Option<Comparison>]) -> Markup {
     all
 }
 
+/// The workload's first type of transactions: New-Order, or the only one.
+fn first_of(r: &RunResult) -> Option<&TransactionResult> {
+    r.types_in_order().first().map(|(_, result)| *result)
+}
+
+/// The names of those types: several if the runs are of several workloads.
+fn first_types(results: &[RunResult]) -> String {
+    let names: BTreeSet<&str> = results.iter().map(RunResult::first_type).collect();
+    names.into_iter().collect::<Vec<_>>().join(" and ")
+}
+
 fn charts(results: &[RunResult], names: &[String]) -> Markup {
     let say = |of: &dyn Fn(&RunResult) -> String| -> String {
         results.iter().zip(names).map(|(r, name)| format!("{name}: {}", of(r))).collect::<Vec<_>>().join(", ")
     };
-    let p99 = |r: &RunResult| r.transactions.get("new_order").and_then(|t| t.latency_ms.p99);
-    let chart = |kind, title, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
-    let mut all = chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| number(r.nopm)));
+    let p99 = |r: &RunResult| first_of(r).and_then(|t| t.latency_ms.p99);
+    let first = first_types(results);
+    let chart =
+        |kind, title: &str, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
+    let mut all = if results.iter().all(RunResult::is_tpcc) {
+        chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| number(r.nopm)))
+    } else {
+        chart("overlay-tps", "Throughput", "Transactions of all types per second.", &say(&|r| number(r.tps)))
+    };
     if results.iter().any(|r| !r.series.second.is_empty()) {
         let says = say(&|r| format!("{} per second", number(r.tps)));
         all.push(chart("overlay-throughput", "Throughput over time", "All types, per second.", &says));
         let says = say(&|r| format!("p99 {} ms", number(p99(r))));
-        all.push(chart("overlay-p99", "New-Order p99 over time", "Of each second; logarithmic.", &says));
+        all.push(chart(
+            "overlay-p99",
+            &format!("{first} p99 over time"),
+            "Of each second; logarithmic.",
+            &says,
+        ));
     }
-    if results.iter().any(|r| r.transactions.get("new_order").is_some_and(|t| !t.hdr.is_empty())) {
+    if results.iter().any(|r| first_of(r).is_some_and(|t| !t.hdr.is_empty())) {
         let note = "Every step to the right is one more nine. Both axes are logarithmic.";
         let says = say(&|r| format!("p99 {} ms", number(p99(r))));
-        all.push(chart("overlay-percentiles", "New-Order latency by percentile", note, &says));
+        all.push(chart("overlay-percentiles", &format!("{first} latency by percentile"), note, &says));
     }
     all
 }
@@ -145,10 +168,9 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
 fn differences(results: &[RunResult], names: &[String]) -> Markup {
     type Lookup<'a> = Box<dyn Fn(&RunResult) -> Option<String> + 'a>;
     let mut keys: Vec<(String, Lookup<'_>)> = Vec::new();
-    let plan_keys: BTreeSet<&String> =
-        results.iter().filter_map(|r| r.plan.as_object()).flat_map(|o| o.keys()).collect();
+    let plan_keys: BTreeSet<String> = results.iter().flat_map(|r| r.plan_flat().into_keys()).collect();
     for key in plan_keys {
-        keys.push((format!("plan: {key}"), Box::new(move |r| r.plan_text(key))));
+        keys.push((format!("plan: {key}"), Box::new(move |r| r.plan_flat().remove(&key))));
     }
     keys.push(("target".to_owned(), Box::new(|r| Some(format!("{} {}", r.target.kind, r.target.version)))));
     keys.push(("target URL".to_owned(), Box::new(|r| Some(r.target.url.clone()))));

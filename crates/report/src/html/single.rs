@@ -69,8 +69,12 @@ fn cards(r: &RunResult) -> Markup {
         (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
         (false, None) => "new orders per minute".to_owned(),
     };
-    all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
-    all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
+    if r.is_tpcc() {
+        all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
+        all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
+    } else {
+        all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed", "main"));
+    }
     if let Some((key, t)) = r.types_in_order().first() {
         let name = type_name(key);
         let l = t.latency_ms;
@@ -197,7 +201,7 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
         note.push_str(" Outages are marked red.");
     }
     let chart =
-        |kind, title, note: &str, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
+        |kind, title: &str, note: &str, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
     all.push(chart(
         "throughput",
         "Throughput",
@@ -210,8 +214,8 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
             count(most)
         ),
     ));
-    if r.series.new_order_p99_ms.iter().any(Option::is_some) {
-        let says = r.transactions.get("new_order").map_or(String::new(), |t| {
+    if r.series.first_type_ms()[1].iter().any(Option::is_some) {
+        let says = r.types_in_order().first().map_or(String::new(), |(_, t)| {
             let l = t.latency_ms;
             format!(
                 "Over the whole window the median was {} ms and the p99 {} ms",
@@ -221,8 +225,8 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
         });
         let thinned = if every.is_empty() { "" } else { " The p99 shown is the worst second's." };
         all.push(chart(
-            "new-order-latency",
-            "New-Order latency",
+            "latency-over-time",
+            &format!("{} latency", r.first_type()),
             &format!("Median and 99th percentile of each second.{every}{thinned}"),
             &says,
         ));
@@ -290,10 +294,11 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
             })
             .collect();
         all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
-        all.push(Markup::fixed(
-            "<p class=\"note\">Share of transactions by response time, from zero to four times the 90th percentile, \
-             as TPC-C 5.6.1 draws it.</p>",
-        ));
+        let drawn = if r.is_tpcc() { ", as TPC-C 5.6.1 draws it" } else { "" };
+        let note = format!(
+            "Share of transactions by response time, from zero to four times the 90th percentile{drawn}."
+        );
+        all.push(Markup::with_text("p", &[("class", "note")], &note));
         all.push(Markup::element("div", &[("class", "multiples")], charts));
     }
     if let Some((queue, service)) = mean_queue_and_service_ms(r) {
@@ -433,7 +438,8 @@ fn mix(r: &RunResult) -> Markup {
             ]
         })
         .collect();
-    if rows.is_empty() {
+    // What has one type has no mix.
+    if rows.is_empty() || !r.is_tpcc() {
         return Markup::default();
     }
     let columns = [
@@ -530,7 +536,9 @@ fn checks(r: &RunResult) -> Markup {
     let mut columns = vec![words("Check")];
     columns.extend(times.iter().map(|(_, column)| *column));
     columns.extend([words("Found"), figures("s")]);
-    table("Consistency conditions (TPC-C 3.3.2) and other checks", &columns, rows.collect())
+    let caption =
+        if r.is_tpcc() { "Consistency conditions (TPC-C 3.3.2) and other checks" } else { "Checks" };
+    table(caption, &columns, rows.collect())
 }
 
 fn rules(r: &RunResult) -> Markup {
@@ -593,7 +601,10 @@ fn environment(r: &RunResult) -> Markup {
         tables.push(pairs(
             "Load",
             vec![
-                text("Warehouses", &count(l.warehouses)),
+                match l.tables {
+                    Some(tables) => text("Tables", &count(tables)),
+                    None => text("Warehouses", &count(l.warehouses)),
+                },
                 text("Rows", &count(l.rows)),
                 text("Data", &bytes(l.bytes)),
                 text("Time", &format!("{} with {}", duration(l.seconds), plural(l.jobs.into(), "loader"))),

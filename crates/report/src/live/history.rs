@@ -1,4 +1,4 @@
-//! The course of NOPM so far: what the sparkline draws and the mean over the measured time.
+//! The course of the throughput so far (NOPM, or transactions per second): what the sparkline draws and the mean over the measured time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// As many samples as the widest frame has columns.
 const SAMPLES_MAX: usize = super::screen::WIDTH_MAX as usize;
 
-/// One interval's NOPM.
+/// One interval's throughput.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     /// When the interval ended, since the start of the run.
     pub(super) at: Duration,
-    /// New orders per minute in the interval.
-    pub(super) nopm: f64,
+    /// New orders per minute in the interval, or transactions per second where there are none.
+    pub(super) rate: f64,
     /// Whether the interval belongs to the measured time.
     pub(super) measured: bool,
 }
@@ -23,8 +23,8 @@ pub(super) struct History {
     samples: VecDeque<Sample>,
     last_at: Duration,
     measured_s: f64,
-    /// The integral of NOPM over the measured seconds.
-    nopm_seconds: f64,
+    /// The integral of the rate over the measured seconds.
+    rate_seconds: f64,
 }
 
 impl History {
@@ -32,12 +32,12 @@ impl History {
     pub(super) fn push(&mut self, sample: Sample) {
         let interval_s = sample.at.saturating_sub(self.last_at).as_secs_f64();
         self.last_at = sample.at;
-        if !sample.nopm.is_finite() {
+        if !sample.rate.is_finite() {
             return;
         }
         if sample.measured {
             self.measured_s += interval_s;
-            self.nopm_seconds += sample.nopm * interval_s;
+            self.rate_seconds += sample.rate * interval_s;
         }
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
@@ -50,9 +50,9 @@ impl History {
         self.samples.iter().skip(self.samples.len().saturating_sub(count))
     }
 
-    /// Mean NOPM over the measured time, weighted by time; none before any was measured.
+    /// Mean rate over the measured time, weighted by time; none before any was measured.
     pub(super) fn mean(&self) -> Option<f64> {
-        (self.measured_s > 0.0).then(|| self.nopm_seconds / self.measured_s)
+        (self.measured_s > 0.0).then(|| self.rate_seconds / self.measured_s)
     }
 }
 
@@ -60,8 +60,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn sample(s: u64, nopm: f64, measured: bool) -> Sample {
-        Sample { at: Duration::from_secs(s), nopm, measured }
+    fn sample(s: u64, rate: f64, measured: bool) -> Sample {
+        Sample { at: Duration::from_secs(s), rate, measured }
     }
 
     #[test]
@@ -83,6 +83,6 @@ mod tests {
             history.push(sample(s, s as f64, true));
         }
         assert_eq!(history.last(usize::MAX).count(), SAMPLES_MAX);
-        assert_eq!(history.last(1).next().map(|s| s.nopm), Some(99_999.0));
+        assert_eq!(history.last(1).next().map(|s| s.rate), Some(99_999.0));
     }
 }

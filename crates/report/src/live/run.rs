@@ -58,8 +58,8 @@ pub struct RunSnapshot<'a> {
     pub elapsed: Duration,
     /// What is going on.
     pub phase: Phase,
-    /// New orders per minute.
-    pub nopm: f64,
+    /// New orders per minute; none where the workload has none.
+    pub nopm: Option<f64>,
     /// Transactions of all types per second.
     pub tps: f64,
     /// A row per type, in the order to be shown; plain lines tell the latencies of the first only.
@@ -146,7 +146,7 @@ impl RunView {
         // Connecting and checking run no transactions: their zeros are no history.
         if matches!(now.phase, Phase::Warmup | Phase::Measuring | Phase::Draining) {
             let measured = now.phase == Phase::Measuring;
-            self.history.push(Sample { at: now.elapsed, nopm: now.nopm, measured });
+            self.history.push(Sample { at: now.elapsed, rate: now.nopm.unwrap_or(now.tps), measured });
         }
         // Kept once chosen: a table whose places come and go is hard to read.
         if now.per_type.iter().any(|row| row.p50_ms.is_some_and(|ms| ms < 1.0)) {
@@ -165,7 +165,7 @@ impl RunView {
         let plain = &mut self.plain;
         let interval_s = now.elapsed.saturating_sub(plain.seen_at).as_secs_f64();
         plain.seen_at = now.elapsed;
-        plain.nopm_seconds += finite(now.nopm) * interval_s;
+        plain.nopm_seconds += finite(now.nopm.unwrap_or(0.0)) * interval_s;
         plain.transactions += finite(now.tps) * interval_s;
 
         let message = human::printable(now.message.unwrap_or_default());
@@ -182,7 +182,7 @@ impl RunView {
         // A little early is on time: the caller's second need not be exact.
         if phase_changed || since_line + Duration::from_millis(200) >= line_interval(self.total) {
             let (nopm, tps) = match since_line.as_secs_f64() {
-                0.0 => (finite(now.nopm), finite(now.tps)),
+                0.0 => (finite(now.nopm.unwrap_or(0.0)), finite(now.tps)),
                 s => (plain.nopm_seconds / s, plain.transactions / s),
             };
             let line = plain_line(now, nopm, tps);
@@ -208,7 +208,8 @@ fn plain_line(now: &RunSnapshot<'_>, nopm: f64, tps: f64) -> String {
     let elapsed = human::duration(now.elapsed);
     let phase = now.phase.name();
     let (nopm, tps) = (human::number(nopm, 0), human::number(tps, 0));
-    let mut line = format!("{elapsed} {phase}  {nopm} NOPM  {tps} tx/s");
+    let nopm = if now.nopm.is_some() { format!("  {nopm} NOPM") } else { String::new() };
+    let mut line = format!("{elapsed} {phase}{nopm}  {tps} tx/s");
     if now.sessions_connected < now.sessions_total {
         line.push_str(&format!("  sessions {}/{}", now.sessions_connected, now.sessions_total));
     }

@@ -113,13 +113,19 @@ impl RunFrame<'_> {
 
     fn headline(&self) -> Vec<Vec<Span<'static>>> {
         let count = |n: f64| human::number_within(n, 0, 19);
-        let peak = self.history.last(usize::MAX).map(|s| s.nopm).fold(0.0, f64::max);
+        let peak = self.history.last(usize::MAX).map(|s| s.rate).fold(0.0, f64::max);
         // As wide as the peak, so that nothing moves sideways when the number dips.
         let width = count(peak).chars().count();
-        let mut items = vec![
-            vec![format!("{:>width$}", count(self.now.nopm)).bold().fg(Color::Cyan), " NOPM".bold()],
-            vec![format!("{:>5}", count(self.now.tps)).bold(), Span::raw(" tx/s")],
-        ];
+        let headline = |rate: f64, unit: &'static str| {
+            vec![format!("{:>width$}", count(rate)).bold().fg(Color::Cyan), unit.bold()]
+        };
+        let mut items = match self.now.nopm {
+            Some(nopm) => vec![
+                headline(nopm, " NOPM"),
+                vec![format!("{:>5}", count(self.now.tps)).bold(), Span::raw(" tx/s")],
+            ],
+            None => vec![headline(self.now.tps, " tx/s")],
+        };
         if let Some(mean) = self.history.mean() {
             items.push(vec![format!("mean {:>width$}", count(mean)).dim()]);
         }
@@ -159,11 +165,11 @@ impl RunFrame<'_> {
         /// A bar of the full height. Scaled to here because ratatui multiplies in `u64`.
         const FULL: f64 = 1000.0;
         let shown = self.history.last(usize::from(area.width));
-        let peak = shown.clone().map(|s| s.nopm).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let peak = shown.clone().map(|s| s.rate).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let bars: Vec<SparklineBar> = shown
             .map(|sample| {
                 let style = if sample.measured { Style::new().fg(Color::Cyan) } else { Style::new().dim() };
-                SparklineBar::from((sample.nopm / peak * FULL) as u64).style(Some(style))
+                SparklineBar::from((sample.rate / peak * FULL) as u64).style(Some(style))
             })
             .collect();
         Sparkline::default().data(bars).max(FULL as u64).render(area, buf);

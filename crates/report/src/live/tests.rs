@@ -70,7 +70,7 @@ fn snapshot<'a>(s: u64, nopm: f64, per_type: &'a [TypeRow<'a>]) -> RunSnapshot<'
     RunSnapshot {
         elapsed: Duration::from_secs(s),
         phase: Phase::Measuring,
-        nopm,
+        nopm: Some(nopm),
         tps: nopm / 27.0,
         per_type,
         aborts: 3,
@@ -87,7 +87,7 @@ fn history(nopm: impl IntoIterator<Item = f64>) -> History {
     let mut history = History::default();
     for (s, nopm) in nopm.into_iter().enumerate() {
         let at = Duration::from_secs(s as u64 + 1);
-        history.push(Sample { at, nopm, measured: s >= 5 });
+        history.push(Sample { at, rate: nopm, measured: s >= 5 });
     }
     history
 }
@@ -155,7 +155,7 @@ fn before_anything_is_measured_unknown_numbers_are_dashes() {
     let types = types(0.0, None);
     let mut now = snapshot(0, 0.0, &types);
     now.phase = Phase::Connecting;
-    now.nopm = f64::NAN;
+    now.nopm = Some(f64::NAN);
     let history = history([]);
     let rows = drawn(frame(&now, &history), 80, 23);
     assert!(rows.iter().any(|r| r == " – NOPM       0 tx/s"), "\n{}", rows.join("\n"));

@@ -138,6 +138,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
             memory_bytes: 64 << 30,
         },
         load: Some(LoadInfo {
+            tables: None,
             seconds: 38.4,
             rows: 5_085_410,
             bytes: 702_311_004,

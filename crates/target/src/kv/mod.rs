@@ -11,7 +11,7 @@ mod layout;
 mod loader;
 mod meta;
 mod scan;
-mod session;
+pub(crate) mod session;
 pub(crate) mod store;
 pub(crate) mod target;
 mod transactions;

@@ -6,6 +6,7 @@ use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
 use crate::kv::transactions::{Stop, delivery, new_order, order_status, payment, stock_level};
 use crate::profile::asks_for_an_unused_item;
 use crate::target::{Commit, Session, Submitted};
+use crate::workload::Workload;
 use lydite_tpcc::{Outcome, Timestamp, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,15 +72,23 @@ impl<S: Store> Session for KvSession<S> {
 
     fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
         let (outcome, pending) = self.play(transaction)?;
+        OnItsWay::submitted(outcome, pending)
+    }
+}
+
+/// A commit that the session does not wait for.
+pub(crate) struct OnItsWay<P>(P);
+
+impl<P: Pending> OnItsWay<P> {
+    /// What came of a transaction whose commit is accepted: waits for it unless commits are pipelined.
+    pub(crate) fn submitted<W: Workload>(outcome: W::Outcome, pending: P) -> Result<Submitted<W>, TxError> {
         if pending.is_pipelined() {
-            return Ok(Submitted::Committing(outcome, Box::new(OnItsWay(pending))));
+            return Ok(Submitted::Committing(outcome, Box::new(Self(pending))));
         }
         pending.wait().map_err(StoreError::in_wait)?;
         Ok(Submitted::Done(outcome))
     }
 }
-
-struct OnItsWay<P>(P);
 
 impl<P: Pending> Commit for OnItsWay<P> {
     fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>) {

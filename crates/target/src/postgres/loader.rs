@@ -42,30 +42,45 @@ impl PgLoader {
         warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
-        let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name(), ddl::column_list(table));
-        frontend::query(&sql, &mut self.wire.out).map_err(encoding)?;
-        self.wire.flush()?;
-        loop {
-            match self.wire.message()? {
-                Message::CopyInResponse(_) => break,
-                Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
-                Message::NoticeResponse(_) => {}
-                _ => return Err(unexpected("no COPY")),
-            }
+        let types = table.schema().columns.iter().map(|column| column.kind).collect();
+        copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
+            population.write_table(table, warehouse, copy).map(|_| ())
+        })
+    }
+}
+
+/// Copies the rows that `write` writes into a table, within the transaction at hand; rolls that back if `write` fails.
+pub(super) fn copy_in(
+    wire: &mut Wire,
+    table: &str,
+    columns: &str,
+    types: Vec<ColumnType>,
+    progress: &LoadProgress,
+    write: impl FnOnce(&mut Copy<'_>) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let sql = format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)");
+    frontend::query(&sql, &mut wire.out).map_err(encoding)?;
+    wire.flush()?;
+    loop {
+        match wire.message()? {
+            Message::CopyInResponse(_) => break,
+            Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
+            Message::NoticeResponse(_) => {}
+            _ => return Err(unexpected("no COPY")),
         }
-        let mut copy = Copy::new(&mut self.wire, table, progress);
-        match population.write_table(table, warehouse, &mut copy).and_then(|_| copy.end()) {
-            Ok(()) => self.wire.until_ready(),
-            Err(SqlError::Decode(stopped)) => {
-                // Ours: tell the server, which then undoes the COPY.
-                frontend::copy_fail(&stopped, &mut self.wire.out).map_err(encoding)?;
-                self.wire.flush()?;
-                let _undone = self.wire.until_ready();
-                let _idle = self.wire.execute("ROLLBACK");
-                Err(SqlError::Decode(stopped))
-            }
-            Err(error) => Err(error),
+    }
+    let mut copy = Copy::new(wire, types, progress);
+    match write(&mut copy).and_then(|()| copy.end()) {
+        Ok(()) => wire.until_ready(),
+        Err(SqlError::Decode(stopped)) => {
+            // Ours: tell the server, which then undoes the COPY.
+            frontend::copy_fail(&stopped, &mut wire.out).map_err(encoding)?;
+            wire.flush()?;
+            let _undone = wire.until_ready();
+            let _idle = wire.execute("ROLLBACK");
+            Err(SqlError::Decode(stopped))
         }
+        Err(error) => Err(error),
     }
 }
 
@@ -94,7 +109,7 @@ impl Loader for PgLoader {
 }
 
 /// Writes rows as CopyData messages.
-struct Copy<'a> {
+pub(super) struct Copy<'a> {
     wire: &'a mut Wire,
     types: Vec<ColumnType>,
     /// Column that comes next.
@@ -104,13 +119,12 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(wire: &'a mut Wire, table: Table, progress: &'a LoadProgress) -> Self {
+    fn new(wire: &'a mut Wire, types: Vec<ColumnType>, progress: &'a LoadProgress) -> Self {
         let mut buffer = Vec::with_capacity(CHUNK + 4 * 1024);
         buffer.extend_from_slice(&[0; FRAME]);
         buffer.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
         // No flags, no header extension.
         buffer.extend_from_slice(&[0; 8]);
-        let types = table.schema().columns.iter().map(|column| column.kind).collect();
         Self { wire, types, column: 0, buffer, tally: Tally::new(progress) }
     }
 
@@ -132,7 +146,19 @@ impl<'a> Copy<'a> {
         self.wire.flush()
     }
 
-    fn field(&mut self, bytes: &[u8]) {
+    /// Writes a row: `fields` puts its fields.
+    pub(super) fn row(&mut self, fields: impl FnOnce(&mut Self)) -> Result<(), SqlError> {
+        self.column = 0;
+        self.buffer.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
+        fields(self);
+        debug_assert_eq!(self.column, self.types.len());
+        if self.buffer.len() >= CHUNK {
+            self.send()?;
+        }
+        self.tally.row()
+    }
+
+    pub(super) fn field(&mut self, bytes: &[u8]) {
         self.column += 1;
         self.buffer.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
         self.buffer.extend_from_slice(bytes);
@@ -153,14 +179,7 @@ impl RowWriter for Copy<'_> {
     type Error = SqlError;
 
     fn write<R: Row>(&mut self, row: &R) -> Result<(), SqlError> {
-        self.column = 0;
-        self.buffer.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
-        row.emit(self);
-        debug_assert_eq!(self.column, self.types.len());
-        if self.buffer.len() >= CHUNK {
-            self.send()?;
-        }
-        self.tally.row()
+        self.row(|copy| row.emit(copy))
     }
 }
 

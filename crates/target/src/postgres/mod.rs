@@ -4,6 +4,7 @@ mod config;
 mod errors;
 mod load_lock;
 mod loader;
+mod micro;
 mod numeric;
 mod session;
 mod tls;
@@ -12,12 +13,14 @@ mod wire;
 pub(crate) use config::{Config, OPTIONS, parse};
 
 use crate::error::TargetError;
+use crate::micro::is_table_name;
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
+use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
@@ -361,7 +364,13 @@ impl Target for Postgres {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
-        let connection = PgConnection::open(&self.config).map_err(|error| refused(error, &self.config))?;
+        let dialect = session::dialect(self.config.isolation);
+        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode)
+            .into_iter()
+            .map(|statement| (statement, statement.text(dialect)))
+            .collect();
+        let connection =
+            PgConnection::open(&self.config, &statements).map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode)))
     }
 
@@ -376,10 +385,12 @@ impl Target for Postgres {
                 self.config.place()
             )));
         }
+        let there = self.tables(wire)?;
         let names: Vec<String> = Table::ALL
             .map(Table::name)
             .into_iter()
             .chain(OWN_TABLES)
+            .chain(there.iter().map(String::as_str).filter(|name| is_table_name(name)))
             .map(|name| format!("'{name}'"))
             .collect();
         // What others made under these names may be no tables. Views go first, each before those that it shows; then

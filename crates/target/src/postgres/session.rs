@@ -6,7 +6,7 @@ use crate::postgres::wire::{Wire, encoding, unexpected};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
-use crate::sql::statement::Statement;
+use crate::sql::prepared::{Prepared, Role};
 use crate::sql::value::{Field, Rows, Value};
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
@@ -77,7 +77,7 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
 
 /// What the server told of a prepared statement.
 #[derive(Default)]
-struct Prepared {
+struct Known {
     name: String,
     parameters: Vec<Oid>,
     columns: Vec<Oid>,
@@ -86,20 +86,19 @@ struct Prepared {
 /// A connection whose statements are prepared.
 pub(crate) struct PgConnection {
     wire: Wire,
-    prepared: Vec<Prepared>,
+    prepared: Vec<Known>,
 }
 
 impl PgConnection {
-    /// Connects and prepares the statements of the mode.
-    pub(crate) fn open(config: &Config) -> Result<Self, SqlError> {
+    /// Connects and prepares statements.
+    pub(crate) fn open<S: Prepared>(config: &Config, statements: &[(S, String)]) -> Result<Self, SqlError> {
         let mut wire = Wire::connect(config)?;
-        let dialect = dialect(config.isolation);
-        let statements = Statement::of_mode(config.mode);
-        let mut prepared: Vec<Prepared> = (0..Statement::COUNT).map(|_| Prepared::default()).collect();
-        for statement in &statements {
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut prepared: Vec<Known> = (0..count).map(|_| Known::default()).collect();
+        for (statement, text) in statements {
             let entry = &mut prepared[statement.index()];
             entry.name = format!("{statement:?}");
-            frontend::parse(&entry.name, &statement.text(dialect), [], &mut wire.out).map_err(encoding)?;
+            frontend::parse(&entry.name, text, [], &mut wire.out).map_err(encoding)?;
             frontend::describe(b'S', &entry.name, &mut wire.out).map_err(encoding)?;
         }
         frontend::sync(&mut wire.out);
@@ -109,7 +108,8 @@ impl PgConnection {
         loop {
             match wire.message()? {
                 Message::ParameterDescription(body) => {
-                    let statement = waiting.next().ok_or_else(|| unexpected("a description too many"))?;
+                    let (statement, _) =
+                        waiting.next().ok_or_else(|| unexpected("a description too many"))?;
                     let entry = &mut prepared[statement.index()];
                     entry.parameters = body.parameters().collect().map_err(encoding)?;
                     match wire.message()? {
@@ -132,7 +132,7 @@ impl PgConnection {
         }
     }
 
-    fn bind(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), SqlError> {
+    fn bind<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
         let prepared = &self.prepared[statement.index()];
         debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
         let bound = frontend::bind(
@@ -159,7 +159,7 @@ impl PgConnection {
     }
 
     /// Reads the answer to one bound statement.
-    fn answer(&mut self, statement: Statement, rows: &mut Rows) -> Result<(), SqlError> {
+    fn answer<S: Prepared>(&mut self, statement: S, rows: &mut Rows) -> Result<(), SqlError> {
         let columns = self.prepared[statement.index()].columns.len();
         rows.reset(columns);
         loop {
@@ -167,7 +167,7 @@ impl PgConnection {
                 Message::DataRow(body) => self.row(statement, &body, rows)?,
                 Message::CommandComplete(body) => {
                     let tag = body.tag().map_err(encoding)?;
-                    if statement == Statement::Commit && tag == "ROLLBACK" {
+                    if statement.role() == Role::Commit && tag == "ROLLBACK" {
                         return Err(SqlError::Decode("the server rolled back instead of committing".into()));
                     }
                     rows.set_affected(
@@ -181,7 +181,7 @@ impl PgConnection {
         }
     }
 
-    fn row(&self, statement: Statement, body: &DataRowBody, rows: &mut Rows) -> Result<(), SqlError> {
+    fn row<S: Prepared>(&self, statement: S, body: &DataRowBody, rows: &mut Rows) -> Result<(), SqlError> {
         let columns = &self.prepared[statement.index()].columns;
         let buffer = body.buffer();
         let mut ranges = body.ranges();
@@ -201,12 +201,12 @@ impl PgConnection {
     }
 }
 
-impl Connection for PgConnection {
-    fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+impl<S: Prepared> Connection<S> for PgConnection {
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
         self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
     }
 
-    fn pipeline(&mut self, steps: &[Step<'_>], rows: &mut [Rows]) -> Result<(), SqlError> {
+    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         for (statement, params) in steps {
             self.bind(*statement, params)?;
         }

@@ -1,6 +1,7 @@
 //! What a family's connection must do so that the one text of the transactions runs on it.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 
@@ -64,16 +65,16 @@ impl SqlError {
 }
 
 /// One step of a pipeline.
-pub(crate) type Step<'a> = (Statement, &'a [Value<'a>]);
+pub(crate) type Step<'a, S = Statement> = (S, &'a [Value<'a>]);
 
-/// A connection on which the transactions' statements are prepared.
-pub(crate) trait Connection: Send {
+/// A connection on which the statements of a set are prepared.
+pub(crate) trait Connection<S: Prepared = Statement>: Send {
     /// Runs one prepared statement and waits for its rows.
-    fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError>;
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError>;
 
     /// Runs statements one after another; the first error ends it. `rows` has an entry for each step.
     /// Sent together and waited for once where the protocol allows.
-    fn pipeline(&mut self, steps: &[Step<'_>], rows: &mut [Rows]) -> Result<(), SqlError> {
+    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         for ((statement, params), rows) in steps.iter().zip(rows) {
             self.run(*statement, params, rows)?;
         }

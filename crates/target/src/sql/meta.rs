@@ -1,5 +1,6 @@
 //! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
 
+use crate::micro::is_table_name;
 use crate::sql::connection::SqlError;
 use crate::target::{DatabaseState, LoadUnit};
 use lydite_tpcc::WarehouseId;
@@ -34,17 +35,21 @@ pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
 /// Makes the two tables and stores `meta` in the state "loading".
 pub(crate) fn create(meta: &DatabaseMeta) -> String {
-    let rows: Vec<String> = [
-        ("state", "loading".to_string()),
+    create_notes(&[
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
         ("c_load", meta.c_load.0.to_string()),
         ("population", meta.population.to_string()),
         ("lydite", meta.lydite.clone()),
-    ]
-    .iter()
-    .map(|(key, value)| format!("('{key}', '{}')", value.replace('\'', "''")))
-    .collect();
+    ])
+}
+
+/// Makes the two tables and stores notes, and the state "loading".
+pub(crate) fn create_notes(notes: &[(&str, String)]) -> String {
+    let rows: Vec<String> = std::iter::once(&("state", "loading".to_string()))
+        .chain(notes)
+        .map(|(key, value)| format!("('{key}', '{}')", value.replace('\'', "''")))
+        .collect();
     format!(
         "CREATE TABLE lydite_meta (name varchar(32) PRIMARY KEY, value varchar(200) NOT NULL); \
          CREATE TABLE lydite_load (unit int PRIMARY KEY); \
@@ -61,12 +66,17 @@ pub(crate) fn loaded(unit: LoadUnit) -> String {
 /// Notes that the load has ended.
 pub(crate) const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
 
+/// Whether a table of this name is one of the nine.
+fn is_tpcc(name: &str) -> bool {
+    Table::ALL.iter().any(|table| table.name() == name)
+}
+
 /// Reads the state, given the names of all tables in the schema.
 pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
     if !has("lydite_meta") {
         let foreign: Vec<String> =
-            Table::ALL.iter().map(|table| table.name().to_string()).filter(|name| has(name)).collect();
+            tables.iter().filter(|name| is_table_name(name) || is_tpcc(name)).cloned().collect();
         return Ok(if foreign.is_empty() {
             DatabaseState::Empty
         } else {
@@ -79,6 +89,16 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
             values.insert(name.to_string(), value.to_string());
         }
     })?;
+    if values.get("workload").is_some_and(|workload| workload == "micro") {
+        let note = |name: &str| values.get(name).map(String::as_str);
+        let ready = note("state") == Some("ready");
+        return match lydite_micro::Meta::from_notes(note) {
+            Ok(meta) => Ok(DatabaseState::Micro { meta, ready }),
+            Err(name) => {
+                Err(SqlError::Decode(format!("lydite_meta has no {name} or a bad one: load with --fresh")))
+            }
+        };
+    }
     let value = |name: &str| {
         values
             .get(name)

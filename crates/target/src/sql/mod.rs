@@ -11,6 +11,8 @@ pub(crate) mod connection;
 pub(crate) mod ddl;
 pub(crate) mod dialect;
 pub(crate) mod meta;
+pub(crate) mod micro;
+pub(crate) mod prepared;
 pub(crate) mod procedures;
 pub(crate) mod session;
 pub(crate) mod statement;

@@ -5,6 +5,7 @@ use crate::profile::{
     OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
 };
 use crate::sql::connection::{Connection, SqlError};
+use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use crate::sql::{batched, procedures};
@@ -98,16 +99,21 @@ impl<C: Connection> Session for SqlSession<C> {
             }
             Stop::Missing(what) => (TxError::Fatal(what), true),
         };
-        if alive
-            && !matches!(error, TxError::Unavailable { .. })
-            && let Err(failed) = self.connection.roll_back()
-            // The order that TPC-C wants rolled back is rolled back by a lost connection too.
-            && !matches!(error, TxError::RolledBack(_))
-        {
-            return Err(failed.in_transaction(false));
-        }
-        Err(error)
+        Err(if alive { roll_back(&mut self.connection, error) } else { error })
     }
+}
+
+/// Rolls back the transaction that ended with `error`, so that the session can begin the next one; the answer is the
+/// error to tell.
+pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(connection: &mut C, error: TxError) -> TxError {
+    if !matches!(error, TxError::Unavailable { .. })
+        && let Err(failed) = connection.roll_back()
+        // The order that TPC-C wants rolled back is rolled back by a lost connection too.
+        && !matches!(error, TxError::RolledBack(_))
+    {
+        return failed.in_transaction(false);
+    }
+    error
 }
 
 /// Reads an address from five columns.

@@ -3,6 +3,7 @@
 //! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
 
 use crate::sql::dialect::Dialect;
+use crate::sql::prepared::{Prepared, Role};
 use crate::target::TxMode;
 use lydite_tpcc::DistrictId;
 
@@ -55,18 +56,24 @@ use Statement::*;
 /// cut at 500 characters. [`crate::profile::bad_credit_data`] is the same in Rust.
 const BAD_CREDIT_DATA: &str = "left(format('%s %s %s %s %s %s|', c_id, c_d_id, c_w_id, $6::int, $5::int, $4::numeric(6,2)) || c_data, 500)";
 
+impl Prepared for Statement {
+    fn index(self) -> usize {
+        self as usize
+    }
+
+    fn role(self) -> Role {
+        match self {
+            BeginWrite => Role::BeginWrite,
+            Commit => Role::Commit,
+            _ => Role::Other,
+        }
+    }
+}
+
 impl Statement {
     /// The statements that a session in this mode prepares.
     pub(crate) fn of_mode(mode: TxMode) -> Vec<Self> {
         ALL.iter().filter(|(_, modes)| modes.contains(&mode)).map(|&(statement, _)| statement).collect()
-    }
-
-    /// How many statements there are.
-    pub(crate) const COUNT: usize = ALL.len();
-
-    /// A dense number, for tables of prepared statements.
-    pub(crate) fn index(self) -> usize {
-        self as usize
     }
 
     /// Reads stock with the information of one district (S_DIST_xx, clause 2.4.2.2).

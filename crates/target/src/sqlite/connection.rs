@@ -3,6 +3,7 @@
 use crate::error::AbortReason;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::meta::Admin;
+use crate::sql::prepared::{Prepared, Role};
 use crate::sql::statement::Statement;
 use crate::sql::value::{Field, Rows, Value, time_text};
 use crate::sqlite::{Config, DIALECT};
@@ -61,14 +62,33 @@ pub(crate) struct SqliteConnection {
 }
 
 impl SqliteConnection {
+    /// Opens the file for the transactions of TPC-C.
     pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
+        let statements = Statement::of_mode(crate::target::TxMode::Statements);
+        let statements: Vec<(Statement, String)> =
+            statements.into_iter().map(|statement| (statement, statement.text(&DIALECT))).collect();
+        Self::open_with(path, config, turn, &statements)
+    }
+
+    /// Opens the file for these statements.
+    pub(crate) fn open_with<S: Prepared>(
+        path: &Path,
+        config: &Config,
+        turn: Arc<WriterTurn>,
+        statements: &[(S, String)],
+    ) -> Result<Self, SqlError> {
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut texts = vec![String::new(); count];
+        for (statement, text) in statements {
+            texts[statement.index()].clone_from(text);
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
         database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-        database.set_prepared_statement_cache_capacity(Statement::COUNT);
-        let mut connection = Self { database, texts: texts(), turn, writing: false };
+        database.set_prepared_statement_cache_capacity(count);
+        let mut connection = Self { database, texts, turn, writing: false };
         connection.execute(&format!(
             "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
              PRAGMA temp_store = memory",
@@ -106,21 +126,13 @@ impl Drop for SqliteConnection {
     }
 }
 
-fn texts() -> Vec<String> {
-    let mut texts = vec![String::new(); Statement::COUNT];
-    for statement in Statement::of_mode(crate::target::TxMode::Statements) {
-        texts[statement.index()] = statement.text(&DIALECT);
-    }
-    texts
-}
-
-impl Connection for SqliteConnection {
-    fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
-        if statement == Statement::BeginWrite {
+impl<S: Prepared> Connection<S> for SqliteConnection {
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        if statement.role() == Role::BeginWrite {
             self.begin_writing();
         }
         let result = query(&self.database, &self.texts[statement.index()], params, rows);
-        if statement == Statement::Commit && result.is_ok() {
+        if statement.role() == Role::Commit && result.is_ok() {
             self.end_writing();
         }
         result

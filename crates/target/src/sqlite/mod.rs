@@ -2,8 +2,10 @@
 
 mod connection;
 mod loader;
+mod micro;
 
 use crate::error::TargetError;
+use crate::micro::is_table_name;
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -133,13 +135,18 @@ impl Sqlite {
     }
 
     fn open(&self) -> Result<SqliteConnection, TargetError> {
-        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(|error| {
+        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(self.unopened())
+    }
+
+    /// The error of a file that can't be opened.
+    fn unopened(&self) -> impl Fn(SqlError) -> TargetError {
+        let place = self.place();
+        move |error| {
             TargetError::unreachable(format!(
-                "{}: open: {}: check the path and its permissions",
-                self.place(),
+                "{place}: open: {}: check the path and its permissions",
                 error.line()
             ))
-        })
+        }
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -248,7 +255,11 @@ impl Target for Sqlite {
             .map_err(self.failed("look for views"))?;
         // Dropping a table deletes its rows, and foreign keys would be looked at then.
         let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
-        for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES) {
+        let there = connection
+            .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
+            .map_err(self.failed("look for tables"))?;
+        let micro = there.iter().map(String::as_str).filter(|name| is_table_name(name));
+        for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES).chain(micro) {
             // What others made under this name may be no table.
             let kind = if views.iter().any(|view| view == name) { "VIEW" } else { "TABLE" };
             sql += &format!("DROP {kind} IF EXISTS {name}; ");

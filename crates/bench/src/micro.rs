@@ -1,0 +1,72 @@
+//! The microbenchmark as a workload that can be driven and measured.
+
+use crate::workload::{Facts, Runnable};
+use lydite_micro::{Inputs, Outcome, Terminal, Transaction};
+use lydite_target::Micro;
+use std::time::Duration;
+
+/// Streams of inputs that a session plays in turn. Where commits are pipelined it has so many under way, as many as a
+/// session of TPC-C's with a warehouse to itself.
+const TERMINALS_PER_SESSION: u32 = 10;
+
+/// What is counted of the microbenchmark alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MicroFacts {
+    /// Transactions that were completed.
+    pub transactions: u64,
+    /// Records that they accessed.
+    pub accesses: u64,
+    /// Of these, on disk.
+    pub on_disk: u64,
+    /// Of these, updates.
+    pub updates: u64,
+}
+
+impl Facts<Micro> for MicroFacts {
+    fn completed(&mut self, transaction: &Transaction) {
+        self.transactions += 1;
+        self.accesses += transaction.accesses.len() as u64;
+        self.updates += transaction.updates().count() as u64;
+        self.on_disk += transaction
+            .accesses
+            .iter()
+            .filter(|access| access.table.home == lydite_micro::Home::Disk)
+            .count() as u64;
+    }
+
+    fn answered(&mut self, _outcome: &Outcome, _took: Duration) {}
+
+    fn count(&self, _kind: usize) -> u64 {
+        self.transactions
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        self.accesses += other.accesses;
+        self.on_disk += other.on_disk;
+        self.updates += other.updates;
+    }
+}
+
+impl Runnable for Micro {
+    type Inputs = Inputs;
+    type Terminal = Terminal;
+    type Facts = MicroFacts;
+
+    fn groups(inputs: &Inputs, sessions: u32) -> Vec<Vec<Terminal>> {
+        (0..sessions)
+            .map(|session| {
+                let first = session * TERMINALS_PER_SESSION;
+                (first..first + TERMINALS_PER_SESSION).map(|index| inputs.terminal(index)).collect()
+            })
+            .collect()
+    }
+
+    fn in_turn(inputs: &Inputs) -> Vec<Terminal> {
+        vec![inputs.terminal(0)]
+    }
+
+    fn next(inputs: &Inputs, terminal: &mut Terminal) -> Transaction {
+        inputs.next(terminal)
+    }
+}

@@ -1,0 +1,182 @@
+//! What is counted of TPC-C alone: its inputs, its deliveries, and the waits of emulated users.
+
+use crate::measurement::{histogram, merge};
+use crate::workload::{Facts, Runnable};
+use hdrhistogram::Histogram;
+use lydite_target::Tpcc;
+use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
+use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
+use lydite_tpcc::{
+    DISTRICTS_PER_WAREHOUSE, DistrictId, InputPlan, InputStatistics, Outcome, Terminal, Transaction,
+    TransactionKind,
+};
+use std::time::Duration;
+
+/// What is counted of TPC-C alone.
+#[derive(Clone, Debug, Default)]
+pub struct TpccFacts {
+    /// The inputs of the transactions that were committed or rolled back.
+    pub inputs: InputStatistics,
+    /// Deliveries, apart from what their counts and times say of them.
+    pub delivery: DeliveryFacts,
+    /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
+    pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+}
+
+/// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
+#[derive(Clone, Debug)]
+pub struct DeliveryFacts {
+    /// Requests queued in the window, answered at once to the terminal; zero unless terminals are emulated.
+    pub queued: u64,
+    /// Deliveries completed.
+    pub completed: u64,
+    /// Of these, those done within 80 s from when they were due.
+    pub within_80_s: u64,
+    /// Of these, those that found at least one district without an undelivered order.
+    pub with_skips: u64,
+    /// Districts without an undelivered order.
+    pub skipped_districts: u64,
+    /// From due until the terminal was told that it was queued; nanoseconds. Empty unless terminals are emulated.
+    pub interactive: Histogram<u64>,
+}
+
+/// Measured keying and think times of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindWaits {
+    /// From the choice of the type until its request was handed over.
+    pub keying: WaitStatistics,
+    /// From the answer to a transaction of this type until the next type was chosen.
+    pub think: WaitStatistics,
+}
+
+/// Statistics of waiting times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitStatistics {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: Duration,
+    /// The least; zero if there are none.
+    pub min: Duration,
+    /// The greatest; zero if there are none.
+    pub max: Duration,
+}
+
+impl WaitStatistics {
+    /// Adds one.
+    pub(crate) fn record(&mut self, wait: Duration) {
+        self.min = if self.count == 0 { wait } else { self.min.min(wait) };
+        self.max = self.max.max(wait);
+        self.count += 1;
+        self.sum += wait;
+    }
+
+    /// The mean in seconds; none of none.
+    #[must_use]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
+    }
+}
+
+impl DeliveryFacts {
+    pub(crate) fn new() -> Self {
+        Self {
+            queued: 0,
+            completed: 0,
+            within_80_s: 0,
+            with_skips: 0,
+            skipped_districts: 0,
+            interactive: histogram(),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.queued += other.queued;
+        self.completed += other.completed;
+        self.within_80_s += other.within_80_s;
+        self.with_skips += other.with_skips;
+        self.skipped_districts += other.skipped_districts;
+        merge(&mut self.interactive, &other.interactive);
+    }
+}
+
+impl Default for DeliveryFacts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Facts<Tpcc> for TpccFacts {
+    fn completed(&mut self, transaction: &Transaction) {
+        self.inputs.record(transaction);
+    }
+
+    fn answered(&mut self, outcome: &Outcome, took: Duration) {
+        if let Outcome::Delivery(outcome) = outcome {
+            let skipped = DistrictId::all().len().saturating_sub(outcome.delivered.len()) as u64;
+            self.delivery.completed += 1;
+            self.delivery.skipped_districts += skipped;
+            self.delivery.with_skips += u64::from(skipped > 0);
+            self.delivery.within_80_s += u64::from(took.as_secs_f64() <= DEFERRED_DELIVERY_S);
+        }
+    }
+
+    fn count(&self, kind: usize) -> u64 {
+        self.inputs.transactions[kind]
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.inputs.merge(&other.inputs);
+        self.delivery.merge(&other.delivery);
+        self.waits = self.waits.or(other.waits);
+    }
+}
+
+impl Runnable for Tpcc {
+    type Inputs = InputPlan;
+    type Terminal = Terminal;
+    type Facts = TpccFacts;
+
+    /// Groups are at best the ten terminals of a warehouse. If there are more sessions than terminals, further terminals
+    /// of warehouses that have their ten already are groups of their own.
+    fn groups(inputs: &InputPlan, sessions: u32) -> Vec<Vec<Terminal>> {
+        let parts = sessions.div_ceil(inputs.warehouses).clamp(1, TERMINALS_PER_WAREHOUSE);
+        let terminals_of = |warehouse: u32, part: u32| {
+            let first = warehouse * TERMINALS_PER_WAREHOUSE;
+            (0..TERMINALS_PER_WAREHOUSE)
+                .filter(|district| district % parts == part)
+                .map(|district| inputs.terminal(first + district))
+                .collect()
+        };
+        // All warehouses before a second group of any: the first sessions begin on different ones.
+        let mut groups: Vec<Vec<Terminal>> = (0..parts)
+            .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
+            .map(|(warehouse, part)| terminals_of(warehouse, part))
+            .collect();
+        groups.extend(
+            (inputs.terminals()..sessions).map(|session| vec![inputs.terminal(extra(inputs, session))]),
+        );
+        groups
+    }
+
+    /// One warehouse after the other, then the next district of each.
+    fn in_turn(inputs: &InputPlan) -> Vec<Terminal> {
+        let districts = u32::from(DISTRICTS_PER_WAREHOUSE);
+        (0..districts)
+            .flat_map(|district| (0..inputs.warehouses).map(move |w| w * districts + district))
+            .map(|index| inputs.terminal(index))
+            .collect()
+    }
+
+    fn next(inputs: &InputPlan, terminal: &mut Terminal) -> Transaction {
+        terminal.next(inputs)
+    }
+}
+
+/// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has
+/// more than one group more than another.
+fn extra(inputs: &InputPlan, session: u32) -> u32 {
+    let (round, place) = (session / inputs.terminals(), session % inputs.terminals());
+    let (part, warehouse) = (place / inputs.warehouses, place % inputs.warehouses);
+    round * inputs.terminals() + warehouse * TERMINALS_PER_WAREHOUSE + part
+}

@@ -1,0 +1,170 @@
+//! The microbenchmark in SQL: its tables, their statements, and the session that plays them one by one.
+
+use crate::error::TxError;
+use crate::micro::{missing, table_name};
+use crate::sql::connection::{Connection, SqlError};
+use crate::sql::dialect::Dialect;
+use crate::sql::meta::Admin;
+use crate::sql::prepared::{Prepared, Role};
+use crate::sql::session::roll_back;
+use crate::sql::value::{Rows, Value};
+use crate::target::Session;
+use crate::workload::Micro;
+use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
+
+/// Columns of a table, in their order.
+pub(crate) const COLUMNS: &str = "id, counter, payload";
+
+/// The name of a table.
+pub(crate) fn name(table: TableId) -> String {
+    table_name(Engines::One, table)
+}
+
+/// The tables of a database.
+pub(crate) fn tables(meta: &Meta) -> impl Iterator<Item = TableId> + use<> {
+    meta.data.all_tables(Engines::One)
+}
+
+/// A statement that sessions prepare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MicroStatement {
+    BeginWrite,
+    BeginRead,
+    Commit,
+    /// Reads a record of the table of this number.
+    Read(u32),
+    /// Updates one.
+    Update(u32),
+}
+
+use MicroStatement::{BeginRead, BeginWrite, Commit, Read, Update};
+
+impl MicroStatement {
+    /// All statements for a database, with their texts.
+    pub(crate) fn all(meta: &Meta, dialect: &Dialect) -> Vec<(Self, String)> {
+        let mut all = vec![
+            (BeginWrite, dialect.begin_write.to_string()),
+            (BeginRead, dialect.begin_read.to_string()),
+            (Commit, "COMMIT".to_string()),
+        ];
+        for number in 0..meta.data.tables {
+            let table = name(TableId { home: Home::Memory, number });
+            let read = format!("SELECT counter, payload FROM {table} WHERE id = $1");
+            let update = format!("UPDATE {table} SET counter = counter + 1 WHERE id = $1");
+            all.push((Read(number), dialect.placeholders(&read)));
+            all.push((Update(number), dialect.placeholders(&update)));
+        }
+        all
+    }
+}
+
+impl Prepared for MicroStatement {
+    fn index(self) -> usize {
+        match self {
+            BeginWrite => 0,
+            BeginRead => 1,
+            Commit => 2,
+            Read(table) => 3 + 2 * table as usize,
+            Update(table) => 4 + 2 * table as usize,
+        }
+    }
+
+    fn role(self) -> Role {
+        match self {
+            BeginWrite => Role::BeginWrite,
+            Commit => Role::Commit,
+            BeginRead | Read(_) | Update(_) => Role::Other,
+        }
+    }
+}
+
+/// A session that plays the microbenchmark.
+pub(crate) struct MicroSession<C> {
+    connection: C,
+    rows: Rows,
+}
+
+/// How a transaction ended before its commit was answered.
+enum Stop {
+    Failed(SqlError),
+    CommitFailed(SqlError),
+    Missing(String),
+}
+
+impl From<SqlError> for Stop {
+    fn from(error: SqlError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<C: Connection<MicroStatement>> MicroSession<C> {
+    pub(crate) fn new(connection: C) -> Self {
+        Self { connection, rows: Rows::default() }
+    }
+
+    fn step(&mut self, statement: MicroStatement, params: &[Value<'_>]) -> Result<(), SqlError> {
+        self.connection.run(statement, params, &mut self.rows)
+    }
+
+    fn play(&mut self, transaction: &Transaction) -> Result<Outcome, Stop> {
+        let gone = |access: &Access| Stop::Missing(missing(Engines::One, access));
+        let mut outcome = Outcome::default();
+        self.step(if transaction.is_read_only() { BeginRead } else { BeginWrite }, &[])?;
+        for access in transaction.reads() {
+            self.step(Read(access.table.number), &[Value::Int(i64::from(access.record))])?;
+            if self.rows.len() == 0 {
+                return Err(gone(access));
+            }
+            outcome.counters = outcome.counters.wrapping_add_signed(self.rows.int(0, 0)?);
+            outcome.text_bytes += self.rows.text(0, 1)?.len() as u64;
+        }
+        for access in transaction.updates() {
+            self.step(Update(access.table.number), &[Value::Int(i64::from(access.record))])?;
+            if self.rows.affected() != 1 {
+                return Err(gone(access));
+            }
+        }
+        self.step(Commit, &[]).map_err(Stop::CommitFailed)?;
+        Ok(outcome)
+    }
+}
+
+impl<C: Connection<MicroStatement>> Session<Micro> for MicroSession<C> {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let (error, alive) = match self.play(transaction) {
+            Ok(outcome) => return Ok(outcome),
+            Err(Stop::Missing(what)) => (TxError::Fatal(what), true),
+            Err(Stop::Failed(error)) => {
+                let alive = !matches!(error, SqlError::Lost(_));
+                (error.in_transaction(false), alive)
+            }
+            Err(Stop::CommitFailed(error)) => {
+                let alive = !matches!(error, SqlError::Lost(_));
+                (error.in_transaction(true), alive)
+            }
+        };
+        Err(if alive { roll_back(&mut self.connection, error) } else { error })
+    }
+}
+
+/// What a table comes to.
+pub(crate) fn totals(admin: &mut impl Admin, meta: &Meta, table: TableId) -> Result<Totals, SqlError> {
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(counter), 0), \
+         coalesce(sum(CASE WHEN length(payload) = {} THEN 0 ELSE 1 END), 0) FROM {}",
+        meta.data.text_bytes(),
+        name(table)
+    );
+    let mut found = None;
+    admin.query_each(&sql, &mut |row| {
+        if let [Some(records), Some(counters), Some(bad_texts)] = row
+            && let (Ok(records), Ok(counters), Ok(bad_texts)) =
+                (records.parse(), counters.parse(), bad_texts.parse())
+        {
+            found = Some(Totals { records, counters, bad_texts });
+        }
+    })?;
+    found.ok_or_else(|| {
+        SqlError::Decode(format!("{} has no sums: was the schema changed by hand?", name(table)))
+    })
+}

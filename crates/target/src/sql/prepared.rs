@@ -1,0 +1,23 @@
+//! Statements that a session prepares, as a connection sees them: numbers, of which two have a meaning to it.
+
+use std::fmt;
+
+/// A statement of a set that sessions prepare.
+pub(crate) trait Prepared: Copy + fmt::Debug + Send {
+    /// A dense number within its set, for tables of prepared statements.
+    fn index(self) -> usize;
+
+    /// What it means to the connection.
+    fn role(self) -> Role;
+}
+
+/// What a statement means to the connection that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It begins a transaction that writes.
+    BeginWrite,
+    /// It commits.
+    Commit,
+    /// Anything else.
+    Other,
+}
