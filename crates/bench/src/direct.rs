@@ -5,16 +5,12 @@
 //! sessions, and two sessions meet on the rows of one warehouse only where TPC-C wants it (remote stock and payments)
 //! or where there are more sessions than warehouses.
 
-use crate::clock::{Nanos, SECOND};
 use crate::drive::Drive;
 use crate::worker::{Gate, Worker};
 use crate::workload::Runnable;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// How long answers are waited for after the end of the run.
-const PATIENCE: Nanos = 5 * SECOND;
 
 /// A terminal, and what keeps it from sending before it has its answer.
 #[derive(Debug)]
@@ -67,7 +63,11 @@ impl<W: Runnable> Rotation<W> {
             if worker.shared.window.over(due) {
                 return true;
             }
-            worker.play_on(due, transaction, &seat.gate);
+            worker.play((due, due), transaction, || {
+                seat.gate.shut();
+                let gate = Arc::clone(&seat.gate);
+                move |_| gate.open()
+            });
         }
         false
     }
@@ -76,16 +76,11 @@ impl<W: Runnable> Rotation<W> {
 impl<W: Runnable> Drive<W> for Rotation<W> {
     /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
     /// a pipeline, the session goes on with the next terminal while the answer is on its way.
-    fn work(&self, worker: &mut Worker<W>) {
+    fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         // There is always one: as many groups as sessions, and each session holds one at most.
         while let Some(mut group) = self.take() {
             let over = self.play_round(worker, &mut group);
             if over {
-                // The database may be closed only after its last answer.
-                let patience = worker.shared.window.end().saturating_add(PATIENCE);
-                for seat in &group {
-                    seat.gate.pass(|| worker.now() > patience);
-                }
                 return;
             }
             self.put_back(group);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A mode at work.
 pub(crate) trait Drive<W: Runnable>: Send + Sync {
     /// Has a session play until the run is over.
-    fn work(&self, worker: &mut Worker<W>);
+    fn work(self: Arc<Self>, worker: &mut Worker<W>);
 
     /// What is to be done on a thread of its own while the sessions play, if anything.
     fn scheduler(self: Arc<Self>) -> Option<Scheduling<W>> {

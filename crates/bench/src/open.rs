@@ -13,6 +13,7 @@ use crate::worker::Worker;
 use crate::workload::Runnable;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// When requests are due.
 #[derive(Clone, Debug)]
@@ -136,7 +137,7 @@ impl<W: Runnable> Open<W> {
 }
 
 impl<W: Runnable> Drive<W> for Open<W> {
-    fn work(&self, worker: &mut Worker<W>) {
+    fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         os::precise_timers();
         while worker.ensure_connected() {
             let Some((due, transaction)) = self.take(&worker.shared.window) else {
@@ -157,7 +158,7 @@ impl<W: Runnable> Drive<W> for Open<W> {
             if waits {
                 worker.shared.recorder(worker.index).record_lateness(&worker.shared.window, due, picked);
             }
-            worker.play(due, picked, &transaction);
+            worker.play((due, picked), transaction, || |_| ());
         }
     }
 

@@ -264,7 +264,9 @@ fn spawn_all<W: Runnable>(
         let (connect, drive, gate) = (Arc::clone(connect), Arc::clone(drive), Arc::clone(gate));
         let work = move || {
             let Some(shared) = gate.wait() else { return };
-            drive.work(&mut Worker::new(shared, index, connect, session));
+            let mut worker = Worker::new(shared, index, connect, session);
+            drive.work(&mut worker);
+            worker.settle();
         };
         std::thread::Builder::new().name(format!("session-{index}")).spawn(work).map_err(refused)?;
     }

@@ -22,6 +22,8 @@ const RECONNECT: RetryPolicy = RetryPolicy {
     backoff_min: Duration::from_millis(50),
     backoff_max: Duration::from_secs(1),
 };
+/// How long answers are waited for after the end of the run.
+const PATIENCE: Nanos = 5_000_000_000;
 /// Recording takes a fraction of a microsecond, so more recorders than this would only cost memory.
 const RECORDERS_MAX: usize = 32;
 
@@ -82,17 +84,16 @@ impl<W: Runnable> Shared<W> {
         self.errors.lock().note(message);
     }
 
-    /// Judges and counts a transaction whose answer is there now; returns when that is. `by_session`: on the
-    /// session's own thread, which was waiting for it.
-    fn record(
+    /// Judges and counts a transaction whose answer is there now. `by_session`: on the session's own thread, which was
+    /// waiting for it.
+    fn answer(
         &self,
         (session, by_session): (usize, bool),
         transaction: &W::Transaction,
         (due, picked): (Nanos, Nanos),
         effort: &Effort,
-        ending: &Ending<W>,
-        outcome: Option<&W::Outcome>,
-    ) -> Nanos {
+        ending: Ending<W>,
+    ) -> Answer<W> {
         let mut answered = self.clock.now();
         if ending.given_up {
             // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
@@ -100,7 +101,8 @@ impl<W: Runnable> Shared<W> {
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
         let kind = W::kind(transaction);
-        match (ending.verdict, &ending.trouble) {
+        let Ending { verdict, outcome, trouble, .. } = ending;
+        match (verdict, &trouble) {
             (Verdict::Committed | Verdict::RolledBack, _) => self.failures.succeeded(kind, answered),
             (_, Some(trouble)) => {
                 self.failures.failed(kind, answered, self.window.counts(due, answered), trouble);
@@ -109,7 +111,7 @@ impl<W: Runnable> Shared<W> {
         }
         let Effort { retries, aborts } = *effort;
         let ended =
-            Ended { transaction, verdict: ending.verdict, outcome, due, picked, answered, retries, aborts };
+            Ended { transaction, verdict, outcome: outcome.as_ref(), due, picked, answered, retries, aborts };
         let mut recorder = self.recorder(session);
         if by_session {
             self.in_flight[session].end();
@@ -117,7 +119,8 @@ impl<W: Runnable> Shared<W> {
             self.in_flight[session].committed();
         }
         recorder.record(&self.window, &ended);
-        answered
+        drop(recorder);
+        Answer { at: answered, verdict, outcome }
     }
 }
 
@@ -136,11 +139,11 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn shut(&self) {
+    pub(crate) fn shut(&self) {
         *self.shut.lock() = true;
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.shut.lock() = false;
         self.opened.notify_all();
     }
@@ -257,45 +260,28 @@ impl<W: Runnable> Worker<W> {
 
     /// Sends a transaction until it is answered, and records it. `due` is when the terminal wanted it, `picked`
     /// when this session took it up.
-    pub(crate) fn play(&mut self, due: Nanos, picked: Nanos, transaction: &W::Transaction) -> Answer<W> {
-        self.shared.in_flight[self.index].begin(due, W::kind(transaction), false);
-        let mut effort = Effort::default();
-        let mut ending = self.attempt(due, transaction, &mut effort, |session| {
-            session.execute(transaction).map(Submitted::Done)
-        });
-        let outcome = ending.outcome.take();
-        let answered = self.shared.record(
-            (self.index, true),
-            transaction,
-            (due, picked),
-            &effort,
-            &ending,
-            outcome.as_ref(),
-        );
-        Answer { at: answered, verdict: ending.verdict, outcome }
-    }
-
-    /// As [`Worker::play`], but where the database commits in a pipeline the session is free before the answer is
-    /// there. Then the answer is recorded when it comes, and opens `gate`, which is shut here, for the terminal's next one.
-    pub(crate) fn play_on(&mut self, due: Nanos, transaction: W::Transaction, gate: &Arc<Gate>) {
+    ///
+    /// Where the database commits in a pipeline the session is free before the answer is there. Then none is returned, and
+    /// what `later` makes is called with the answer when it comes, on a thread of the database, so it must be short.
+    pub(crate) fn play<F>(
+        &mut self,
+        (due, picked): (Nanos, Nanos),
+        transaction: W::Transaction,
+        later: impl FnOnce() -> F,
+    ) -> Option<Answer<W>>
+    where
+        F: FnOnce(Answer<W>) + Send + 'static,
+    {
         self.shared.in_flight[self.index].begin(due, W::kind(&transaction), false);
         let mut effort = Effort::default();
         let mut ending = self.attempt(due, &transaction, &mut effort, |session| session.submit(&transaction));
-        let outcome = ending.outcome.take();
         let Some(commit) = ending.commit.take() else {
-            self.shared.record(
-                (self.index, true),
-                &transaction,
-                (due, due),
-                &effort,
-                &ending,
-                outcome.as_ref(),
-            );
-            return;
+            let session = (self.index, true);
+            return Some(self.shared.answer(session, &transaction, (due, picked), &effort, ending));
         };
-        gate.shut();
+        let then = later();
         self.shared.in_flight[self.index].committing();
-        let (shared, gate, index) = (Arc::clone(&self.shared), Arc::clone(gate), self.index);
+        let (shared, session) = (Arc::clone(&self.shared), (self.index, false));
         commit.on_done(Box::new(move |durable| {
             let ending = match durable {
                 Ok(()) => ending,
@@ -305,9 +291,24 @@ impl<W: Runnable> Worker<W> {
                     Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Verdict::Unknown) }
                 }
             };
-            shared.record((index, false), &transaction, (due, due), &effort, &ending, outcome.as_ref());
-            gate.open();
+            then(shared.answer(session, &transaction, (due, picked), &effort, ending));
         }));
+        None
+    }
+
+    /// As [`Worker::play`]; `then` gets the answer, at once or later.
+    pub(crate) fn play_then(
+        &mut self,
+        times: (Nanos, Nanos),
+        transaction: W::Transaction,
+        then: impl FnOnce(Answer<W>) + Send + 'static,
+    ) {
+        let mut then = Some(then);
+        // Made once at most: now, or for later.
+        let mut take = || then.take().unwrap_or_else(|| unreachable!("it is taken once"));
+        if let Some(answer) = self.play(times, transaction, &mut take) {
+            take()(answer);
+        }
     }
 
     /// All attempts at one transaction.
@@ -401,6 +402,14 @@ impl<W: Runnable> Worker<W> {
             }
         }
         true
+    }
+
+    /// Waits for the answers of commits that are on their way: the last session may close the database when it goes.
+    pub(crate) fn settle(&self) {
+        let patience = self.shared.window.end().saturating_add(PATIENCE);
+        while self.shared.in_flight[self.index].unanswered() > 0 && self.now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Uniform between zero and `longest`.

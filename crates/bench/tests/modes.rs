@@ -257,3 +257,32 @@ fn a_delivery_log_that_cannot_be_made_is_an_error_before_anything_is_sent() {
     assert!(error.to_string().starts_with("delivery log /nonexistent/delivery.jsonl: "), "{error}");
     assert_eq!((target.connections(), target.calls()), (0, 0));
 }
+
+/// One session and commits that take 50 ms: one that waited could answer 40 in two seconds.
+const COMMIT: Duration = Duration::from_millis(50);
+
+#[test]
+fn an_open_loop_goes_on_with_the_next_request_while_a_commit_is_on_its_way() {
+    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+    let plan = plan(Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 }, 2_000);
+    let found = measure(&target, &plan).unwrap();
+    assert!(found.completed() > 200, "{}", found.completed());
+    let payment = found.kind(TransactionKind::Payment);
+    assert!(payment.service.min() >= COMMIT.as_nanos() as u64 * 99 / 100, "{}", payment.service.min());
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 0, "all were waited for");
+}
+
+#[test]
+fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_waits_for_his() {
+    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+    let found = measure(&target, &plan(rte(20, 1, 0.0), 2_000)).unwrap();
+    let completed = |kind: TransactionKind| found.kind(kind).completed();
+    let interactive: u64 = TransactionKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != TransactionKind::Delivery)
+        .map(completed)
+        .sum();
+    assert!(interactive > 200, "{interactive}");
+    // Twenty users that wait 50 ms for each answer get no more than 800 in this time.
+    assert!(interactive <= 800, "{interactive}");
+}

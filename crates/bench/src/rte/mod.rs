@@ -18,7 +18,7 @@ use crate::measurement::{count, histogram};
 use crate::os;
 use crate::recorder::Verdict;
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
-use crate::worker::{Shared, Worker};
+use crate::worker::{Answer, Shared, Worker};
 use delivery_log::DeliveryLog;
 use hdrhistogram::Histogram;
 use lydite_target::Tpcc;
@@ -128,8 +128,8 @@ impl Rte {
         })
     }
 
-    fn deliver(&self, worker: &mut Worker<Tpcc>, queued: Nanos, delivery: &Delivery) {
-        let answer = worker.play(queued, worker.now(), &Transaction::Delivery(*delivery));
+    /// Notes what came of a deferred delivery.
+    fn log(&self, clock: &Clock, queued: Nanos, delivery: &Delivery, answer: &Answer<Tpcc>) {
         let Some(log) = &self.log else { return };
         let result = match answer.verdict {
             Verdict::Committed => "committed",
@@ -140,7 +140,6 @@ impl Rte {
             Some(Outcome::Delivery(outcome)) => outcome.delivered.as_slice(),
             _ => &[],
         };
-        let clock = &worker.shared.clock;
         log.write(delivery, clock.wall(queued), clock.wall(answer.at), result, delivered);
     }
 
@@ -197,18 +196,25 @@ impl Rte {
 }
 
 impl Drive<Tpcc> for Rte {
-    fn work(&self, worker: &mut Worker<Tpcc>) {
+    fn work(self: Arc<Self>, worker: &mut Worker<Tpcc>) {
         while worker.ensure_connected() {
             let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
+            let (due, picked) = (request.due, worker.now());
+            let rte = Arc::clone(&self);
             match request.work {
                 Work::Interactive(kind) => {
-                    let mut slot = self.slots[request.terminal as usize].lock();
+                    let terminal = request.terminal;
+                    let mut slot = self.slots[terminal as usize].lock();
                     let transaction = slot.terminal.input(&self.inputs, kind);
                     drop(slot);
-                    let answer = worker.play(request.due, worker.now(), &transaction);
-                    self.go_on(request.terminal, answer.at);
+                    let go_on = move |answer: Answer<Tpcc>| rte.go_on(terminal, answer.at);
+                    worker.play_then((due, picked), transaction, go_on);
                 }
-                Work::Deferred(delivery) => self.deliver(worker, request.due, &delivery),
+                Work::Deferred(delivery) => {
+                    let shared = Arc::clone(&worker.shared);
+                    let log = move |answer: Answer<Tpcc>| rte.log(&shared.clock, due, &delivery, &answer);
+                    worker.play_then((due, picked), Transaction::Delivery(delivery), log);
+                }
             }
         }
     }

@@ -3,8 +3,8 @@
 
 use lydite_bench::{Measurement, Mode, RetryPolicy, RunControl, RunError, RunPlan, run};
 use lydite_target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TargetError,
-    TargetSpec, TxError, TxMode,
+    Commit, ConditionFinding, DatabaseState, Description, Loader, Session, Submitted, TableChecksum, Target,
+    TargetError, TargetSpec, TxError, TxMode,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -38,6 +38,8 @@ pub(crate) struct Scripted {
     seen: Arc<Mutex<Vec<Transaction>>>,
     total: Arc<AtomicUsize>,
     connections: AtomicUsize,
+    /// How long a commit is on its way while the session is free; none where sessions wait.
+    commit: Option<Duration>,
 }
 
 impl Scripted {
@@ -49,7 +51,14 @@ impl Scripted {
             seen: Arc::default(),
             total: Arc::default(),
             connections: AtomicUsize::new(0),
+            commit: None,
         }
+    }
+
+    /// Commits in a pipeline: each is there after `latency`.
+    pub(crate) fn pipelined(mut self, latency: Duration) -> Self {
+        self.commit = Some(latency);
+        self
     }
 
     /// One that takes a fraction of a millisecond for everything.
@@ -100,8 +109,21 @@ struct ScriptedSession {
     total: Arc<AtomicUsize>,
     index: usize,
     number: usize,
+    commit: Option<Duration>,
     /// Knows the answers.
     null: Box<dyn Session>,
+}
+
+/// A commit that is there after a time.
+struct OnItsWay(Duration);
+
+impl Commit for OnItsWay {
+    fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>) {
+        std::thread::spawn(move || {
+            std::thread::sleep(self.0);
+            done(Ok(()));
+        });
+    }
 }
 
 impl Session for ScriptedSession {
@@ -114,6 +136,14 @@ impl Session for ScriptedSession {
             Some(error) => Err(error),
             None => self.null.execute(transaction),
         }
+    }
+
+    fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
+        let outcome = self.execute(transaction)?;
+        Ok(match self.commit {
+            Some(latency) => Submitted::Committing(outcome, Box::new(OnItsWay(latency))),
+            None => Submitted::Done(outcome),
+        })
     }
 }
 
@@ -146,6 +176,7 @@ impl Target for Scripted {
             total: Arc::clone(&self.total),
             index,
             number: 0,
+            commit: self.commit,
             null,
         }))
     }
