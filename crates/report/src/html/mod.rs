@@ -7,13 +7,17 @@ mod controls;
 mod data;
 mod markup;
 mod overlay;
+mod plot;
 mod range;
 mod single;
+mod sweep;
 
 use crate::findings::DISCLAIMER;
 use crate::model::RunResult;
 use data::{PageData, RunData};
 use markup::Markup;
+
+pub use sweep::render_sweep;
 
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -68,8 +72,24 @@ impl Section {
     }
 }
 
-/// The frame of the page: head, navigation, content, footer, data, script.
+/// The page of results: its sections, the data of its charts, and the script that draws them.
 fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
+    let mut charts = Markup::data("data", &PageData { runs });
+    charts.push(Markup::fixed("<script>"));
+    charts.push(Markup::fixed(SCRIPT));
+    charts.push(Markup::fixed("</script>"));
+    frame(title, sections, "", "Charts: Apache ECharts, Apache License 2.0.", charts)
+}
+
+/// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to the style of
+/// all pages, `credits` to the footer.
+fn frame(
+    title: &str,
+    sections: Vec<Section>,
+    style: &'static str,
+    credits: &'static str,
+    last: Markup,
+) -> String {
     // What a result does not have gets no section and no link.
     let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
     let mut head = Markup::fixed(concat!(
@@ -83,6 +103,7 @@ fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
     head.push(Markup::with_text("title", &[], &format!("{title} – Lydite")));
     head.push(Markup::fixed("<style>"));
     head.push(Markup::fixed(STYLE));
+    head.push(Markup::fixed(style));
     head.push(Markup::fixed("</style>"));
 
     let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));
@@ -100,19 +121,13 @@ fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
          says. Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
          from full histograms; the warm-up is excluded from every number.",
     ));
-    footer.push(Markup::with_text(
-        "p",
-        &[],
-        &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
-    ));
+    let made = format!("Made by Lydite {}. {credits}", env!("CARGO_PKG_VERSION"));
+    footer.push(Markup::with_text("p", &[], made.trim_end()));
 
     let mut content = Markup::element("div", &[("class", "bar")], bar);
     content.push(Markup::element("main", &[], sections.into_iter().map(Section::markup).collect()));
     content.push(Markup::element("footer", &[], footer));
-    content.push(Markup::data("data", &PageData { runs }));
-    content.push(Markup::fixed("<script>"));
-    content.push(Markup::fixed(SCRIPT));
-    content.push(Markup::fixed("</script>"));
+    content.push(last);
 
     let mut html = Markup::element("head", &[], head);
     html.push(Markup::element("body", &[], content));
