@@ -48,8 +48,10 @@ impl Reload {
 
 /// What is to be run and shown.
 pub(super) struct Experiment {
-    /// The name of its file.
+    /// Its file, as it was named.
     pub(super) file: String,
+    /// The last part of that, for files that others may read.
+    pub(super) name: String,
     pub(super) title: String,
     pub(super) description: String,
     pub(super) repetitions: u32,
@@ -144,9 +146,14 @@ impl Experiment {
                 metrics.push(metric);
             }
         }
+        let name = args
+            .experiment
+            .file_name()
+            .map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
         let stem = args.experiment.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Self {
             file,
+            name,
             title: title.map(|(title, _)| title).or(stem).unwrap_or_default(),
             description: description.map(|(text, _)| text).unwrap_or_default(),
             repetitions: repetitions.unwrap_or(1),

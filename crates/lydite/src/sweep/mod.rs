@@ -267,7 +267,7 @@ impl<'a> Work<'a> {
             format: SWEEP_FORMAT,
             title: experiment.title.clone(),
             description: experiment.description.clone(),
-            experiment: experiment.file.clone(),
+            experiment: experiment.name.clone(),
             digest: experiment.digest(),
             repetitions: experiment.repetitions,
             reload: experiment.reload.words().into(),

@@ -218,7 +218,7 @@ pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> R
     if let Some(first) = gone.first() {
         let others = match gone.len() {
             1 => String::new(),
-            count => format!(" and {} others", count - 1),
+            count => format!(" and {} more", count - 1),
         };
         changes.push(format!(
             "it has results of point {:?}{others}, whose plan the experiment does not have",
@@ -259,7 +259,7 @@ fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     });
     Manifest {
         lydite: env!("CARGO_PKG_VERSION").into(),
-        experiment: experiment.file.clone(),
+        experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         digest: experiment.digest(),
         repetitions: experiment.repetitions,

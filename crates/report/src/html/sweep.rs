@@ -176,7 +176,7 @@ fn numbers(figure: &Figure) -> Markup {
 fn spread(value: Option<&Spread>) -> Markup {
     let Some(value) = value else { return Markup::text("–") };
     let mut all = Markup::text(&number(value.median));
-    if value.runs > 1 {
+    if value.min < value.max {
         let range = format!(" {} to {}", number(value.min), number(value.max));
         all.push(Markup::with_text("small", &[], &range));
     }

@@ -189,9 +189,13 @@ fn at(latency: &Latency, share: &str) -> Option<f64> {
 fn latency_of_all(result: &RunResult) -> Option<Latency> {
     let mut all: Option<Histogram<u64>> = None;
     for done in result.transactions.values().filter(|t| t.completed() > 0) {
-        let histogram = hdr::decode(&done.hdr).ok()?;
+        let mut histogram = hdr::decode(&done.hdr).ok()?;
         match &mut all {
-            None => all = Some(histogram),
+            None => {
+                // Another type may have been slower than this one ever was.
+                histogram.auto(true);
+                all = Some(histogram);
+            }
             Some(all) => all.add(&histogram).ok()?,
         }
     }

@@ -6,13 +6,17 @@ use super::metric::Metric;
 use super::{Spread, State, Sweep};
 use crate::figures::number;
 
-/// A number as [`number`] writes it, but with enough digits to tell small shares apart.
-fn cell(spread: Option<&Spread>) -> String {
+/// The median, from the least to the greatest if they differ, and of how many runs if not of all that are complete.
+fn cell(spread: Option<&Spread>, complete: usize) -> String {
     let Some(spread) = spread else { return "–".to_owned() };
-    if spread.runs < 2 {
-        return number(spread.median);
+    let mut text = number(spread.median);
+    if spread.min < spread.max {
+        let _ = write!(text, " ({}–{})", number(spread.min), number(spread.max));
     }
-    format!("{} ({}–{})", number(spread.median), number(spread.min), number(spread.max))
+    if (spread.runs as usize) < complete {
+        let _ = write!(text, " of {}", spread.runs);
+    }
+    text
 }
 
 /// The points with their medians, and from the least to the greatest where there are several runs.
@@ -34,8 +38,9 @@ pub fn render_summary(sweep: &Sweep) -> String {
             .collect(),
     ];
     for point in &sweep.points {
-        let done = format!("{}/{}", point.runs_in(State::Complete), point.runs.len());
-        let cells = sweep.metrics.iter().map(|name| cell(point.metrics.get(name)));
+        let complete = point.runs_in(State::Complete);
+        let done = format!("{complete}/{}", point.runs.len());
+        let cells = sweep.metrics.iter().map(|name| cell(point.metrics.get(name), complete));
         rows.push([clean(&point.label), done].into_iter().chain(cells).collect());
     }
     let columns = rows.first().map_or(0, Vec::len);
@@ -70,15 +75,15 @@ fn clean(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
-/// The points as CSV (RFC 4180): the label, the axes, how many runs are in which state, and median, least and greatest
-/// of each metric.
+/// The points as CSV (RFC 4180): the label, the axes, how many runs are in which state, median, least and greatest
+/// of each metric, and of how many runs.
 #[must_use]
 pub fn render_csv(sweep: &Sweep) -> String {
     let mut header = vec!["point".to_owned()];
     header.extend(sweep.axes.iter().map(|axis| axis.name.clone()));
     header.extend(["complete", "partial", "failed", "missing", "checks_failed"].map(str::to_owned));
     for metric in &sweep.metrics {
-        header.extend(["median", "min", "max"].map(|what| format!("{metric}.{what}")));
+        header.extend(["median", "min", "max", "runs"].map(|what| format!("{metric}.{what}")));
     }
     let mut out = record(&header);
     for point in &sweep.points {
@@ -92,9 +97,10 @@ pub fn render_csv(sweep: &Sweep) -> String {
         for metric in &sweep.metrics {
             match point.metrics.get(metric) {
                 Some(spread) => {
-                    row.extend([spread.median, spread.min, spread.max].map(|value| value.to_string()))
+                    row.extend([spread.median, spread.min, spread.max].map(|value| value.to_string()));
+                    row.push(spread.runs.to_string());
                 }
-                None => row.extend([const { String::new() }; 3]),
+                None => row.extend([const { String::new() }; 3].into_iter().chain(["0".to_owned()])),
             }
         }
         out.push_str(&record(&row));
