@@ -175,7 +175,7 @@ fn a_figure_holds_medians_of_complete_runs_and_tells_of_the_others() {
     assert_eq!(on[2].value, None);
     assert_eq!(
         sweep.figures[0].gaps(),
-        ["Without a number: on, 100.", "Of fewer runs: on, 10 (2 of 3).", "1 partial results are not shown."]
+        ["Without a number: on, 100.", "Of fewer runs: on, 10 (2 of 3).", "Not shown: 1 partial result."]
     );
     let page = render_sweep(&sweep);
     assert!(page.contains("Of fewer runs: on, 10 (2 of 3)."));

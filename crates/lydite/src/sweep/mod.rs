@@ -48,7 +48,7 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     let interrupted = work.make_runs(Style::detect(args.quiet), &interrupt)?;
     let sweep = work.write()?;
     let page = out.join("report.html");
-    print(&format!(
+    let printed = print(&format!(
         "{}\nresults: {} in {}\nsummary: {}, {}\nreport: {}\n",
         render_summary(&sweep),
         plural(sweep.runs_in(State::Complete) as u64, "complete run"),
@@ -56,8 +56,10 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
         out.join("summary.csv").display(),
         out.join("summary.json").display(),
         page.display()
-    ))?;
-    Failure::all(work.failures(&sweep, interrupted, &out))
+    ));
+    let mut failures = work.failures(&sweep, interrupted, &out);
+    failures.extend(printed.err());
+    Failure::all(failures)
 }
 
 /// `--dry-run`: what would be done.

@@ -176,7 +176,7 @@ fn draw_bars(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
             let top = frame.y(value.median);
             let mut bar = Markup::with_text("title", &[], &tip(&of.name, x, value));
             bar.push(rectangle(n, centre - width * 0.46, top, width * 0.92, frame.bottom - top));
-            bar.push(whisker(centre, value, frame));
+            bar.push(whisker("whisker", centre, value, frame));
             if numbered {
                 bar.push(text("middle", centre, frame.y(value.max) - 5.0, &number(value.median)));
             }
@@ -217,7 +217,8 @@ fn draw_lines(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
                 continue;
             };
             let mut point = Markup::with_text("title", &[], &tip(&series.name, x, value));
-            point.push(whisker(centre, value, frame));
+            // In the colour of its series: those of several stand close together.
+            point.push(whisker(&colour("whisker", n), centre, value, frame));
             point.push(mark(n, centre, frame.y(value.median)));
             all.push(Markup::element("g", &[], point));
         }
@@ -238,14 +239,14 @@ fn missing(x: f64, frame: &Frame, cell: &Cell, series: &str, value: &str) -> Mar
     Markup::element("g", &[], all)
 }
 
-fn whisker(x: f64, value: Spread, frame: &Frame) -> Markup {
+fn whisker(class: &str, x: f64, value: Spread, frame: &Frame) -> Markup {
     if value.runs < 2 {
         return Markup::default();
     }
     let (low, high) = (frame.y(value.min), frame.y(value.max));
-    let mut all = line("whisker", x, low, x, high);
-    all.push(line("whisker", x - 4.0, low, x + 4.0, low));
-    all.push(line("whisker", x - 4.0, high, x + 4.0, high));
+    let mut all = line(class, x, low, x, high);
+    all.push(line(class, x - 4.0, low, x + 4.0, low));
+    all.push(line(class, x - 4.0, high, x + 4.0, high));
     all
 }
 

@@ -127,49 +127,57 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
     Markup::element("figure", &[], all)
 }
 
-/// The data of a figure: a row for each place, a column for each metric.
+/// The data of a figure: a row for each value at the bottom of each panel, and a column for each metric and series.
 fn numbers(figure: &Figure) -> Markup {
     let spec = &figure.spec;
+    // The panels of one metric come one after the other; those of the others have the same places.
+    let each = figure.panels.len() / spec.y.len().max(1);
+    let Some(first) = figure.panels.first() else { return Markup::default() };
     let mut columns: Vec<(String, bool)> = Vec::new();
     if let Some(panel) = &spec.panel {
         columns.push((axis_title(panel), false));
     }
-    if let Some(series) = &spec.series {
-        columns.push((axis_title(series), false));
-    }
     columns.push((spec.x_title.clone(), false));
-    columns.extend(spec.y_titles.iter().map(|title| (title.clone(), true)));
-    columns.push(("runs".to_owned(), true));
+    for title in &spec.y_titles {
+        columns.extend(first.series.iter().map(|series| match (series.name.as_str(), spec.y.len()) {
+            ("", _) => (title.clone(), true),
+            (name, 1) => (name.to_owned(), true),
+            (name, _) => (format!("{name}: {title}"), true),
+        }));
+    }
     let mut rows = Vec::new();
-    // The panels of one metric come one after the other; those of the others have the same places.
-    let each = figure.panels.len() / spec.y.len().max(1);
     for (n, panel) in figure.panels.iter().take(each).enumerate() {
-        for (s, series) in panel.series.iter().enumerate() {
-            for (i, x) in panel.x.iter().enumerate() {
-                let cells: Vec<&Cell> = (0..spec.y.len())
-                    .filter_map(|metric| figure.panels.get(metric * each + n)?.series.get(s)?.cells.get(i))
-                    .collect();
-                let wanted = cells.first().map_or(0, |cell| cell.wanted);
-                if wanted == 0 {
-                    continue;
-                }
-                let mut row = Vec::new();
-                if spec.panel.is_some() {
-                    row.push(Markup::text(&panel.title));
-                }
-                if spec.series.is_some() {
-                    row.push(Markup::text(&series.name));
-                }
-                row.push(Markup::text(x));
-                row.extend(cells.iter().map(|cell| spread(cell.value.as_ref())));
-                let made =
-                    cells.iter().filter_map(|cell| cell.value).map(|value| value.runs).max().unwrap_or(0);
-                row.push(Markup::text(&format!("{made} of {wanted}")));
-                rows.push(row);
+        for (i, x) in panel.x.iter().enumerate() {
+            let mut row = Vec::new();
+            if spec.panel.is_some() {
+                row.push(Markup::text(&panel.title));
             }
+            row.push(Markup::text(x));
+            let metrics = (0..spec.y.len()).filter_map(|metric| figure.panels.get(metric * each + n));
+            row.extend(
+                metrics
+                    .flat_map(|panel| panel.series.iter().filter_map(|series| series.cells.get(i)))
+                    .map(cell),
+            );
+            rows.push(row);
         }
     }
-    named_table("", &columns, rows)
+    // With several metrics the columns say which; else the title does.
+    let caption = match (spec.y_titles.as_slice(), &spec.series) {
+        ([title], Some(series)) => format!("{title}, by {}", axis_title(series)),
+        _ => String::new(),
+    };
+    named_table(&caption, &columns, rows)
+}
+
+/// A number of a figure, and of how many runs it is if there were to be more.
+fn cell(cell: &Cell) -> Markup {
+    let mut all = spread(cell.value.as_ref());
+    let runs = cell.value.map_or(0, |value| value.runs);
+    if runs < cell.wanted {
+        all.push(Markup::with_text("small", &[], &format!(" {runs} of {} runs", cell.wanted)));
+    }
+    all
 }
 
 /// Median, and from the least to the greatest.

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
 use super::{Axis, Point, Spread, State};
+use crate::figures::plural;
+
+/// More places than these are counted only.
+const NAMES_TOLD: usize = 8;
 
 /// How a figure is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,18 +245,28 @@ impl Figure {
             }
         }
         if !none.is_empty() {
-            all.push(format!("Without a number: {}.", none.join("; ")));
+            all.push(format!("Without a number: {}.", some(&none)));
         }
         if !fewer.is_empty() {
-            all.push(format!("Of fewer runs: {}.", fewer.join("; ")));
+            all.push(format!("Of fewer runs: {}.", some(&fewer)));
         }
         if partial > 0 {
-            all.push(format!("{partial} partial results are not shown."));
+            all.push(format!("Not shown: {}.", plural(u64::from(partial), "partial result")));
         }
         if unchecked > 0 {
-            all.push(format!("{unchecked} runs shown have checks that do not hold."));
+            let runs = plural(u64::from(unchecked), "run");
+            all.push(format!("Shown all the same: {runs} whose checks do not hold."));
         }
         all
+    }
+}
+
+/// The first of these, and how many more there are.
+fn some(names: &[String]) -> String {
+    let told = names.get(..NAMES_TOLD).unwrap_or(names).join("; ");
+    match names.len().saturating_sub(NAMES_TOLD) {
+        0 => told,
+        more => format!("{told}; and {more} more"),
     }
 }
 
