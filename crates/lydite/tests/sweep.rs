@@ -188,6 +188,70 @@ target.durability = ["full"]
 }
 
 #[test]
+fn points_and_axes_of_tables_are_combined_and_set_several_keys() {
+    let bench = Bench::new(
+        r#"[plan]
+target = "gemel:"
+"target.cache" = "64MB"
+terminals = 1
+
+[[axes.storage]]
+label = "small"
+target.cache = "2MB"
+[[axes.storage]]
+label = "as planned"
+
+[[point]]
+label = "closed"
+[[point]]
+label = "open"
+mode = "open"
+rate = 100
+"#,
+    );
+    let ended = bench.sweep(&["--dry-run"]).run().code(0);
+    for words in [
+        "4 points, 1 run of each",
+        "small, open",
+        "mode = open  rate = 100  target = gemel:?cache=2MB",
+        "as planned, closed",
+        "target = gemel:?cache=64MB",
+    ] {
+        assert!(ended.stdout.contains(words), "{words}: {ended:?}");
+    }
+    bench.change(
+        "[[point]]\nlabel = \"a\"\nterminals = 1\n[axes]\nterminals = [1, 2]\npoint = [{ label = \"b\" }]\n",
+    );
+    bench.sweep(&["--dry-run"]).run().code(2).told(&[
+        &["line 6, point", "name of the axis in line 1"],
+        &["line 5, terminals", "sets terminals, and so does point"],
+    ]);
+}
+
+#[test]
+fn the_experiments_and_the_example_of_the_book_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // A file may need a workload that this program does not have.
+    let micro = lydite(&["run", "--help"]).stdout.contains("--workload");
+    let mut tried = 0;
+    for entry in fs::read_dir(root.join("experiments/skeena")).unwrap() {
+        let path = entry.unwrap().path();
+        if micro || !fs::read_to_string(&path).unwrap().contains("workload = \"micro\"") {
+            lydite(&["sweep", text(&path), "--dry-run", "--out", "/nonexistent/out"]).code(0);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 6, "{tried} files");
+    let book = fs::read_to_string(root.join("docs/src/sweeps.md")).unwrap();
+    let example = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let ended = Bench::new(example).sweep(&["--dry-run"]).run().code(0);
+    assert!(
+        ended.stdout.contains("6 points, 3 runs of each") && ended.stdout.contains("at least 4 min 30 s"),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn a_figure_must_say_where_each_axis_goes() {
     let bench = Bench::new(&GRID.replace("series = \"mix\"\n", ""));
     let ended = bench.sweep(&[]).run().code(2);

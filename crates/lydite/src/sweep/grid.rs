@@ -129,6 +129,16 @@ pub(super) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
             _ => {}
         }
     }
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    for axis in &all {
+        if let Some(line) = named.insert(&axis.name, axis.line) {
+            source.wrong(
+                axis.line,
+                &axis.name,
+                &format!("is the name of the axis in line {line}, too: choose another"),
+            );
+        }
+    }
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for axis in &all {
         let keys: BTreeSet<&str> = axis

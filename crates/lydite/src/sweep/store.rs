@@ -358,5 +358,5 @@ fn clear(directory: &Path) -> Result<(), Failure> {
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("{}: {error}: name another directory with --out", path.display()))
+    Failure::usage(format!("{}: {error}: mend that, or name another directory with --out", path.display()))
 }
