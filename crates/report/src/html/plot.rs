@@ -240,7 +240,7 @@ fn missing(x: f64, frame: &Frame, cell: &Cell, series: &str, value: &str) -> Mar
 }
 
 fn whisker(class: &str, x: f64, value: Spread, frame: &Frame) -> Markup {
-    if value.runs < 2 {
+    if value.min >= value.max {
         return Markup::default();
     }
     let (low, high) = (frame.y(value.min), frame.y(value.max));

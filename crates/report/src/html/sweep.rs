@@ -127,46 +127,51 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
     Markup::element("figure", &[], all)
 }
 
-/// The data of a figure: a row for each value at the bottom of each panel, and a column for each metric and series.
+/// The data of a figure. With one metric a column for each series, with several a column for each metric.
 fn numbers(figure: &Figure) -> Markup {
     let spec = &figure.spec;
     // The panels of one metric come one after the other; those of the others have the same places.
     let each = figure.panels.len() / spec.y.len().max(1);
     let Some(first) = figure.panels.first() else { return Markup::default() };
-    let mut columns: Vec<(String, bool)> = Vec::new();
-    if let Some(panel) = &spec.panel {
-        columns.push((axis_title(panel), false));
-    }
-    columns.push((spec.x_title.clone(), false));
-    for title in &spec.y_titles {
-        columns.extend(first.series.iter().map(|series| match (series.name.as_str(), spec.y.len()) {
-            ("", _) => (title.clone(), true),
-            (name, 1) => (name.to_owned(), true),
-            (name, _) => (format!("{name}: {title}"), true),
-        }));
-    }
+    let beside = spec.y.len() == 1;
+    let names = |axis: &Option<String>| axis.as_deref().map(|axis| (axis_title(axis), false));
+    let mut columns: Vec<(String, bool)> = names(&spec.panel).into_iter().collect();
+    let caption = match (beside, spec.y_titles.first(), names(&spec.series)) {
+        (true, Some(title), Some((series, _))) => {
+            columns.push((spec.x_title.clone(), false));
+            columns.extend(first.series.iter().map(|series| (series.name.clone(), true)));
+            format!("{title}, by {series}")
+        }
+        (_, _, series) => {
+            columns.extend(series);
+            columns.push((spec.x_title.clone(), false));
+            columns.extend(spec.y_titles.iter().map(|title| (title.clone(), true)));
+            String::new()
+        }
+    };
     let mut rows = Vec::new();
     for (n, panel) in figure.panels.iter().take(each).enumerate() {
-        for (i, x) in panel.x.iter().enumerate() {
-            let mut row = Vec::new();
-            if spec.panel.is_some() {
-                row.push(Markup::text(&panel.title));
+        let metrics = || (0..spec.y.len()).filter_map(|metric| figure.panels.get(metric * each + n));
+        let title = spec.panel.as_ref().map(|_| Markup::text(&panel.title));
+        // The series of a row: all of them side by side, or each in rows of its own.
+        let groups: Vec<std::ops::Range<usize>> = if beside {
+            vec![0..panel.series.len()]
+        } else {
+            (0..panel.series.len()).map(|s| s..s + 1).collect()
+        };
+        for group in groups {
+            for (i, x) in panel.x.iter().enumerate() {
+                let mut row: Vec<Markup> = title.clone().into_iter().collect();
+                if !beside && spec.series.is_some() {
+                    row.extend(panel.series.get(group.start).map(|series| Markup::text(&series.name)));
+                }
+                row.push(Markup::text(x));
+                let cells = metrics().flat_map(|panel| panel.series.get(group.clone()).unwrap_or_default());
+                row.extend(cells.filter_map(|series| series.cells.get(i)).map(cell));
+                rows.push(row);
             }
-            row.push(Markup::text(x));
-            let metrics = (0..spec.y.len()).filter_map(|metric| figure.panels.get(metric * each + n));
-            row.extend(
-                metrics
-                    .flat_map(|panel| panel.series.iter().filter_map(|series| series.cells.get(i)))
-                    .map(cell),
-            );
-            rows.push(row);
         }
     }
-    // With several metrics the columns say which; else the title does.
-    let caption = match (spec.y_titles.as_slice(), &spec.series) {
-        ([title], Some(series)) => format!("{title}, by {}", axis_title(series)),
-        _ => String::new(),
-    };
     named_table(&caption, &columns, rows)
 }
 

@@ -206,9 +206,13 @@ impl FigureSpec {
         let runs = if repetitions == 1 {
             "One run of each point: there is no spread to show".to_owned()
         } else {
-            format!(
-                "{repetitions} runs of each point: the mark is their median, the whisker goes from the least to the greatest"
-            )
+            let shown = match self.kind {
+                Kind::Table => "their median, and from the least to the greatest",
+                Kind::Line | Kind::Bar => {
+                    "the mark is their median, the whisker goes from the least to the greatest"
+                }
+            };
+            format!("{repetitions} runs of each point: {shown}")
         };
         match &self.relative_to {
             None => format!("{runs}."),
