@@ -59,8 +59,8 @@ impl Raw {
         }
     }
 
-    /// Takes what `--set KEY=VALUE` says.
-    pub(crate) fn set(&mut self, key: &str, text: String) {
+    /// Takes what a sweep's `--set KEY=VALUE` says.
+    pub(crate) fn put(&mut self, key: &str, text: String) {
         self.given.insert(key.to_string(), Given { text, origin: Origin::Flag(format!("--set {key}")) });
     }
 

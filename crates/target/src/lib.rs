@@ -16,7 +16,7 @@ mod storage;
 mod target;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
-pub use registry::{Family, TargetSpec, families, with_option};
+pub use registry::{Family, TargetSpec, families};
 pub use target::{
     Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, Submitted,
     TableChecksum, Target, TxMode,

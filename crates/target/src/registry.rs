@@ -80,11 +80,7 @@ pub fn families() -> &'static [Family] {
 
 /// A target URL that has been found good; nothing has been touched yet.
 #[derive(Clone, Debug)]
-pub struct TargetSpec {
-    spec: Spec,
-    /// As given, but for a password.
-    url: String,
-}
+pub struct TargetSpec(Spec);
 
 #[derive(Clone, Debug)]
 enum Spec {
@@ -130,13 +126,7 @@ impl TargetSpec {
             errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
         }
         match (family.parse)(&parsed, mode) {
-            Ok(spec) if errors.is_empty() => {
-                let url = match &spec {
-                    Spec::Postgres(config) => config.url.clone(),
-                    Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
-                };
-                Ok(Self { spec, url })
-            }
+            Ok(spec) if errors.is_empty() => Ok(Self(spec)),
             Ok(_) => Err(errors),
             Err(more) => {
                 errors.extend(more);
@@ -145,22 +135,43 @@ impl TargetSpec {
         }
     }
 
-    /// The URL as given, without a password: fit for files and messages.
+    /// The URL that it was made from, without a password: fit for files and messages.
     #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn without_password(&self, url: &str) -> String {
+        match &self.0 {
+            Spec::Postgres(config) => config.url.clone(),
+            Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
+        }
+    }
+
+    /// A URL with one more option behind `?`.
+    ///
+    /// # Errors
+    /// If the URL has that option already; what is wrong, in words that follow its name.
+    pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
+        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        if parsed.options.contains_key(name) {
+            return Err("is in the URL of the target already: leave it in one place".into());
+        }
+        let option = url::form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+        let between = match url.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        Ok(format!("{url}{between}{option}"))
     }
 
     /// Whether it stores anything at all.
     #[must_use]
     pub fn stores(&self) -> bool {
-        !matches!(self.spec, Spec::Null)
+        !matches!(self.0, Spec::Null)
     }
 
     /// Whether it is a database that is made when it is opened and gone with it.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        match &self.spec {
+        match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
             Spec::Null | Spec::Postgres(_) => false,
@@ -172,7 +183,7 @@ impl TargetSpec {
     /// # Errors
     /// The temporary directory can't be made.
     pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
-        Ok(match &self.spec {
+        Ok(match &self.0 {
             Spec::Null => Box::new(Null::default()),
             Spec::Gemel(parsed) => {
                 let config = parsed.config().map_err(|error| {
@@ -184,24 +195,6 @@ impl TargetSpec {
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
         })
     }
-}
-
-/// A target URL with one more option behind `?`.
-///
-/// # Errors
-/// If the URL has that option already; what is wrong in words that follow its name.
-pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
-    let parsed = ParsedUrl::new(url, &mut Vec::new());
-    if parsed.options.contains_key(name) {
-        return Err("is in the URL of the target already: leave it in one place".into());
-    }
-    let option = url::form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
-    let between = match url.split_once('?') {
-        None => "?",
-        Some((_, "")) => "",
-        Some(_) => "&",
-    };
-    Ok(format!("{url}{between}{option}"))
 }
 
 /// A URL cut into its parts; the part between scheme and `?` is left to the family.

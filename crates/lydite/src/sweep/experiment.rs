@@ -197,7 +197,7 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
     for point in points {
         let target = &point.plan.target;
         // A path or a server; options are no part of what database it is.
-        let url = target.url().split('?').next().unwrap_or_default();
+        let url = point.shown.get("target").and_then(|url| url.split('?').next()).unwrap_or_default();
         if !target.stores() {
             continue;
         }

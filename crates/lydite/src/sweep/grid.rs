@@ -3,7 +3,7 @@
 use super::source::{Entry, Source};
 use crate::plan::{KEYS, Plan};
 use crate::raw::{Raw, scalar};
-use lydite_target::with_option;
+use lydite_target::TargetSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
@@ -293,7 +293,7 @@ fn point(
     let mut raw = Raw::default();
     for (key, setting) in settings {
         if let Some(option) = key.strip_prefix(OPTION) {
-            match with_option(&url, option, &setting.text) {
+            match TargetSpec::with_option(&url, option, &setting.text) {
                 Ok(longer) => url = longer,
                 Err(problem) => tell(source, setting, &problem),
             }
@@ -323,7 +323,7 @@ fn point(
         return None;
     }
     let mut shown = given.clone();
-    shown.insert("target".to_owned(), plan.target.url().to_owned());
+    shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
     let written: String = shown.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
     let digest = format!("{:016x}", xxh3_64(written.as_bytes()));
     Some(Point { label, at, plan, given, shown, digest, target_line })
@@ -332,7 +332,7 @@ fn point(
 fn take(raw: &mut Raw, setting: &Setting, text: &str, file: &str) {
     match setting.line {
         Some(line) => raw.line(&setting.key, text.to_owned(), file, line),
-        None => raw.set(&setting.key, text.to_owned()),
+        None => raw.put(&setting.key, text.to_owned()),
     }
 }
 

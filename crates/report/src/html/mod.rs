@@ -74,22 +74,31 @@ impl Section {
 
 /// The page of results: its sections, the data of its charts, and the script that draws them.
 fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>) -> String {
+    let mut footer = Markup::with_text("p", &[], DISCLAIMER);
+    footer.push(Markup::with_text(
+        "p",
+        &[],
+        "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM counts \
+         new orders per minute in the same way, but the rules of the standard were kept only as far as this page \
+         says. Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
+         from full histograms; the warm-up is excluded from every number.",
+    ));
+    footer.push(Markup::with_text(
+        "p",
+        &[],
+        &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
+    ));
+
     let mut charts = Markup::data("data", &PageData { runs });
     charts.push(Markup::fixed("<script>"));
     charts.push(Markup::fixed(SCRIPT));
     charts.push(Markup::fixed("</script>"));
-    frame(title, sections, "", "Charts: Apache ECharts, Apache License 2.0.", charts)
+    frame(title, sections, "", footer, charts)
 }
 
-/// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to the style of
-/// all pages, `credits` to the footer.
-fn frame(
-    title: &str,
-    sections: Vec<Section>,
-    style: &'static str,
-    credits: &'static str,
-    last: Markup,
-) -> String {
+/// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to what all
+/// pages have.
+fn frame(title: &str, sections: Vec<Section>, style: &'static str, footer: Markup, last: Markup) -> String {
     // What a result does not have gets no section and no link.
     let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
     let mut head = Markup::fixed(concat!(
@@ -111,18 +120,6 @@ fn frame(
     bar.push(Markup::element("nav", &[("aria-label", "Sections")], links.collect()));
     // Without a script the button could do nothing: the script shows it.
     bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
-
-    let mut footer = Markup::with_text("p", &[], DISCLAIMER);
-    footer.push(Markup::with_text(
-        "p",
-        &[],
-        "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM counts \
-         new orders per minute in the same way, but the rules of the standard were kept only as far as this page \
-         says. Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
-         from full histograms; the warm-up is excluded from every number.",
-    ));
-    let made = format!("Made by Lydite {}. {credits}", env!("CARGO_PKG_VERSION"));
-    footer.push(Markup::with_text("p", &[], made.trim_end()));
 
     let mut content = Markup::element("div", &[("class", "bar")], bar);
     content.push(Markup::element("main", &[], sections.into_iter().map(Section::markup).collect()));

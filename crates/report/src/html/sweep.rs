@@ -4,7 +4,7 @@ use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
-use crate::sweep::figure::{Cell, Figure, Kind, axis_title, metric_title};
+use crate::sweep::figure::{Cell, Figure, Kind, Series, axis_title, metric_title};
 use crate::sweep::metric::Metric;
 use crate::sweep::{Run, Spread, State, Sweep};
 
@@ -24,7 +24,20 @@ pub fn render_sweep(sweep: &Sweep) -> String {
         Section::new("runs", "Runs", "All runs", runs(sweep)),
         Section::new("setup", "Setup", "How it was run", setup(sweep)),
     ];
-    frame(&sweep.title, sections, STYLE, "", Markup::default())
+    frame(&sweep.title, sections, STYLE, footer(), Markup::default())
+}
+
+fn footer() -> Markup {
+    let mut all = Markup::with_text(
+        "p",
+        &[],
+        "Results are not audited TPC results, whatever they are derived from: NOPM is not tpmC and must not be compared \
+         with published TPC-C results. Latency is counted from when a transaction was due, retries and waiting \
+         included; percentiles come from full histograms; the warm-up is excluded from every number. What each run \
+         kept of the rules of the standard is in its result.",
+    );
+    all.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
+    all
 }
 
 fn summary(sweep: &Sweep) -> Markup {
@@ -153,23 +166,25 @@ fn numbers(figure: &Figure) -> Markup {
     for (n, panel) in figure.panels.iter().take(each).enumerate() {
         let metrics = || (0..spec.y.len()).filter_map(|metric| figure.panels.get(metric * each + n));
         let title = spec.panel.as_ref().map(|_| Markup::text(&panel.title));
-        // The series of a row: all of them side by side, or each in rows of its own.
-        let groups: Vec<std::ops::Range<usize>> = if beside {
-            vec![0..panel.series.len()]
-        } else {
-            (0..panel.series.len()).map(|s| s..s + 1).collect()
+        let row = |x: usize, name: Option<&str>, cells: Vec<Markup>| -> Vec<Markup> {
+            let x = panel.x.get(x).map(|x| Markup::text(x));
+            title.clone().into_iter().chain(name.map(Markup::text)).chain(x).chain(cells).collect()
         };
-        for group in groups {
-            for (i, x) in panel.x.iter().enumerate() {
-                let mut row: Vec<Markup> = title.clone().into_iter().collect();
-                if !beside && spec.series.is_some() {
-                    row.extend(panel.series.get(group.start).map(|series| Markup::text(&series.name)));
-                }
-                row.push(Markup::text(x));
-                let cells = metrics().flat_map(|panel| panel.series.get(group.clone()).unwrap_or_default());
-                row.extend(cells.filter_map(|series| series.cells.get(i)).map(cell));
-                rows.push(row);
-            }
+        let at = |series: &Series, x: usize| series.cells.get(x).map(cell);
+        if beside {
+            rows.extend(
+                (0..panel.x.len())
+                    .map(|x| row(x, None, panel.series.iter().filter_map(|series| at(series, x)).collect())),
+            );
+            continue;
+        }
+        for (s, series) in panel.series.iter().enumerate() {
+            let name = spec.series.as_ref().map(|_| series.name.as_str());
+            rows.extend(
+                (0..panel.x.len()).map(|x| {
+                    row(x, name, metrics().filter_map(|panel| at(panel.series.get(s)?, x)).collect())
+                }),
+            );
         }
     }
     named_table(&caption, &columns, rows)
