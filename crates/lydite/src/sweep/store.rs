@@ -286,10 +286,11 @@ fn file_name(label: &str, digest: &str) -> String {
 fn is_free(path: &Path) -> Result<bool, Failure> {
     match fs::read_dir(path) {
         Ok(entries) => {
-            // What an earlier call left before it wrote a manifest is ours.
+            // What a sweep has before it has a manifest, and a manifest that is being written, are ours.
             let others = entries.flatten().filter(|entry| {
                 let name = entry.file_name();
-                name != LOCK && name != RESULTS
+                let begun = name.to_string_lossy().starts_with(&format!(".{MANIFEST}."));
+                name != LOCK && name != RESULTS && !begun
             });
             Ok(others.count() == 0)
         }
