@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
+    /// Run a grid or a list of plans, each several times, and draw what comes out; goes on where it was
+    Sweep(SweepArgs),
     /// Make an HTML report from results
     Report(ReportArgs),
     /// Compare two results
@@ -140,6 +142,32 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) checksums: bool,
     /// Print nothing but what fails
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct SweepArgs {
+    /// The experiment (TOML): [plan], [axes] or [[point]], [[figure]]
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub(crate) experiment: PathBuf,
+    /// Directory of results, summary and page [default: the experiment's name, in the current directory]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Set a key of every plan that is no axis; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", action = clap::ArgAction::Append)]
+    pub(crate) set: Vec<String>,
+    /// Runs of each point [default: as the experiment says, 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) repetitions: Option<String>,
+    /// Show the points and how long they take, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// First delete the results that the directory holds
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

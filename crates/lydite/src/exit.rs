@@ -39,7 +39,7 @@ impl Failure {
     }
 
     /// What is to be told.
-    fn lines(&self) -> Vec<&str> {
+    pub(crate) fn lines(&self) -> Vec<&str> {
         match self {
             Self::CheckFailed => Vec::new(),
             Self::Usage(messages) => messages.iter().map(String::as_str).collect(),

@@ -13,6 +13,7 @@ mod plan;
 mod raw;
 mod result;
 mod run;
+mod sweep;
 mod targets;
 
 use clap::Parser;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => loading::command(args),
         Command::Check(args) => check::command(args),
+        Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => result::report(args),
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),

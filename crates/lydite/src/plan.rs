@@ -14,7 +14,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Every key of a plan file.
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "target",
     "warehouses",
     "terminals",
@@ -120,6 +120,12 @@ impl Plan {
         ] {
             raw.flag(key, value.clone());
         }
+        let plan = Self::of(raw)?;
+        Ok(Self { check: plan.check && !args.no_check, fresh: args.fresh, ..plan })
+    }
+
+    /// The plan of what was given, wherever it was written.
+    pub(crate) fn of(mut raw: Raw) -> Result<Self, Failure> {
         let tx = raw.read("tx", tx_mode).unwrap_or_default();
         let target = raw.text("target").unwrap_or_else(|| "gemel:".into());
         let workload = workload(&mut raw);
@@ -160,8 +166,7 @@ impl Plan {
         let seed = raw.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
         let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
         let retry = retry(&mut raw);
-        let check =
-            raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true) && !args.no_check;
+        let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
         let wanted = wanted(&mut raw, warehouses);
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
@@ -180,7 +185,7 @@ impl Plan {
                 jobs,
                 retry,
                 check,
-                fresh: args.fresh,
+                fresh: false,
                 json,
                 report,
                 micro,
@@ -412,7 +417,7 @@ pub(crate) fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String>
 }
 
 /// A time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
-fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let time = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok()),

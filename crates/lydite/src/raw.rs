@@ -30,6 +30,17 @@ struct Given {
     origin: Origin,
 }
 
+/// A value of a file as text; none if it is a list, a table or a date.
+pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(value) => Some(value.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
 /// All values by key.
 #[derive(Debug, Default)]
 pub(crate) struct Raw {
@@ -75,6 +86,17 @@ impl Raw {
         }
     }
 
+    /// Takes what a sweep's `--set KEY=VALUE` says.
+    pub(crate) fn put(&mut self, key: &str, text: String) {
+        self.given.insert(key.to_string(), Given { text, origin: Origin::Flag(format!("--set {key}")) });
+    }
+
+    /// Takes a value that stands in a line of a file.
+    pub(crate) fn line(&mut self, key: &str, text: String, file: &str, line: usize) {
+        let origin = Origin::Line { file: file.to_string(), line, key: key.to_string() };
+        self.given.insert(key.to_string(), Given { text, origin });
+    }
+
     /// Reads a plan file. `known` are the keys that it may have; `a.b` stands for key b of table a.
     pub(crate) fn file(&mut self, path: &Path, known: &[&str]) {
         let file = path.display().to_string();
@@ -117,19 +139,12 @@ impl Raw {
                     .push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
                 continue;
             }
-            let text = match value.get_ref() {
-                DeValue::String(text) => text.to_string(),
-                DeValue::Integer(number) => number.to_string(),
-                DeValue::Float(number) => number.to_string(),
-                DeValue::Boolean(value) => value.to_string(),
-                DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                    self.errors
-                        .push(format!("{file}, line {line}: {key} must be a text, a number or true/false"));
-                    continue;
-                }
-            };
-            let origin = Origin::Line { file: file.to_string(), line, key: key.clone() };
-            self.given.insert(key, Given { text, origin });
+            match scalar(value.get_ref()) {
+                Some(text) => self.line(&key, text, file, line),
+                None => self
+                    .errors
+                    .push(format!("{file}, line {line}: {key} must be a text, a number or true/false")),
+            }
         }
     }
 

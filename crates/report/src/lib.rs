@@ -12,10 +12,11 @@ pub mod html;
 pub mod live;
 pub mod model;
 pub mod store;
+pub mod sweep;
 pub mod table;
 
 pub use compare::{Comparison, compare, render_comparison};
-pub use html::render_html;
+pub use html::{render_html, render_sweep};
 pub use model::RunResult;
 pub use store::ResultError;
 pub use table::render_table;

@@ -98,6 +98,39 @@ enum Spec {
 }
 
 impl TargetSpec {
+    /// The URL that it was made from, without a password: fit for files and messages.
+    #[must_use]
+    pub fn without_password(&self, url: &str) -> String {
+        match &self.0 {
+            Spec::Postgres(config) => config.url.clone(),
+            Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
+        }
+    }
+
+    /// A URL with one more option behind `?`.
+    ///
+    /// # Errors
+    /// If the URL has that option already; what is wrong, in words that follow its name.
+    pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
+        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        if parsed.options.contains_key(name) {
+            return Err("is in the URL of the target already: leave it in one place".into());
+        }
+        let option = url::form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+        let between = match url.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        Ok(format!("{url}{between}{option}"))
+    }
+
+    /// Whether it stores anything at all.
+    #[must_use]
+    pub fn stores(&self) -> bool {
+        !matches!(self.0, Spec::Null)
+    }
+
     /// Checks a URL and whether the target can talk in `mode`.
     ///
     /// # Errors

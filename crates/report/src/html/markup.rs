@@ -126,9 +126,16 @@ pub(super) fn figures(label: &'static str) -> Column {
 
 /// A table that scrolls sideways where the page is narrower than it.
 pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -> Markup {
-    let class = |c: &Column| if c.numeric { "n" } else { "w" };
-    let head =
-        columns.iter().map(|c| Markup::with_text("th", &[("class", class(c)), ("scope", "col")], c.label));
+    let columns: Vec<(String, bool)> = columns.iter().map(|c| (c.label.to_owned(), c.numeric)).collect();
+    named_table(caption, &columns, rows)
+}
+
+/// The same with columns whose names are known only at run time: each with whether it holds numbers.
+pub(super) fn named_table(caption: &str, columns: &[(String, bool)], rows: Vec<Vec<Markup>>) -> Markup {
+    let class = |numeric: bool| if numeric { "n" } else { "w" };
+    let head = columns.iter().map(|(label, numeric)| {
+        Markup::with_text("th", &[("class", class(*numeric)), ("scope", "col")], label)
+    });
     let head = Markup::element("thead", &[], Markup::element("tr", &[], head.collect()));
     let body = rows
         .into_iter()
@@ -137,7 +144,7 @@ pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -
                 // The first cell names the row.
                 let (name, scope): (_, &[(&str, &str)]) =
                     if i == 0 { ("th", &[("scope", "row")]) } else { ("td", &[]) };
-                Markup::element(name, &[&[("class", class(column))], scope].concat(), cell)
+                Markup::element(name, &[&[("class", class(column.1))], scope].concat(), cell)
             });
             Markup::element("tr", &[], cells.collect())
         })

@@ -7,13 +7,17 @@ mod controls;
 mod data;
 mod markup;
 mod overlay;
+mod plot;
 mod range;
 mod single;
+mod sweep;
 
 use crate::findings::disclaimer;
 use crate::model::RunResult;
 use data::{PageData, RunData};
 use markup::Markup;
+
+pub use sweep::render_sweep;
 
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -68,29 +72,8 @@ impl Section {
     }
 }
 
-/// The frame of the page: head, navigation, content, footer, data, script.
+/// The page of results: its sections, the data of its charts, and the script that draws them.
 fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>, results: &[RunResult]) -> String {
-    // What a result does not have gets no section and no link.
-    let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
-    let mut head = Markup::fixed(concat!(
-        "<meta charset=\"utf-8\">",
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
-        "<meta name=\"color-scheme\" content=\"light dark\">",
-        "<meta name=\"referrer\" content=\"no-referrer\">",
-    ));
-    let policy = [("http-equiv", "Content-Security-Policy"), ("content", POLICY)];
-    head.push(Markup::element("meta", &policy, Markup::default()));
-    head.push(Markup::with_text("title", &[], &format!("{title} – Lydite")));
-    head.push(Markup::fixed("<style>"));
-    head.push(Markup::fixed(STYLE));
-    head.push(Markup::fixed("</style>"));
-
-    let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));
-    let mut bar = Markup::fixed("<span class=\"brand\">Lydite</span>");
-    bar.push(Markup::element("nav", &[("aria-label", "Sections")], links.collect()));
-    // Without a script the button could do nothing: the script shows it.
-    bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
-
     let mut disclaimers: Vec<&str> = results.iter().map(disclaimer).collect();
     disclaimers.sort_unstable();
     disclaimers.dedup();
@@ -108,13 +91,42 @@ fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>, results: &[RunR
         &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
     ));
 
+    let mut charts = Markup::data("data", &PageData { runs });
+    charts.push(Markup::fixed("<script>"));
+    charts.push(Markup::fixed(SCRIPT));
+    charts.push(Markup::fixed("</script>"));
+    frame(title, sections, "", footer, charts)
+}
+
+/// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to what all
+/// pages have.
+fn frame(title: &str, sections: Vec<Section>, style: &'static str, footer: Markup, last: Markup) -> String {
+    // What a result does not have gets no section and no link.
+    let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
+    let mut head = Markup::fixed(concat!(
+        "<meta charset=\"utf-8\">",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+        "<meta name=\"color-scheme\" content=\"light dark\">",
+        "<meta name=\"referrer\" content=\"no-referrer\">",
+    ));
+    let policy = [("http-equiv", "Content-Security-Policy"), ("content", POLICY)];
+    head.push(Markup::element("meta", &policy, Markup::default()));
+    head.push(Markup::with_text("title", &[], &format!("{title} – Lydite")));
+    head.push(Markup::fixed("<style>"));
+    head.push(Markup::fixed(STYLE));
+    head.push(Markup::fixed(style));
+    head.push(Markup::fixed("</style>"));
+
+    let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));
+    let mut bar = Markup::fixed("<span class=\"brand\">Lydite</span>");
+    bar.push(Markup::element("nav", &[("aria-label", "Sections")], links.collect()));
+    // Without a script the button could do nothing: the script shows it.
+    bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
+
     let mut content = Markup::element("div", &[("class", "bar")], bar);
     content.push(Markup::element("main", &[], sections.into_iter().map(Section::markup).collect()));
     content.push(Markup::element("footer", &[], footer));
-    content.push(Markup::data("data", &PageData { runs }));
-    content.push(Markup::fixed("<script>"));
-    content.push(Markup::fixed(SCRIPT));
-    content.push(Markup::fixed("</script>"));
+    content.push(last);
 
     let mut html = Markup::element("head", &[], head);
     html.push(Markup::element("body", &[], content));

@@ -50,7 +50,7 @@ fn summary(r: &RunResult) -> Markup {
 }
 
 /// One number with what it is and what to know about it.
-fn card(label: &str, value: Markup, note: &str, kind: &'static str) -> Markup {
+pub(super) fn card(label: &str, value: Markup, note: &str, kind: &'static str) -> Markup {
     let mut all = Markup::with_text("div", &[("class", "label")], label);
     all.push(Markup::element("div", &[("class", "value")], value));
     all.push(Markup::with_text("div", &[("class", "note")], note));

@@ -1,0 +1,240 @@
+//! An experiment file, read and validated as a whole: nothing has run and nothing was written yet.
+
+use super::drawings;
+use super::grid::{self, Axis, Point};
+use super::source::Source;
+use crate::cli::SweepArgs;
+use crate::exit::Failure;
+use crate::plan::{time, whole};
+use lydite_report::sweep::USUAL_METRICS;
+use lydite_report::sweep::figure::FigureSpec;
+use lydite_report::sweep::metric::Metric;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use toml::de::{DeTable, DeValue};
+use xxhash_rust::xxh3::xxh3_64;
+
+const KEYS: [&str; 9] =
+    ["title", "description", "repetitions", "reload", "pause", "plan", "axes", "point", "figure"];
+/// More repetitions than this are a mistake.
+const MAX_REPETITIONS: u32 = 1_000;
+
+/// Where a run gets its database from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reload {
+    /// Each run loads it anew.
+    EachRun,
+    /// The first run loads it, and all others use it as it is then.
+    Once,
+}
+
+impl Reload {
+    /// As it is written in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::EachRun => "each-run",
+            Self::Once => "once",
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::EachRun => "loaded anew for each run",
+            Self::Once => "loaded once and used by all runs, which find what those before them left",
+        }
+    }
+}
+
+/// What is to be run and shown.
+pub(super) struct Experiment {
+    /// Its file, as it was named.
+    pub(super) file: String,
+    /// The last part of that, for files that others may read.
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) repetitions: u32,
+    pub(super) reload: Reload,
+    pub(super) pause: Duration,
+    pub(super) axes: Vec<Axis>,
+    pub(super) points: Vec<Point>,
+    pub(super) figures: Vec<FigureSpec>,
+    /// What is told of each run and point: the usual, and what the figures show.
+    pub(super) metrics: Vec<Metric>,
+}
+
+impl Experiment {
+    /// Reads the file.
+    pub(super) fn read(args: &SweepArgs) -> Result<Self, Failure> {
+        let (mut source, text) = Source::read(&args.experiment).map_err(Failure::usage)?;
+        let document = DeTable::parse(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| source.line_of(span.start));
+            Failure::usage(format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " ")))
+        })?;
+        let document = document.get_ref();
+        let entries = source.entries(document);
+        for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+            let known = format!("is not known: use {}; keys of the plan go below [plan]", KEYS.join(", "));
+            source.wrong(entry.line, &entry.key, &known);
+        }
+        let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
+        let file = source.file().to_owned();
+        let mut read = |key: &str| -> Option<(String, usize)> {
+            let entry = entry(key)?;
+            Some((source.scalar(entry)?, entry.line))
+        };
+        let (title, description) = (read("title"), read("description"));
+        let (wanted, reload, pause) = (read("repetitions"), read("reload"), read("pause"));
+        let wanted = match &args.repetitions {
+            Some(text) => Some((text.clone(), None)),
+            None => wanted.map(|(text, line)| (text, Some(line))),
+        };
+        let repetitions = wanted.and_then(|(text, line)| {
+            let problem = whole(text.trim(), 1, MAX_REPETITIONS);
+            match (problem, line) {
+                (Ok(repetitions), _) => Some(repetitions),
+                (Err(problem), Some(line)) => {
+                    source.wrong(line, "repetitions", &format!("{text:?} {problem}"));
+                    None
+                }
+                (Err(problem), None) => {
+                    source.add(format!("--repetitions: {text:?} {problem}"));
+                    None
+                }
+            }
+        });
+        let reload = reload.and_then(|(text, line)| match text.as_str() {
+            "each-run" => Some(Reload::EachRun),
+            "once" => Some(Reload::Once),
+            _ => {
+                source.wrong(line, "reload", &format!("{text:?} is not known: use each-run or once"));
+                None
+            }
+        });
+        let pause = pause.and_then(|(text, line)| {
+            time(text.trim())
+                .map_err(|problem| source.wrong(line, "pause", &format!("{text:?} {problem}")))
+                .ok()
+        });
+        let mut plan = match entry("plan").map(|entry| (entry.line, entry.value)) {
+            None => Vec::new(),
+            Some((_, DeValue::Table(table))) => grid::settings(&mut source, table, &[]),
+            Some((line, _)) => {
+                source.wrong(line, "plan", "must be a table: [plan]");
+                Vec::new()
+            }
+        };
+        let axes = grid::axes(&mut source, document);
+        grid::fixed_and_varied(&mut source, &plan, &axes);
+        grid::override_plan(&mut source, &mut plan, &axes, &args.set);
+        // Combinations of values that are wrong in themselves would only repeat what is told.
+        let points =
+            if source.errors.is_empty() { grid::points(&mut source, &plan, &axes) } else { Vec::new() };
+        let figures = drawings::figures(&mut source, document, &axes);
+        let reload = reload_of(&mut source, reload, entry("reload").map(|entry| entry.line), &points);
+        if !source.errors.is_empty() {
+            return Err(Failure::Usage(source.errors));
+        }
+        let mut metrics: Vec<Metric> = Vec::new();
+        for name in
+            USUAL_METRICS.into_iter().chain(figures.iter().flat_map(|figure| &figure.y).map(String::as_str))
+        {
+            let metric =
+                Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))?;
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        let name = args
+            .experiment
+            .file_name()
+            .map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
+        let stem = args.experiment.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Self {
+            file,
+            name,
+            title: title.map(|(title, _)| title).or(stem).unwrap_or_default(),
+            description: description.map(|(text, _)| text).unwrap_or_default(),
+            repetitions: repetitions.unwrap_or(1),
+            reload,
+            pause: pause.unwrap_or_default(),
+            axes,
+            points,
+            figures,
+            metrics,
+        })
+    }
+
+    /// Tells this experiment's runs from those of another. Titles and figures are not in it.
+    pub(super) fn digest(&self) -> String {
+        let mut written = format!("reload={}\npause={}\n", self.reload.name(), self.pause.as_secs_f64());
+        for point in &self.points {
+            written.push_str(&point.digest);
+            written.push('\n');
+        }
+        format!("{:016x}", xxh3_64(written.as_bytes()))
+    }
+
+    /// The keys of the plan that are the same in all points.
+    pub(super) fn common(&self) -> BTreeMap<&str, &str> {
+        let Some(first) = self.points.first() else { return BTreeMap::new() };
+        let all = |key: &String, value: &String| {
+            self.points.iter().all(|point| point.shown.get(key) == Some(value))
+        };
+        first
+            .shown
+            .iter()
+            .filter(|(key, value)| all(key, value))
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect()
+    }
+}
+
+/// The policy, if it is safe with these targets; temporary databases are always new.
+fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, points: &[Point]) -> Reload {
+    let mut scales: BTreeMap<&str, Option<u32>> = BTreeMap::new();
+    for point in points {
+        let target = &point.plan.target;
+        // A path or a server; options are no part of what database it is.
+        let url = point.shown.get("target").and_then(|url| url.split('?').next()).unwrap_or_default();
+        if !target.stores() {
+            continue;
+        }
+        match (wanted, target.is_temporary(), line) {
+            (None, false, None) => source.wrong(
+                point.target_line,
+                "target",
+                &format!(
+                    "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
+                     whoever made them, and loaded again) or reload = \"once\" (all runs use what the first one loaded)"
+                ),
+            ),
+            (Some(Reload::Once), true, Some(line)) => source.wrong(
+                line,
+                "reload",
+                &format!("\"once\" needs a database that stays, and {url} is gone after each run: give it a path"),
+            ),
+            (Some(Reload::Once), false, Some(line)) => {
+                let warehouses = point.plan.warehouses;
+                if *scales.entry(url).or_insert(warehouses) != warehouses {
+                    source.wrong(
+                        line,
+                        "reload",
+                        &format!(
+                            "\"once\" needs one number of warehouses for each database, and {url} is to have several: \
+                             use \"each-run\", or give each number a target of its own"
+                        ),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    wanted.unwrap_or(Reload::EachRun)
+}
+
+/// What a run of the point takes at least.
+pub(super) fn planned(point: &Point) -> Duration {
+    point.plan.warmup + point.plan.duration
+}

@@ -1,0 +1,363 @@
+//! The directory of a sweep: its manifest, its lock, a result for each run, and the renderings.
+//!
+//! The results are the source of truth: a run is done when its result is there and complete. The manifest says whose
+//! results they are, and remembers what results can't tell: how long runs took, and why some left none.
+
+use super::experiment::Experiment;
+use super::grid::Point;
+use crate::exit::Failure;
+use lydite_report::RunResult;
+use lydite_report::store::write_atomically;
+use lydite_report::sweep::{Run, State};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const MANIFEST: &str = "manifest.json";
+const LOCK: &str = "lock";
+const RESULTS: &str = "results";
+const RENDERINGS: [&str; 3] = ["summary.json", "summary.csv", "report.html"];
+/// How long a run that a killed sweep left may take to end.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(20);
+/// Letters of a label in the name of a file.
+const NAME_LETTERS: usize = 60;
+
+/// Whose results the directory holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// Version of Lydite that wrote it last.
+    pub(super) lydite: String,
+    /// The experiment's file.
+    pub(super) experiment: String,
+    pub(super) title: String,
+    /// Of all points and of how they are run.
+    pub(super) digest: String,
+    pub(super) repetitions: u32,
+    pub(super) reload: String,
+    pub(super) pause_s: f64,
+    /// By the digest of its plan.
+    pub(super) points: BTreeMap<String, KnownPoint>,
+    /// By the name of the run, what its result does not tell.
+    #[serde(default)]
+    pub(super) runs: BTreeMap<String, Ending>,
+}
+
+/// A point that the directory has, or will have, results of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct KnownPoint {
+    pub(super) label: String,
+    /// What its files are called; stays as it is when the label is changed.
+    pub(super) name: String,
+    /// Its plan without passwords.
+    pub(super) plan: BTreeMap<String, String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Ending {
+    /// From its start to its end, loading and checks included.
+    pub(super) took_s: f64,
+    /// Its exit code; none if a signal ended it.
+    pub(super) exit_code: Option<i32>,
+    /// What it said.
+    #[serde(default)]
+    pub(super) said: String,
+}
+
+/// The directory, locked for this process as long as it is held.
+pub(super) struct Directory {
+    path: PathBuf,
+    pub(super) lock: File,
+    pub(super) manifest: Manifest,
+}
+
+impl Directory {
+    /// Makes the directory, or opens it if it holds results of this experiment.
+    pub(super) fn open(path: &Path, experiment: &Experiment, fresh: bool) -> Result<Self, Failure> {
+        let known = read_manifest(path)?;
+        if known.is_none() && !is_free(path)? {
+            return Err(Failure::usage(format!(
+                "{}: is not empty, and holds no sweep: name another directory with --out",
+                path.display()
+            )));
+        }
+        fs::create_dir_all(path.join(RESULTS)).map_err(|error| cannot(path, &error))?;
+        let lock = take_lock(path)?;
+        // Another sweep may have written while this one waited.
+        let known = if fresh { None } else { read_manifest(path)? };
+        if let Some(known) = &known {
+            agree(path, known, experiment)?;
+        }
+        if fresh {
+            clear(path)?;
+        }
+        let manifest = manifest(experiment, known);
+        let directory = Self { path: path.to_owned(), lock, manifest };
+        directory.save_manifest()?;
+        Ok(directory)
+    }
+
+    /// Where a run's result is.
+    pub(super) fn result(&self, point: &Point, repetition: u32) -> PathBuf {
+        self.path.join(self.manifest.file(point, repetition))
+    }
+
+    /// Forgets a run that is made again.
+    pub(super) fn forget(&mut self, point: &Point, repetition: u32) -> Result<(), Failure> {
+        let file = self.result(point, repetition);
+        let name = self.manifest.run(point, repetition);
+        self.manifest.runs.remove(&name);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot(&file, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers how a run ended.
+    pub(super) fn remember(&mut self, point: &Point, repetition: u32, ending: Ending) -> Result<(), Failure> {
+        let name = self.manifest.run(point, repetition);
+        self.manifest.runs.insert(name, ending);
+        self.save_manifest()
+    }
+
+    /// How a run ended, if the directory remembers it.
+    pub(super) fn ending(&self, point: &Point, repetition: u32) -> Option<&Ending> {
+        self.manifest.runs.get(&self.manifest.run(point, repetition))
+    }
+
+    /// Writes a file of the directory, whole or not at all.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.path.join(name);
+        write_atomically(&path, text.as_bytes()).map_err(|error| cannot(&path, &error))?;
+        Ok(path)
+    }
+
+    /// Writes a JSON document.
+    pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        self.write(name, &format!("{text}\n"))
+    }
+
+    fn save_manifest(&self) -> Result<(), Failure> {
+        self.write_json(MANIFEST, &self.manifest).map(|_| ())
+    }
+}
+
+impl Manifest {
+    /// The name of a run.
+    fn run(&self, point: &Point, repetition: u32) -> String {
+        let known = self.points.get(&point.digest);
+        let name = known.map_or_else(|| file_name(&point.label, &point.digest), |known| known.name.clone());
+        format!("{name}.{repetition}")
+    }
+
+    /// Where its result is, relative to the directory.
+    fn file(&self, point: &Point, repetition: u32) -> String {
+        format!("{RESULTS}/{}.json", self.run(point, repetition))
+    }
+}
+
+/// The state of a run by what the directory holds, and its result.
+pub(super) fn look(
+    directory: &Path,
+    manifest: &Manifest,
+    experiment: &Experiment,
+    point: &Point,
+    repetition: u32,
+) -> (Run, Option<RunResult>) {
+    let file = manifest.file(point, repetition);
+    let path = directory.join(&file);
+    let ending = manifest.runs.get(&manifest.run(point, repetition));
+    let said = ending.map_or("", |ending| ending.said.as_str());
+    match RunResult::load(&path) {
+        Ok(result) => {
+            let mut run = Run::of(repetition, &file, &result, &experiment.metrics);
+            if run.state != State::Complete || run.checks_failed > 0 {
+                run.note = said.to_owned();
+            }
+            (run, Some(result))
+        }
+        Err(error) if path.exists() => {
+            (Run::without_result(repetition, &file, State::Failed, &error.to_string()), None)
+        }
+        Err(_) if ending.is_some() => (Run::without_result(repetition, &file, State::Failed, said), None),
+        Err(_) => (Run::without_result(repetition, &file, State::Missing, ""), None),
+    }
+}
+
+/// The manifest of a directory; none if it has none.
+pub(super) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failure> {
+    let path = directory.join(MANIFEST);
+    match fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
+            Failure::usage(format!("{}: {error}: name another directory with --out", path.display()))
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        // A file where the directory should be.
+        Err(error) => Err(cannot(&path, &error)),
+    }
+}
+
+/// Refuses an experiment that is not the one whose results the directory holds. More points or repetitions, other
+/// titles and figures are welcome.
+pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> Result<(), Failure> {
+    let now: BTreeSet<&str> = experiment.points.iter().map(|point| point.digest.as_str()).collect();
+    let gone: Vec<&KnownPoint> = known
+        .points
+        .iter()
+        .filter(|(digest, _)| !now.contains(digest.as_str()))
+        .map(|(_, point)| point)
+        .collect();
+    let new = manifest(experiment, None);
+    let mut changes = Vec::new();
+    if let Some(first) = gone.first() {
+        let others = match gone.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        changes.push(format!(
+            "it has results of point {:?}{others}, whose plan the experiment does not have",
+            first.label
+        ));
+    }
+    if known.reload != new.reload {
+        changes.push(format!("its reload is {:?}, now {:?}", known.reload, new.reload));
+    }
+    if (known.pause_s - new.pause_s).abs() > f64::EPSILON {
+        changes.push(format!("its pause is {} s, now {} s", known.pause_s, new.pause_s));
+    }
+    if known.repetitions > new.repetitions {
+        changes.push(format!("it has {} repetitions, now {}", known.repetitions, new.repetitions));
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: holds another sweep than {}: {}: name another directory with --out, or delete its results with --fresh",
+        path.display(),
+        experiment.file,
+        changes.join("; ")
+    )))
+}
+
+/// The manifest of an experiment; what is known of its points and runs is kept.
+fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
+    let (known, runs) = known.map(|known| (known.points, known.runs)).unwrap_or_default();
+    let points = experiment.points.iter().map(|point| {
+        let name = known.get(&point.digest).map(|known| known.name.clone());
+        let known = KnownPoint {
+            label: point.label.clone(),
+            name: name.unwrap_or_else(|| file_name(&point.label, &point.digest)),
+            plan: point.shown.clone(),
+        };
+        (point.digest.clone(), known)
+    });
+    Manifest {
+        lydite: env!("CARGO_PKG_VERSION").into(),
+        experiment: experiment.name.clone(),
+        title: experiment.title.clone(),
+        digest: experiment.digest(),
+        repetitions: experiment.repetitions,
+        reload: experiment.reload.name().into(),
+        pause_s: experiment.pause.as_secs_f64(),
+        points: points.collect(),
+        runs,
+    }
+}
+
+/// A name for files that says which point it is, and is that of no other.
+fn file_name(label: &str, digest: &str) -> String {
+    let mut name = String::new();
+    for letter in label.chars().take(NAME_LETTERS) {
+        let letter = if letter.is_ascii_alphanumeric() || "._=".contains(letter) { letter } else { '-' };
+        if letter != '-' || !name.ends_with('-') {
+            name.push(letter);
+        }
+    }
+    format!("{}-{}", name.trim_matches('-'), digest.get(..8).unwrap_or(digest))
+}
+
+/// Whether a directory is new or empty.
+fn is_free(path: &Path) -> Result<bool, Failure> {
+    match fs::read_dir(path) {
+        Ok(entries) => {
+            // What a sweep has before it has a manifest, and a manifest that is being written, are ours.
+            let others = entries.flatten().filter(|entry| {
+                let name = entry.file_name();
+                let begun = name.to_string_lossy().starts_with(&format!(".{MANIFEST}."));
+                name != LOCK && name != RESULTS && !begun
+            });
+            Ok(others.count() == 0)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(cannot(path, &error)),
+    }
+}
+
+fn take_lock(directory: &Path) -> Result<File, Failure> {
+    let path = directory.join(LOCK);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| cannot(&path, &error))?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Whoever holds it writes its number at once; without one it is told without.
+                let _unknown = File::open(&path).and_then(|mut file| file.read_to_string(&mut holder));
+                let holder = holder.trim();
+                let alive = holder.parse::<u32>().is_ok_and(|id| Path::new(&format!("/proc/{id}")).exists());
+                // The run of a sweep that was killed ends by itself within a moment.
+                if alive || begun.elapsed() > ORPHAN_PATIENCE {
+                    let who = if alive {
+                        format!("sweep (process {holder})")
+                    } else {
+                        "run that a sweep left".into()
+                    };
+                    return Err(Failure::usage(format!(
+                        "{}: another {who} is at work there: wait for its end, or name another directory with --out",
+                        directory.display()
+                    )));
+                }
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+    let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+    written.map_err(|error| cannot(&path, &error))?;
+    Ok(file)
+}
+
+/// Deletes what a sweep writes, and nothing else.
+fn clear(directory: &Path) -> Result<(), Failure> {
+    let results = directory.join(RESULTS);
+    let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
+    let ours = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let renderings = RENDERINGS.iter().map(|name| directory.join(name));
+    for path in ours.chain(renderings).chain([directory.join(MANIFEST)]) {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(&path, &error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("{}: {error}: mend that, or name another directory with --out", path.display()))
+}

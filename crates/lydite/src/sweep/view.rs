@@ -1,0 +1,124 @@
+//! What the user sees of a sweep: a line for each run that has ended, and in a terminal what is going on.
+
+use crate::output::eprint;
+use lydite_report::figures::{duration, number};
+use lydite_report::live::{Style, columns};
+use lydite_report::sweep::{Run, State};
+use std::time::{Duration, Instant};
+
+/// How often the line is written anew.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The progress of a sweep.
+pub(super) struct View {
+    style: Style,
+    /// Runs that there are to be, those made before included.
+    total: usize,
+    done: usize,
+    /// What the runs of this call took beyond what their plans say.
+    beyond: Duration,
+    made: u32,
+    drawn: Option<Instant>,
+    last: String,
+}
+
+/// The run that is going on.
+pub(super) struct Current<'a> {
+    pub(super) label: &'a str,
+    pub(super) repetition: u32,
+    pub(super) repetitions: u32,
+    /// What its plan says it takes.
+    pub(super) planned: Duration,
+    /// What the plans of all runs behind it take, pauses included.
+    pub(super) rest: Duration,
+    /// How many those are.
+    pub(super) runs_left: u32,
+}
+
+impl View {
+    pub(super) fn new(style: Style, total: usize, done: usize) -> Self {
+        Self { style, total, done, beyond: Duration::ZERO, made: 0, drawn: None, last: String::new() }
+    }
+
+    /// Shows one line of text for good.
+    pub(super) fn note(&mut self, text: &str) {
+        match self.style {
+            Style::Quiet => {}
+            Style::Plain => eprint(&format!("{text}\n")),
+            Style::Live => {
+                eprint(&format!("\r\x1b[K{text}\n"));
+                self.drawn = None;
+            }
+        }
+    }
+
+    /// Shows how the run gets on.
+    pub(super) fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
+        if self.style != Style::Live || self.drawn.is_some_and(|drawn| drawn.elapsed() < EVERY) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        let each = self.beyond.checked_div(self.made).unwrap_or_default();
+        let whole = now.planned + each;
+        let left = whole.saturating_sub(elapsed) + now.rest + each * now.runs_left;
+        let repetition = if now.repetitions > 1 {
+            format!(", run {} of {}", now.repetition, now.repetitions)
+        } else {
+            String::new()
+        };
+        let last = if self.last.is_empty() { String::new() } else { format!(" · last {}", self.last) };
+        let line = format!(
+            "[{}/{}] {}{repetition} · {} of about {} · {} left{last}",
+            self.done + 1,
+            self.total,
+            now.label,
+            clock(elapsed),
+            clock(whole.max(elapsed)),
+            clock(left),
+        );
+        let room = columns().unwrap_or(80).saturating_sub(1);
+        let line: String = line.chars().filter(|letter| !letter.is_control()).take(room).collect();
+        eprint(&format!("\r\x1b[K{line}"));
+    }
+
+    /// Tells how a run ended.
+    pub(super) fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
+        self.done += 1;
+        self.made += 1;
+        self.beyond += took.saturating_sub(now.planned);
+        let what = match (run.state, run.values.get("tps")) {
+            (State::Complete, Some(tps)) => format!("{} transactions/s", number(*tps)),
+            (state, _) => state.name().to_owned(),
+        };
+        let checks = if run.checks_failed > 0 {
+            format!(", {} checks FAIL", run.checks_failed)
+        } else {
+            String::new()
+        };
+        let note = if run.note.is_empty() { String::new() } else { format!(": {}", run.note) };
+        self.last = what.clone();
+        let line = format!(
+            "[{}/{}] {}, run {}: {what}{checks} ({}){note}",
+            self.done,
+            self.total,
+            now.label,
+            run.repetition,
+            duration(took.as_secs_f64().round()),
+        );
+        self.note(&line);
+    }
+
+    /// Leaves the terminal as it should be.
+    pub(super) fn finish(&mut self) {
+        if self.style == Style::Live && self.drawn.take().is_some() {
+            eprint("\r\x1b[K");
+        }
+    }
+}
+
+/// A time with its seconds: `1:05`, `2:03:09`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}

@@ -1,0 +1,312 @@
+//! The page of a sweep: its figures, each with its numbers beside it, all points, all runs.
+
+use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
+use super::single::card;
+use super::{Section, frame, plot};
+use crate::figures::{duration, number, plural};
+use crate::sweep::figure::{Cell, Figure, Kind, Series, axis_title, metric_title};
+use crate::sweep::metric::Metric;
+use crate::sweep::{Run, Spread, State, Sweep};
+
+const STYLE: &str = include_str!("plot.css");
+
+/// Remarks beyond these are counted only; the table of runs has them all.
+const REMARKS: usize = 12;
+
+/// Renders the page of a sweep.
+#[must_use]
+pub fn render_sweep(sweep: &Sweep) -> String {
+    let drawn = sweep.figures.iter().map(|each| figure(each, sweep)).collect();
+    let sections = vec![
+        Section::first("Summary", summary(sweep)),
+        Section::new("figures", "Figures", "Figures", drawn),
+        Section::new("points", "Points", "All points", points(sweep)),
+        Section::new("runs", "Runs", "All runs", runs(sweep)),
+        Section::new("setup", "Setup", "How it was run", setup(sweep)),
+    ];
+    frame(&sweep.title, sections, STYLE, footer(), Markup::default())
+}
+
+fn footer() -> Markup {
+    let mut all = Markup::with_text(
+        "p",
+        &[],
+        "Results are not audited TPC results, whatever they are derived from: NOPM is not tpmC and must not be compared \
+         with published TPC-C results. Latency is counted from when a transaction was due, retries and waiting \
+         included; percentiles come from full histograms; the warm-up is excluded from every number. What each run \
+         kept of the rules of the standard is in its result.",
+    );
+    all.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
+    all
+}
+
+fn summary(sweep: &Sweep) -> Markup {
+    let mut all = Markup::with_text("h1", &[], &sweep.title);
+    let lead = format!(
+        "{}, {} of each · {}",
+        plural(sweep.points.len() as u64, "point"),
+        plural(u64::from(sweep.repetitions), "run"),
+        sweep.experiment
+    );
+    all.push(Markup::with_text("p", &[("class", "lead")], &lead));
+    if !sweep.description.trim().is_empty() {
+        all.push(Markup::with_text("p", &[("class", "about")], sweep.description.trim()));
+    }
+    let (complete, runs) = (sweep.runs_in(State::Complete), sweep.runs());
+    let lacking: Vec<String> = [State::Partial, State::Failed, State::Missing]
+        .into_iter()
+        .filter(|state| sweep.runs_in(*state) > 0)
+        .map(|state| format!("{} {}", sweep.runs_in(state), state.name()))
+        .collect();
+    let note = if lacking.is_empty() { "all that were planned".to_owned() } else { lacking.join(", ") };
+    let kind = if complete == runs { "good" } else { "warn" };
+    let mut cards = card("Complete runs", Markup::text(&format!("{complete}/{runs}")), &note, kind);
+    let checked = sweep.points.iter().flat_map(|point| &point.runs).filter(|run| run.checks > 0).count();
+    let broken = sweep.runs_with_failed_checks();
+    cards.push(match (checked, broken) {
+        (0, _) => card("Consistency", Markup::text("–"), "consistency was not checked", "warn"),
+        (checked, 0) => card(
+            "Consistency",
+            Markup::text(&format!("{checked}/{checked}")),
+            "runs whose checks all hold",
+            "good",
+        ),
+        (checked, broken) => {
+            let held = format!("{}/{checked}", checked - broken);
+            card(
+                "Consistency",
+                Markup::text(&held),
+                &format!("runs whose checks all hold, {broken} have some that do not"),
+                "bad",
+            )
+        }
+    });
+    all.push(Markup::element("div", &[("class", "cards")], cards));
+    let remarks = sweep.remarks();
+    let beyond = remarks.len().saturating_sub(REMARKS);
+    let mut items: Markup = remarks.iter().take(REMARKS).map(|text| remark("warn", "note", text)).collect();
+    if beyond > 0 {
+        items.push(remark("warn", "note", &format!("And {beyond} more: see the runs below.")));
+    }
+    for (warning, times) in &sweep.environment.warnings {
+        items.push(remark("warn", "note", &format!("{warning} ({}).", plural(u64::from(*times), "run"))));
+    }
+    if !items.is_empty() {
+        all.push(Markup::element("ul", &[("class", "findings")], items));
+    }
+    all
+}
+
+fn remark(kind: &'static str, word: &str, text: &str) -> Markup {
+    let mut all = pill(kind, word);
+    all.push(Markup::with_text("span", &[], text));
+    Markup::element("li", &[], all)
+}
+
+fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
+    let spec = &figure.spec;
+    let mut all = Markup::with_text("figcaption", &[], &spec.title);
+    if !spec.note.trim().is_empty() {
+        all.push(Markup::with_text("p", &[("class", "note")], spec.note.trim()));
+    }
+    all.push(Markup::with_text("p", &[("class", "note")], &spec.method(sweep.repetitions)));
+    if spec.kind != Kind::Table {
+        if let Some(panel) = figure.panels.first() {
+            all.push(plot::legend(panel, spec.kind));
+        }
+        let alone = figure.panels.len() == 1;
+        let panels = figure.panels.iter().map(|panel| {
+            let mut one = Markup::default();
+            let metric = if spec.y.len() > 1 && spec.panel.is_some() { panel.y_title.as_str() } else { "" };
+            let title: Vec<&str> =
+                [panel.title.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
+            if !title.is_empty() {
+                one.push(Markup::with_text("p", &[("class", "panel-title")], &title.join(": ")));
+            }
+            let picture = plot::plot(panel, spec.kind, spec.x_scale, &spec.x_title, alone);
+            one.push(Markup::element("div", &[("class", "scroll")], picture));
+            Markup::element("div", &[], one)
+        });
+        all.push(Markup::element(
+            "div",
+            &[("class", if alone { "panel" } else { "panels" })],
+            panels.collect(),
+        ));
+    }
+    all.push(numbers(figure));
+    for gap in figure.gaps() {
+        all.push(Markup::with_text("p", &[("class", "note")], &gap));
+    }
+    Markup::element("figure", &[], all)
+}
+
+/// The data of a figure. With one metric a column for each series, with several a column for each metric.
+fn numbers(figure: &Figure) -> Markup {
+    let spec = &figure.spec;
+    // The panels of one metric come one after the other; those of the others have the same places.
+    let each = figure.panels.len() / spec.y.len().max(1);
+    let Some(first) = figure.panels.first() else { return Markup::default() };
+    let beside = spec.y.len() == 1;
+    let names = |axis: &Option<String>| axis.as_deref().map(|axis| (axis_title(axis), false));
+    let mut columns: Vec<(String, bool)> = names(&spec.panel).into_iter().collect();
+    let caption = match (beside, spec.y_titles.first(), names(&spec.series)) {
+        (true, Some(title), Some((series, _))) => {
+            columns.push((spec.x_title.clone(), false));
+            columns.extend(first.series.iter().map(|series| (series.name.clone(), true)));
+            format!("{title}, by {series}")
+        }
+        (_, _, series) => {
+            columns.extend(series);
+            columns.push((spec.x_title.clone(), false));
+            columns.extend(spec.y_titles.iter().map(|title| (title.clone(), true)));
+            String::new()
+        }
+    };
+    let mut rows = Vec::new();
+    for (n, panel) in figure.panels.iter().take(each).enumerate() {
+        let metrics = || (0..spec.y.len()).filter_map(|metric| figure.panels.get(metric * each + n));
+        let title = spec.panel.as_ref().map(|_| Markup::text(&panel.title));
+        let row = |x: usize, name: Option<&str>, cells: Vec<Markup>| -> Vec<Markup> {
+            let x = panel.x.get(x).map(|x| Markup::text(x));
+            title.clone().into_iter().chain(name.map(Markup::text)).chain(x).chain(cells).collect()
+        };
+        let at = |series: &Series, x: usize| series.cells.get(x).map(cell);
+        if beside {
+            rows.extend(
+                (0..panel.x.len())
+                    .map(|x| row(x, None, panel.series.iter().filter_map(|series| at(series, x)).collect())),
+            );
+            continue;
+        }
+        for (s, series) in panel.series.iter().enumerate() {
+            let name = spec.series.as_ref().map(|_| series.name.as_str());
+            rows.extend(
+                (0..panel.x.len()).map(|x| {
+                    row(x, name, metrics().filter_map(|panel| at(panel.series.get(s)?, x)).collect())
+                }),
+            );
+        }
+    }
+    named_table(&caption, &columns, rows)
+}
+
+/// A number of a figure, and of how many runs it is if there were to be more.
+fn cell(cell: &Cell) -> Markup {
+    let mut all = spread(cell.value.as_ref());
+    let runs = cell.value.map_or(0, |value| value.runs);
+    if runs < cell.wanted {
+        all.push(Markup::with_text("small", &[], &format!(" {runs} of {} runs", cell.wanted)));
+    }
+    all
+}
+
+/// Median, and from the least to the greatest.
+fn spread(value: Option<&Spread>) -> Markup {
+    let Some(value) = value else { return Markup::text("–") };
+    let mut all = Markup::text(&number(value.median));
+    if value.min < value.max {
+        let range = format!(" {} to {}", number(value.min), number(value.max));
+        all.push(Markup::with_text("small", &[], &range));
+    }
+    all
+}
+
+fn points(sweep: &Sweep) -> Markup {
+    let mut columns = vec![("Point".to_owned(), false)];
+    columns.extend(sweep.metrics.iter().map(|name| {
+        (Metric::parse(name).map_or_else(|_| name.clone(), |metric| metric_title(&metric, false)), true)
+    }));
+    columns.push(("runs".to_owned(), true));
+    let rows = sweep.points.iter().map(|point| {
+        let mut row = vec![Markup::text(&point.label)];
+        row.extend(sweep.metrics.iter().map(|name| spread(point.metrics.get(name))));
+        row.push(Markup::text(&format!("{} of {}", point.runs_in(State::Complete), point.runs.len())));
+        row
+    });
+    named_table("Medians, from the least to the greatest of the complete runs", &columns, rows.collect())
+}
+
+fn runs(sweep: &Sweep) -> Markup {
+    let columns = [
+        words("Point"),
+        figures("run"),
+        words("State"),
+        words("Checks"),
+        figures("transactions/s"),
+        words("Result"),
+        words("Note"),
+    ];
+    let row = |label: &str, run: &Run| {
+        let state = match run.state {
+            State::Complete => pill("good", "complete"),
+            State::Partial => pill("warn", "partial"),
+            State::Failed => pill("bad", "failed"),
+            State::Missing => pill("none", "missing"),
+        };
+        let checks = match (run.checks, run.checks_failed) {
+            (0, _) => Markup::text("–"),
+            (_, 0) => pill("good", "hold"),
+            (all, failed) => pill("bad", &format!("{failed} of {all} fail")),
+        };
+        let file = match run.state {
+            State::Complete | State::Partial => Markup::with_text("a", &[("href", &run.file)], &run.file),
+            State::Failed | State::Missing => Markup::text("–"),
+        };
+        vec![
+            Markup::text(label),
+            Markup::text(&run.repetition.to_string()),
+            state,
+            checks,
+            Markup::text(&number(run.values.get("tps").copied())),
+            file,
+            Markup::text(&run.note),
+        ]
+    };
+    let rows: Vec<Vec<Markup>> =
+        sweep.points.iter().flat_map(|point| point.runs.iter().map(|run| row(&point.label, run))).collect();
+    let mut folded = Markup::with_text("summary", &[], &plural(rows.len() as u64, "run"));
+    folded.push(table("", &columns, rows));
+    Markup::element("details", &[("open", "")], folded)
+}
+
+fn setup(sweep: &Sweep) -> Markup {
+    let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
+    let mut rows = vec![
+        text("Experiment", &sweep.experiment),
+        text("Repetitions", &sweep.repetitions.to_string()),
+        text("Order", "all points once, then all again"),
+        text("Database", &sweep.reload),
+        text("Pause between runs", &duration(sweep.pause_s)),
+        text("Digest", &sweep.digest),
+    ];
+    for axis in &sweep.axes {
+        rows.push((format!("Axis {}", axis.name), Markup::text(&axis.values.join(", "))));
+    }
+    let mut tables = pairs("Experiment", rows);
+    // What is the same in all plans is told once.
+    let fixed: Vec<(String, Markup)> = sweep.points.first().map_or_else(Vec::new, |first| {
+        let same = |key: &String, value: &String| {
+            sweep.points.iter().all(|point| point.plan.get(key) == Some(value))
+        };
+        first
+            .plan
+            .iter()
+            .filter(|(key, value)| same(key, value))
+            .map(|(key, value)| text(key, value))
+            .collect()
+    });
+    if !fixed.is_empty() {
+        tables.push(pairs("In every plan", fixed));
+    }
+    let environment = &sweep.environment;
+    let mut rows = Vec::new();
+    for (name, values) in
+        [("Machine", &environment.hosts), ("Database", &environment.targets), ("Lydite", &environment.lydite)]
+    {
+        rows.extend(values.iter().map(|value| text(name, value)));
+    }
+    if !rows.is_empty() {
+        tables.push(pairs("Environment", rows));
+    }
+    Markup::element("div", &[("class", "columns")], tables)
+}

@@ -1,0 +1,291 @@
+//! Figures of a sweep: which points go where, and their numbers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::Metric;
+use super::{Axis, Point, Spread, State};
+use crate::figures::plural;
+
+/// More places than these are counted only.
+const NAMES_TOLD: usize = 8;
+
+/// How a figure is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A line for each series.
+    Line,
+    /// A bar for each point, those of a series side by side.
+    Bar,
+    /// The numbers alone.
+    Table,
+}
+
+/// Where numeric values of the horizontal axis stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// By their size.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// At equal distances.
+    Even,
+}
+
+/// What a figure is to show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FigureSpec {
+    /// Its title.
+    pub title: String,
+    /// What else is to be said of it.
+    #[serde(default)]
+    pub note: String,
+    /// How it is drawn.
+    pub kind: Kind,
+    /// The axis along the bottom.
+    pub x: String,
+    /// The axis whose values are lines or colours.
+    #[serde(default)]
+    pub series: Option<String>,
+    /// The axis that has a panel for each value.
+    #[serde(default)]
+    pub panel: Option<String>,
+    /// The metrics; several are drawn one beside the other.
+    pub y: Vec<String>,
+    /// Words at the bottom.
+    pub x_title: String,
+    /// Words at the left, for each metric.
+    pub y_titles: Vec<String>,
+    /// Where the values stand at the bottom.
+    pub x_scale: Scale,
+    /// If given, numbers are ratios to those of the point that has this value of this axis and equals in the others.
+    #[serde(default)]
+    pub relative_to: Option<(String, String)>,
+    /// By axis, the values that are shown; axes that it does not name are shown whole.
+    #[serde(default, rename = "where")]
+    pub only: BTreeMap<String, Vec<String>>,
+}
+
+/// A figure with its data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it shows.
+    #[serde(flatten)]
+    pub spec: FigureSpec,
+    /// A panel for each metric and each value of the panels' axis.
+    pub panels: Vec<Panel>,
+}
+
+/// One pair of axes of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// Its value of the panels' axis; empty if there is none.
+    pub title: String,
+    /// Which of the figure's metrics.
+    pub metric: String,
+    /// Words at the left.
+    pub y_title: String,
+    /// The values at the bottom.
+    pub x: Vec<String>,
+    /// The series; a single one without a name if there is no axis for them.
+    pub series: Vec<Series>,
+}
+
+/// The numbers of a line or of the bars of one colour.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its value of the series' axis.
+    pub name: String,
+    /// For each value at the bottom.
+    pub cells: Vec<Cell>,
+}
+
+/// One mark of a figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The number; none if no complete run has it.
+    pub value: Option<Spread>,
+    /// Runs that were wanted; 0 if there is no such point.
+    pub wanted: u32,
+    /// Runs that left a partial result.
+    pub partial: u32,
+    /// Complete runs with checks that do not hold.
+    pub unchecked: u32,
+}
+
+impl FigureSpec {
+    /// The figure over these points.
+    #[must_use]
+    pub fn draw(&self, axes: &[Axis], points: &[Point]) -> Figure {
+        let values = |name: &str| -> Vec<String> {
+            let all = axes.iter().find(|axis| axis.name == name).map_or(&[][..], |axis| &axis.values);
+            all.iter()
+                .filter(|value| self.only.get(name).is_none_or(|only| only.contains(value)))
+                .cloned()
+                .collect()
+        };
+        let over = |name: &Option<String>| match name {
+            Some(name) => values(name),
+            None => vec![String::new()],
+        };
+        let mut panels = Vec::new();
+        for (metric, y_title) in self.y.iter().zip(&self.y_titles) {
+            for title in over(&self.panel) {
+                let x = values(&self.x);
+                let series = over(&self.series)
+                    .into_iter()
+                    .map(|name| {
+                        let cell = |x: &String| {
+                            let at = [
+                                (Some(&self.x), x),
+                                (self.series.as_ref(), &name),
+                                (self.panel.as_ref(), &title),
+                            ];
+                            let at = at
+                                .into_iter()
+                                .filter_map(|(axis, value)| Some((axis?.as_str(), value.as_str())));
+                            self.cell(axes, points, metric, &at.collect())
+                        };
+                        Series { cells: x.iter().map(cell).collect(), name }
+                    })
+                    .collect();
+                panels.push(Panel { title, metric: metric.clone(), y_title: y_title.clone(), x, series });
+            }
+        }
+        Figure { spec: self.clone(), panels }
+    }
+
+    fn cell(&self, axes: &[Axis], points: &[Point], metric: &str, at: &BTreeMap<&str, &str>) -> Cell {
+        let find = |changed: Option<(&str, &str)>| {
+            points.iter().find(|point| {
+                axes.iter().zip(&point.at).all(|(axis, value)| {
+                    let name = axis.name.as_str();
+                    if let Some((_, wanted)) = changed.filter(|(changed, _)| *changed == name) {
+                        return value == wanted;
+                    }
+                    match at.get(name) {
+                        Some(wanted) => value == wanted,
+                        None => self.only.get(name).is_none_or(|only| only.contains(value)),
+                    }
+                })
+            })
+        };
+        let Some(point) = find(None) else { return Cell::default() };
+        let runs = point.runs.iter();
+        let values: Vec<f64> = match &self.relative_to {
+            None => runs.filter_map(|run| run.counted(metric)).collect(),
+            Some((axis, value)) => {
+                let base = find(Some((axis, value)));
+                // Repetition by repetition, as they were made one soon after the other.
+                runs.filter_map(|run| {
+                    let base = base?.runs.iter().find(|base| base.repetition == run.repetition)?;
+                    let ratio = run.counted(metric)? / base.counted(metric)?;
+                    ratio.is_finite().then_some(ratio)
+                })
+                .collect()
+            }
+        };
+        Cell {
+            value: Spread::of(&values),
+            wanted: point.runs.len() as u32,
+            partial: point.runs_in(State::Partial) as u32,
+            unchecked: point
+                .runs
+                .iter()
+                .filter(|run| run.state == State::Complete && run.checks_failed > 0)
+                .count() as u32,
+        }
+    }
+
+    /// What numbers mean, under the title.
+    #[must_use]
+    pub fn method(&self, repetitions: u32) -> String {
+        let runs = if repetitions == 1 {
+            "One run of each point: there is no spread to show".to_owned()
+        } else {
+            let shown = match self.kind {
+                Kind::Table => "their median, and from the least to the greatest",
+                Kind::Line | Kind::Bar => {
+                    "the mark is their median, the whisker goes from the least to the greatest"
+                }
+            };
+            format!("{repetitions} runs of each point: {shown}")
+        };
+        match &self.relative_to {
+            None => format!("{runs}."),
+            Some((axis, value)) => {
+                format!("Ratio to {} = {value}, repetition by repetition. {runs}.", axis_title(axis))
+            }
+        }
+    }
+}
+
+impl Figure {
+    /// What of it rests on less than it should, one line each.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let first = self.panels.iter().filter(|panel| Some(&panel.metric) == self.spec.y.first());
+        let (mut none, mut fewer, mut partial, mut unchecked) = (Vec::new(), Vec::new(), 0, 0);
+        for panel in first {
+            for series in &panel.series {
+                for (x, cell) in panel.x.iter().zip(&series.cells) {
+                    let names = [panel.title.as_str(), &series.name, x];
+                    let name =
+                        names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
+                    match cell.value {
+                        None => none.push(name),
+                        Some(value) if value.runs < cell.wanted => {
+                            fewer.push(format!("{name} ({} of {})", value.runs, cell.wanted));
+                        }
+                        Some(_) => {}
+                    }
+                    partial += cell.partial;
+                    unchecked += cell.unchecked;
+                }
+            }
+        }
+        if !none.is_empty() {
+            all.push(format!("Without a number: {}.", some(&none)));
+        }
+        if !fewer.is_empty() {
+            all.push(format!("Of fewer runs: {}.", some(&fewer)));
+        }
+        if partial > 0 {
+            all.push(format!("Not shown: {}.", plural(u64::from(partial), "partial result")));
+        }
+        if unchecked > 0 {
+            let runs = plural(u64::from(unchecked), "run");
+            all.push(format!("Shown all the same: {runs} whose checks do not hold."));
+        }
+        all
+    }
+}
+
+/// The first of these, and how many more there are.
+fn some(names: &[String]) -> String {
+    let told = names.get(..NAMES_TOLD).unwrap_or(names).join("; ");
+    match names.len().saturating_sub(NAMES_TOLD) {
+        0 => told,
+        more => format!("{told}; and {more} more"),
+    }
+}
+
+/// The name of an axis as people read it: `target.cache` is `cache`, `new_order` is `new order`.
+#[must_use]
+pub fn axis_title(name: &str) -> String {
+    name.strip_prefix("target.").unwrap_or(name).replace('_', " ")
+}
+
+/// The words beside a metric's axis: what it is, and its unit or to what it is a ratio.
+#[must_use]
+pub fn metric_title(metric: &Metric, relative: bool) -> String {
+    match (relative, metric.unit()) {
+        (true, _) => format!("{}, ratio", metric.title()),
+        (false, "") => metric.title(),
+        (false, unit) => format!("{}, {unit}", metric.title()),
+    }
+}

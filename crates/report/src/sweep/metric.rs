@@ -1,0 +1,244 @@
+//! What a figure can show of a result: short names, and paths into the document.
+
+use hdrhistogram::Histogram;
+
+use crate::figures::type_name;
+use crate::hdr;
+use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
+
+/// Types of transactions of workloads other than TPC-C's.
+const OTHER_TYPES: [&str; 1] = ["micro"];
+
+/// The percentiles that a latency is told in, beside `mean` and `max`, and their names in words.
+const SHARES: [(&str, &str); 7] = [
+    ("mean", "Mean"),
+    ("p50", "Median"),
+    ("p90", "90th percentile"),
+    ("p95", "95th percentile"),
+    ("p99", "99th percentile"),
+    ("p999", "99.9th percentile"),
+    ("max", "Greatest"),
+];
+
+/// The short names, for messages.
+pub const SHORT_NAMES: &str = "tps, tps.TYPE, nopm, latency.p95, latency.TYPE.p95 (or mean, p50, p90, p99, p999, max), \
+     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction";
+
+/// A number that every result has, or should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    name: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    Tps(Option<String>),
+    Nopm,
+    Latency { of: Option<String>, share: &'static str },
+    AbortRate(Option<String>),
+    RollbackRate,
+    CpuPerTransaction,
+    Path(Vec<String>),
+}
+
+impl Metric {
+    /// Reads a short name (see [`SHORT_NAMES`]) or a path into the result, its names divided by dots.
+    ///
+    /// # Errors
+    /// If it is neither; what is wrong, in words that follow the name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = name.split('.').collect();
+        let what = match parts.as_slice() {
+            ["tps"] => What::Tps(None),
+            ["tps", of] => What::Tps(Some(type_of(of)?)),
+            ["nopm"] => What::Nopm,
+            ["latency", share] => What::Latency { of: None, share: share_of(share)? },
+            ["latency", of, share] => What::Latency { of: Some(type_of(of)?), share: share_of(share)? },
+            ["abort_rate"] => What::AbortRate(None),
+            ["abort_rate", reason] => What::AbortRate(Some((*reason).to_owned())),
+            ["rollback_rate"] => What::RollbackRate,
+            ["cpu_per_transaction"] => What::CpuPerTransaction,
+            _ => What::Path(path(&parts)?),
+        };
+        Ok(Self { name: name.to_owned(), what })
+    }
+
+    /// The name as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The reason of the aborts that it counts, if it counts those of one reason.
+    #[must_use]
+    pub fn abort_reason(&self) -> Option<&str> {
+        match &self.what {
+            What::AbortRate(reason) => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let of_type =
+            |of: &Option<String>| of.as_deref().map_or(String::new(), |of| format!(", {}", type_name(of)));
+        match &self.what {
+            What::Tps(of) => format!("Throughput{}", of_type(of)),
+            What::Nopm => "New orders".to_owned(),
+            What::Latency { of, share } => {
+                let words = SHARES.iter().find(|(name, _)| name == share).map_or("", |(_, words)| words);
+                format!("{words} latency{}", of_type(of))
+            }
+            What::AbortRate(None) => "Aborted attempts".to_owned(),
+            What::AbortRate(Some(reason)) => format!("Aborts by reason: {reason}"),
+            What::RollbackRate => "Rolled back as entered".to_owned(),
+            What::CpuPerTransaction => "Processor time".to_owned(),
+            What::Path(_) => self.name.clone(),
+        }
+    }
+
+    /// Its unit; empty if it has none or it is not known.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match &self.what {
+            What::Tps(_) => "transactions/s",
+            What::Nopm => "per minute",
+            What::Latency { .. } => "ms",
+            What::AbortRate(_) => "% of attempts",
+            What::RollbackRate => "% of transactions",
+            What::CpuPerTransaction => "µs/transaction",
+            What::Path(parts) => {
+                // The unit is the last part of a name; of a latency's percentile, of the name before.
+                let named = |part: &String| {
+                    [("_ms", "ms"), ("_us", "µs"), ("_s", "s"), ("_bytes", "bytes"), ("_percent", "%")]
+                        .into_iter()
+                        .find(|(end, _)| part.ends_with(end))
+                        .map(|(_, unit)| unit)
+                };
+                parts.iter().rev().take(2).find_map(named).unwrap_or("")
+            }
+        }
+    }
+
+    /// Its value in a result; none if the result does not have it.
+    #[must_use]
+    pub fn of(&self, result: &RunResult) -> Option<f64> {
+        let value = match &self.what {
+            What::Tps(None) => Some(result.tps),
+            What::Tps(Some(of)) => {
+                let seconds = result.window.measured_s;
+                let done = result.transactions.get(of)?.completed() as f64;
+                (seconds > 0.0).then(|| done / seconds)
+            }
+            What::Nopm => Some(result.nopm),
+            What::Latency { of: Some(of), share } => at(&result.transactions.get(of)?.latency_ms, share),
+            What::Latency { of: None, share } => at(&latency_of_all(result)?, share),
+            What::AbortRate(reason) => {
+                let aborted: u64 = result.aborts.values().sum();
+                let counted = match reason {
+                    Some(reason) => *result.aborts.get(reason)?,
+                    None => aborted,
+                };
+                share_percent(counted, completed(result) + aborted)
+            }
+            What::RollbackRate => {
+                share_percent(result.transactions.values().map(|t| t.rolled_back).sum(), completed(result))
+            }
+            What::CpuPerTransaction => {
+                (completed(result) > 0).then_some(result.client.cpu_us_per_transaction)
+            }
+            What::Path(parts) => {
+                let document = serde_json::to_value(result).ok()?;
+                parts
+                    .iter()
+                    .try_fold(&document, |at, part| match part.parse::<usize>() {
+                        Ok(index) if at.is_array() => at.get(index),
+                        _ => at.get(part),
+                    })?
+                    .as_f64()
+            }
+        };
+        value.filter(|value| value.is_finite())
+    }
+}
+
+/// Completed transactions of all types.
+fn completed(result: &RunResult) -> u64 {
+    result.transactions.values().map(TransactionResult::completed).sum()
+}
+
+fn share_percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}
+
+fn at(latency: &Latency, share: &str) -> Option<f64> {
+    match share {
+        "mean" => latency.mean,
+        "p50" => latency.p50,
+        "p90" => latency.p90,
+        "p95" => latency.p95,
+        "p99" => latency.p99,
+        "p999" => latency.p999,
+        _ => latency.max,
+    }
+}
+
+/// The latency of all types together, from their histograms: percentiles cannot be put together from percentiles.
+fn latency_of_all(result: &RunResult) -> Option<Latency> {
+    let mut all: Option<Histogram<u64>> = None;
+    for done in result.transactions.values().filter(|t| t.completed() > 0) {
+        let mut histogram = hdr::decode(&done.hdr).ok()?;
+        match &mut all {
+            None => {
+                // Another type may have been slower than this one ever was.
+                histogram.auto(true);
+                all = Some(histogram);
+            }
+            Some(all) => all.add(&histogram).ok()?,
+        }
+    }
+    all.map(|all| Latency::from_histogram(&all))
+}
+
+fn type_of(name: &str) -> Result<String, String> {
+    if TRANSACTION_TYPES.iter().chain(&OTHER_TYPES).any(|known| *known == name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!(
+        "names no type of transactions: use {} or {}",
+        TRANSACTION_TYPES.join(", "),
+        OTHER_TYPES.join(", ")
+    ))
+}
+
+fn share_of(name: &str) -> Result<&'static str, String> {
+    SHARES
+        .iter()
+        .map(|(known, _)| *known)
+        .find(|known| *known == name)
+        .ok_or_else(|| "names no percentile: use mean, p50, p90, p95, p99, p999 or max".to_owned())
+}
+
+/// A path, if a result has anything by its first name.
+fn path(parts: &[&str]) -> Result<Vec<String>, String> {
+    let top = serde_json::to_value(RunResult::default()).unwrap_or_default();
+    let optional = ["load", "delivery", "pacing"];
+    let first = parts.first().copied().unwrap_or_default();
+    let known = top.get(first).is_some() || optional.contains(&first);
+    if !known || parts.iter().any(|part| part.is_empty()) {
+        return Err(format!(
+            "is not known: use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
+        ));
+    }
+    // What an empty result holds as an object of fixed names can be checked further.
+    if matches!(first, "window" | "client" | "host")
+        && let Some(second) = parts.get(1)
+        && top.get(first).and_then(|inner| inner.get(*second)).is_none()
+        && *second != "lateness_ms"
+    {
+        return Err(format!("is not known: a result has no {first}.{second}"));
+    }
+    Ok(parts.iter().map(|part| (*part).to_owned()).collect())
+}

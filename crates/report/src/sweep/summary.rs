@@ -1,0 +1,120 @@
+//! The summary of a sweep as a table for the terminal and as CSV.
+
+use std::fmt::Write as _;
+
+use super::metric::Metric;
+use super::{Spread, State, Sweep};
+use crate::figures::number;
+
+/// The median, from the least to the greatest if they differ, and of how many runs if not of all that are complete.
+fn cell(spread: Option<&Spread>, complete: usize) -> String {
+    let Some(spread) = spread else { return "–".to_owned() };
+    let mut text = number(spread.median);
+    if spread.min < spread.max {
+        let _ = write!(text, " ({}–{})", number(spread.min), number(spread.max));
+    }
+    if (spread.runs as usize) < complete {
+        let _ = write!(text, " of {}", spread.runs);
+    }
+    text
+}
+
+/// The points with their medians, and from the least to the greatest where there are several runs.
+#[must_use]
+pub fn render_summary(sweep: &Sweep) -> String {
+    let heading = |name: &String| {
+        Metric::parse(name).map_or_else(
+            |_| name.clone(),
+            |metric| match metric.unit() {
+                "" => name.clone(),
+                unit => format!("{name}, {unit}"),
+            },
+        )
+    };
+    let mut rows: Vec<Vec<String>> = vec![
+        ["point".to_owned(), "runs".to_owned()]
+            .into_iter()
+            .chain(sweep.metrics.iter().map(heading))
+            .collect(),
+    ];
+    for point in &sweep.points {
+        let complete = point.runs_in(State::Complete);
+        let done = format!("{complete}/{}", point.runs.len());
+        let cells = sweep.metrics.iter().map(|name| cell(point.metrics.get(name), complete));
+        rows.push([clean(&point.label), done].into_iter().chain(cells).collect());
+    }
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
+    let mut out = format!("{}\n\n", clean(&sweep.title));
+    for row in &rows {
+        let mut line = String::new();
+        for (column, (text, width)) in row.iter().zip(&widths).enumerate() {
+            let gap = " ".repeat(width - text.chars().count());
+            // Names to the left, numbers to the right.
+            let text = if column == 0 { format!("{text}{gap}") } else { format!("  {gap}{text}") };
+            line.push_str(&text);
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let remarks = sweep.remarks();
+    if !remarks.is_empty() {
+        out.push('\n');
+    }
+    for remark in remarks {
+        let _ = writeln!(out, "! {}", clean(&remark));
+    }
+    out
+}
+
+/// Text without what could move the cursor of a terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
+}
+
+/// The points as CSV (RFC 4180): the label, the axes, how many runs are in which state, median, least and greatest
+/// of each metric, and of how many runs.
+#[must_use]
+pub fn render_csv(sweep: &Sweep) -> String {
+    let mut header = vec!["point".to_owned()];
+    header.extend(sweep.axes.iter().map(|axis| axis.name.clone()));
+    header.extend(["complete", "partial", "failed", "missing", "checks_failed"].map(str::to_owned));
+    for metric in &sweep.metrics {
+        header.extend(["median", "min", "max", "runs"].map(|what| format!("{metric}.{what}")));
+    }
+    let mut out = record(&header);
+    for point in &sweep.points {
+        let mut row = vec![point.label.clone()];
+        row.extend(point.at.iter().cloned());
+        row.extend(
+            [State::Complete, State::Partial, State::Failed, State::Missing]
+                .map(|state| point.runs_in(state).to_string()),
+        );
+        row.push(point.runs.iter().map(|run| run.checks_failed).sum::<u32>().to_string());
+        for metric in &sweep.metrics {
+            match point.metrics.get(metric) {
+                Some(spread) => {
+                    row.extend([spread.median, spread.min, spread.max].map(|value| value.to_string()));
+                    row.push(spread.runs.to_string());
+                }
+                None => row.extend([const { String::new() }; 3].into_iter().chain(["0".to_owned()])),
+            }
+        }
+        out.push_str(&record(&row));
+    }
+    out
+}
+
+fn record(fields: &[String]) -> String {
+    let quoted = fields.iter().map(|field| {
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field.clone()
+        }
+    });
+    format!("{}\r\n", quoted.collect::<Vec<_>>().join(","))
+}

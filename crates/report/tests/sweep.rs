@@ -1,0 +1,222 @@
+//! The summary of a sweep: metrics, spreads, figures, and their page.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lydite_report::model::{Latency, RunResult, Status, TransactionResult};
+use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
+use lydite_report::sweep::metric::Metric;
+use lydite_report::sweep::{
+    Axis, Environment, Point, Run, SWEEP_FORMAT, Spread, State, Sweep, render_csv, render_summary,
+};
+use lydite_report::{hdr, render_sweep};
+use serde_json::json;
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1.0)
+}
+
+/// So many transactions of a type that all took as long.
+fn transactions(count: u64, ms: u64) -> TransactionResult {
+    let mut histogram: Histogram<u64> = Histogram::new(3).unwrap();
+    histogram.record_n(ms * 1_000_000, count).unwrap();
+    TransactionResult {
+        committed: count,
+        latency_ms: Latency::from_histogram(&histogram),
+        hdr: hdr::encode(&histogram).unwrap(),
+        ..Default::default()
+    }
+}
+
+fn result() -> RunResult {
+    let mut result = RunResult { tps: 100.0, nopm: 2_700.0, ..Default::default() };
+    result.window.measured_s = 10.0;
+    result.transactions.insert("new_order".into(), transactions(450, 4));
+    result.transactions.insert("payment".into(), transactions(430, 2));
+    // Slower than anything that the histograms before it can hold.
+    result.transactions.insert("stock_level".into(), transactions(120, 9_000));
+    result.transactions.get_mut("new_order").unwrap().rolled_back = 5;
+    result.aborts = [("csr", 5), ("serialization", 20)].map(|(name, n)| (name.to_owned(), n)).into();
+    result.controls = json!({"distribution": {"actual": [{"ratio_percent": 12.5}]}});
+    result.client.peak_rss_bytes = 1 << 20;
+    result
+}
+
+fn value(name: &str) -> Option<f64> {
+    Metric::parse(name).unwrap().of(&result())
+}
+
+#[test]
+fn short_names_and_paths_find_their_numbers() {
+    for (name, expected) in [
+        ("tps", 100.0),
+        ("nopm", 2_700.0),
+        ("tps.payment", 43.0),
+        ("abort_rate", 100.0 * 25.0 / 1_030.0),
+        ("abort_rate.csr", 100.0 * 5.0 / 1_030.0),
+        ("rollback_rate", 100.0 * 5.0 / 1_005.0),
+        ("aborts.csr", 5.0),
+        ("client.peak_rss_bytes", 1_048_576.0),
+        ("controls.distribution.actual.0.ratio_percent", 12.5),
+    ] {
+        let found = value(name).unwrap();
+        assert!(near(found, expected), "{name}: {found}, not {expected}");
+    }
+    assert_eq!(value("abort_rate.deadlock"), None, "a reason that the result does not know");
+    assert_eq!(value("latency.micro.p95"), None, "a type that it does not have");
+    assert_eq!(value("controls.contention"), None, "no number");
+    for wrong in ["tsp", "", "latency", "latency.neworder.p95", "window.lenght", "client..cpu_s"] {
+        assert!(Metric::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_latency_of_all_types_comes_from_all_their_histograms() {
+    let near_ms = |name: &str, ms: f64| {
+        let found = value(name).unwrap();
+        assert!((found / ms - 1.0).abs() < 0.002, "{name}: {found} ms, not {ms} ms");
+    };
+    near_ms("latency.p50", 4.0);
+    near_ms("latency.p95", 9_000.0);
+    near_ms("latency.payment.p95", 2.0);
+    near_ms("latency.max", 9_000.0);
+}
+
+#[test]
+fn a_spread_has_the_median_of_odd_and_even_numbers() {
+    let median = |values: &[f64]| Spread::of(values).unwrap().median;
+    assert!(near(median(&[3.0, 1.0, 2.0]), 2.0));
+    assert!(near(median(&[4.0, 1.0, 2.0, 3.0]), 2.5));
+    assert_eq!(Spread::of(&[]), None);
+}
+
+/// A point of two axes with a run for each throughput; the state of the last run.
+fn point(csr: &str, terminals: &str, tps: &[f64], last: State) -> Point {
+    let mut runs: Vec<Run> = (1..)
+        .zip(tps)
+        .map(|(repetition, tps)| Run {
+            values: BTreeMap::from([("tps".to_owned(), *tps)]),
+            ..Run::without_result(
+                repetition,
+                &format!("results/{csr}-{terminals}.{repetition}.json"),
+                State::Complete,
+                "",
+            )
+        })
+        .collect();
+    if let Some(run) = runs.last_mut() {
+        run.state = last;
+    }
+    Point {
+        label: format!("csr={csr}, terminals={terminals}"),
+        at: vec![csr.to_owned(), terminals.to_owned()],
+        plan: BTreeMap::from([("terminals".to_owned(), terminals.to_owned())]),
+        metrics: Point::spreads(&runs, &["tps".to_owned()]),
+        runs,
+    }
+}
+
+fn spec(kind: Kind) -> FigureSpec {
+    FigureSpec {
+        title: "What the registry <costs>".into(),
+        note: String::new(),
+        kind,
+        x: "terminals".into(),
+        series: Some("csr".into()),
+        panel: None,
+        y: vec!["tps".into()],
+        x_title: "terminals".into(),
+        y_titles: vec!["Throughput, transactions/s".into()],
+        x_scale: Scale::Log,
+        relative_to: None,
+        only: BTreeMap::new(),
+    }
+}
+
+fn sweep(figures: &[FigureSpec]) -> Sweep {
+    let axes = vec![
+        Axis { name: "csr".into(), values: vec!["on".into(), "off".into()] },
+        Axis { name: "terminals".into(), values: vec!["1".into(), "10".into(), "100".into()] },
+    ];
+    let points = vec![
+        point("on", "1", &[100.0, 110.0, 120.0], State::Complete),
+        point("on", "10", &[900.0, 950.0, 10.0], State::Partial),
+        point("on", "100", &[1.0], State::Failed),
+        point("off", "1", &[200.0, 110.0, 100.0], State::Complete),
+        point("off", "10", &[1_000.0, 1_000.0, 1_000.0], State::Complete),
+        point("off", "100", &[2_000.0, 2_000.0, 2_000.0], State::Complete),
+    ];
+    Sweep {
+        lydite: "0.1.0".into(),
+        format: SWEEP_FORMAT,
+        title: "Registry & \"costs\"".into(),
+        description: String::new(),
+        experiment: "csr.toml".into(),
+        digest: "0".into(),
+        repetitions: 3,
+        reload: "loaded anew for each run".into(),
+        pause_s: 0.0,
+        figures: figures.iter().map(|figure| figure.draw(&axes, &points)).collect(),
+        axes,
+        metrics: vec!["tps".into()],
+        points,
+        environment: Environment::default(),
+    }
+}
+
+#[test]
+fn a_figure_holds_medians_of_complete_runs_and_tells_of_the_others() {
+    let sweep = sweep(&[spec(Kind::Line)]);
+    let panel = &sweep.figures[0].panels[0];
+    let on = &panel.series[0].cells;
+    assert_eq!(on[0].value, Spread::of(&[100.0, 110.0, 120.0]));
+    assert_eq!(on[1].value, Spread::of(&[900.0, 950.0]), "the partial run is left out");
+    assert_eq!(on[2].value, None);
+    assert_eq!(
+        sweep.figures[0].gaps(),
+        ["Without a number: on, 100.", "Of fewer runs: on, 10 (2 of 3).", "Not shown: 1 partial result."]
+    );
+    let page = render_sweep(&sweep);
+    assert!(page.contains("Of fewer runs: on, 10 (2 of 3)."));
+    assert!(page.contains("no complete run"), "the picture marks what is missing");
+    assert!(page.contains("What the registry &lt;costs&gt;") && !page.contains("<costs>"));
+    assert_eq!(page.matches("<svg class=\"plot").count(), 1);
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+#[test]
+fn ratios_are_those_of_the_same_repetition() {
+    let figure = FigureSpec {
+        series: None,
+        relative_to: Some(("csr".into(), "off".into())),
+        only: BTreeMap::from([("csr".into(), vec!["on".into()])]),
+        ..spec(Kind::Bar)
+    };
+    let sweep = sweep(&[figure]);
+    let cells = &sweep.figures[0].panels[0].series[0].cells;
+    assert_eq!(cells[0].value, Spread::of(&[0.5, 1.0, 1.2]), "not the ratio of the medians, which is 1");
+    assert_eq!(cells[1].value, Spread::of(&[0.9, 0.95]));
+}
+
+#[test]
+fn the_document_reads_back_as_it_was_written() {
+    let sweep = sweep(&[spec(Kind::Line), spec(Kind::Table)]);
+    let text = serde_json::to_string(&sweep).unwrap();
+    assert_eq!(serde_json::from_str::<Sweep>(&text).unwrap(), sweep);
+    assert_eq!(render_csv(&sweep).lines().count(), 7);
+    let table = render_summary(&sweep);
+    assert!(
+        table.contains("110 (100–120)") && table.contains("! csr=on, terminals=100, run 1: failed"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_partial_result_counts_in_no_figure() {
+    let metrics = [Metric::parse("tps").unwrap()];
+    let partial = RunResult { status: Status::Partial, ..result() };
+    let run = Run::of(1, "results/a.1.json", &partial, &metrics);
+    assert_eq!((run.state, run.counted("tps")), (State::Partial, None));
+    assert_eq!(Run::of(1, "results/a.1.json", &result(), &metrics).counted("tps"), Some(100.0));
+}
