@@ -239,9 +239,9 @@ fn make_ready(
             let meta = meta();
             let report = load(target, &meta, plan.jobs, style, interrupt)?;
             if report.interrupted {
-                return Err(Failure::Interrupted(
-                    "interrupted while loading: load again with --fresh".into(),
-                ));
+                // What is temporary is gone.
+                let next = if plan.target.is_temporary() { "" } else { ": load again with --fresh" };
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
             Ok((meta, Some(report)))
         }

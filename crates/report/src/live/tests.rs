@@ -164,6 +164,16 @@ fn before_anything_is_measured_unknown_numbers_are_dashes() {
 }
 
 #[test]
+fn a_workload_without_new_orders_is_headed_by_its_transactions() {
+    let types = types(1_234.0, 2.0);
+    let now = RunSnapshot { nopm: None, tps: 1_234.0, ..snapshot(7, 0.0, &types[..1]) };
+    let history = history((0..7).map(|_| 1_234.0));
+    let rows = drawn(frame(&now, &history), 80, 23);
+    assert!(rows.iter().any(|row| row.starts_with(" 1 234 tx/s   mean 1 234")), "\n{}", rows.join("\n"));
+    assert!(!rows.iter().any(|row| row.contains("NOPM")), "\n{}", rows.join("\n"));
+}
+
+#[test]
 fn a_workload_without_types_shows_no_table() {
     let now = snapshot(1, 10.0, &[]);
     let history = history([10.0]);

@@ -75,6 +75,10 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
     }
 }
 
+/// Statements that are sent to be prepared before answers are read: what more of them would take may not fit the buffers
+/// of both sides, and each would wait for the other.
+const PREPARED_AT_ONCE: usize = 100;
+
 /// What the server told of a prepared statement.
 #[derive(Default)]
 struct Known {
@@ -92,9 +96,15 @@ pub(crate) struct PgConnection {
 impl PgConnection {
     /// Connects and prepares statements.
     pub(crate) fn open<S: Prepared>(config: &Config, statements: &[(S, String)]) -> Result<Self, SqlError> {
-        let mut wire = Wire::connect(config)?;
+        let wire = Wire::connect(config)?;
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
-        let mut prepared: Vec<Known> = (0..count).map(|_| Known::default()).collect();
+        let mut connection = Self { wire, prepared: (0..count).map(|_| Known::default()).collect() };
+        statements.chunks(PREPARED_AT_ONCE).try_for_each(|statements| connection.prepare(statements))?;
+        Ok(connection)
+    }
+
+    fn prepare<S: Prepared>(&mut self, statements: &[(S, String)]) -> Result<(), SqlError> {
+        let Self { wire, prepared } = self;
         for (statement, text) in statements {
             let entry = &mut prepared[statement.index()];
             entry.name = format!("{statement:?}");
@@ -126,7 +136,10 @@ impl PgConnection {
                     }
                 }
                 Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
-                Message::ReadyForQuery(_) => return Ok(Self { wire, prepared }),
+                Message::ReadyForQuery(status) => {
+                    wire.status = status.status();
+                    return Ok(());
+                }
                 _ => {}
             }
         }
