@@ -113,7 +113,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
 }
 
 /// The names of the series with their colours, where there are several.
-pub(super) fn legend(panel: &Panel, kind: Kind) -> Markup {
+pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
     if panel.series.len() < 2 {
         return Markup::default();
     }
@@ -131,7 +131,8 @@ pub(super) fn legend(panel: &Panel, kind: Kind) -> Markup {
         entry.push(Markup::text(&series.name));
         Markup::element("li", &[], entry)
     });
-    Markup::element("ul", &[("class", "legend")], entries.collect())
+    let title = Markup::with_text("li", &[("class", "title")], title);
+    Markup::element("ul", &[("class", "legend")], std::iter::once(title).chain(entries).collect())
 }
 
 /// The horizontal place of each value.

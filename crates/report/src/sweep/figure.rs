@@ -274,10 +274,10 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// The name of an axis as people read it: `target.cache` is `cache`, `new_order` is `new order`.
+/// The name of an axis as people read it: `target.csr_capacity` is `csr capacity`.
 #[must_use]
 pub fn axis_title(name: &str) -> String {
-    name.strip_prefix("target.").unwrap_or(name).replace('_', " ")
+    name.rsplit('.').next().unwrap_or(name).replace('_', " ")
 }
 
 /// The words beside a metric's axis: what it is, and its unit or to what it is a ratio.
