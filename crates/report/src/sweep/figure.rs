@@ -207,9 +207,9 @@ impl FigureSpec {
             "One run of each point: there is no spread to show".to_owned()
         } else {
             let shown = match self.kind {
-                Kind::Table => "their median, and from the least to the greatest",
+                Kind::Table => "medians, and from the least to the greatest",
                 Kind::Line | Kind::Bar => {
-                    "the mark is their median, the whisker goes from the least to the greatest"
+                    "marks and their numbers are medians, whiskers go from the least to the greatest"
                 }
             };
             format!("{repetitions} runs of each point: {shown}")
