@@ -149,7 +149,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct SweepArgs {
-    /// The experiment (TOML): [plan], [axes] or [[point]], [[figure]]
+    /// The experiment (TOML): a plan, axes or points, figures
     #[arg(value_name = "EXPERIMENT.toml")]
     pub(crate) experiment: PathBuf,
     /// Directory of results, summary and page [default: the experiment's name, in the current directory]

@@ -197,7 +197,7 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
                 continue;
             };
             let setting = Setting { key: name.clone(), text: text.clone(), line: Some(line) };
-            let short = name.strip_prefix(OPTION).unwrap_or(&name);
+            let short = name.rsplit('.').next().unwrap_or(&name);
             read.push(AxisValue { name: format!("{short}={text}"), label: text, settings: vec![setting] });
         }
     }

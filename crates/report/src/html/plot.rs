@@ -17,8 +17,6 @@ const LETTER: f64 = 6.4;
 const LINE: f64 = 14.0;
 /// Colours that the page has.
 const COLOURS: usize = 8;
-/// With more bars their numbers would run into each other.
-const NUMBERED_BARS: usize = 12;
 const LABEL_LINES: usize = 3;
 
 /// Where things are.
@@ -113,7 +111,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
 }
 
 /// The names of the series with their colours, where there are several.
-pub(super) fn legend(panel: &Panel, kind: Kind) -> Markup {
+pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
     if panel.series.len() < 2 {
         return Markup::default();
     }
@@ -131,7 +129,8 @@ pub(super) fn legend(panel: &Panel, kind: Kind) -> Markup {
         entry.push(Markup::text(&series.name));
         Markup::element("li", &[], entry)
     });
-    Markup::element("ul", &[("class", "legend")], entries.collect())
+    let title = Markup::with_text("li", &[("class", "title")], title);
+    Markup::element("ul", &[("class", "legend")], std::iter::once(title).chain(entries).collect())
 }
 
 /// The horizontal place of each value.
@@ -165,7 +164,11 @@ fn draw_bars(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
     let series = panel.series.len().max(1) as f64;
     let band = frame.inner() / panel.x.len().max(1) as f64;
     let width = (band * 0.76 / series).min(64.0);
-    let numbered = panel.series.len() * panel.x.len() <= NUMBERED_BARS;
+    // Numbers that would run into each other are left to the table.
+    let medians = panel.series.iter().flat_map(|series| &series.cells).filter_map(|cell| cell.value);
+    let longest = medians.map(|value| number(value.median).chars().count()).max().unwrap_or(0);
+    let room = if panel.series.len() == 1 { band } else { width };
+    let numbered = longest as f64 * LETTER <= room;
     for (n, of) in panel.series.iter().enumerate() {
         for ((cell, place), x) in of.cells.iter().zip(places).zip(&panel.x) {
             let centre = place + (n as f64 - (series - 1.0) / 2.0) * width;

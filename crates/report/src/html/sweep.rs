@@ -112,14 +112,15 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
     all.push(Markup::with_text("p", &[("class", "note")], &spec.method(sweep.repetitions)));
     if spec.kind != Kind::Table {
         if let Some(panel) = figure.panels.first() {
-            all.push(plot::legend(panel, spec.kind));
+            let by = spec.series.as_deref().map(axis_title).unwrap_or_default();
+            all.push(plot::legend(panel, spec.kind, &by));
         }
         let alone = figure.panels.len() == 1;
         let panels = figure.panels.iter().map(|panel| {
             let mut one = Markup::default();
             let metric = if spec.y.len() > 1 && spec.panel.is_some() { panel.y_title.as_str() } else { "" };
-            let title: Vec<&str> =
-                [panel.title.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
+            let of = panel_title(spec.panel.as_deref(), &panel.title);
+            let title: Vec<&str> = [of.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
             if !title.is_empty() {
                 one.push(Markup::with_text("p", &[("class", "panel-title")], &title.join(": ")));
             }
@@ -138,6 +139,15 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
     }
     Markup::element("figure", &[], all)
+}
+
+/// The value of a panel, with the name of its axis where the value alone would say nothing.
+fn panel_title(axis: Option<&str>, value: &str) -> String {
+    let bare = value.parse::<f64>().is_ok() || matches!(value, "on" | "off" | "true" | "false");
+    match axis.filter(|_| bare) {
+        Some(axis) => format!("{} {value}", axis_title(axis)),
+        None => value.to_owned(),
+    }
 }
 
 /// The data of a figure. With one metric a column for each series, with several a column for each metric.

@@ -207,9 +207,9 @@ impl FigureSpec {
             "One run of each point: there is no spread to show".to_owned()
         } else {
             let shown = match self.kind {
-                Kind::Table => "their median, and from the least to the greatest",
+                Kind::Table => "medians, and from the least to the greatest",
                 Kind::Line | Kind::Bar => {
-                    "the mark is their median, the whisker goes from the least to the greatest"
+                    "marks and their numbers are medians, whiskers go from the least to the greatest"
                 }
             };
             format!("{repetitions} runs of each point: {shown}")
@@ -274,10 +274,10 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// The name of an axis as people read it: `target.cache` is `cache`, `new_order` is `new order`.
+/// The name of an axis as people read it: `target.csr_capacity` is `csr capacity`.
 #[must_use]
 pub fn axis_title(name: &str) -> String {
-    name.strip_prefix("target.").unwrap_or(name).replace('_', " ")
+    name.rsplit('.').next().unwrap_or(name).replace('_', " ")
 }
 
 /// The words beside a metric's axis: what it is, and its unit or to what it is a ratio.
