@@ -1,11 +1,8 @@
 #![doc = include_str!("../README.md")]
 
-mod active;
 mod check;
 mod checkpoint;
-mod clock;
 mod coordinator;
-mod csr;
 mod database;
 mod disk;
 mod engine;
@@ -22,11 +19,14 @@ mod memory;
 mod options;
 #[doc(hidden)]
 pub mod oracle;
+mod order;
 mod record;
 mod recovery;
 pub mod row;
 mod ticket;
 mod transaction;
+
+use order::{active, clock, csr};
 
 pub use active::RunningTransaction;
 pub use check::{CheckReport, CheckedPart, PartKind, check};

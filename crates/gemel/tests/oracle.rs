@@ -135,7 +135,7 @@ fn a_scan_that_ends_at_an_own_write_has_not_read_what_lies_behind_it() {
     reader.scan(&rows, Bound::Unbounded, Bound::Unbounded, Direction::Forward, &mut note).unwrap();
     assert_eq!(first.unwrap(), b"b");
     put(b"c").unwrap();
-    reader.commit().unwrap();
+    drop(reader.commit().unwrap());
     assert_eq!(oracle::check(&recorder.take()), [] as [String; 0]);
 }
 
