@@ -7,6 +7,8 @@ mod database;
 mod disk;
 mod engine;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod files;
 mod key;
 mod keyspace;
