@@ -236,6 +236,7 @@ fn the_workload_comes_to_its_end_when_nothing_fails() {
         done.work(&place.files, &place.path, log).unwrap();
         assert!(done.acknowledged >= TRANSACTIONS);
         done.check(&place.files, &place.path, log, "nothing failed");
+        assert!(place.files.made(&place.path), "the directory is made by who makes it durable too");
     }
 }
 

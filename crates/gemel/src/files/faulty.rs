@@ -71,6 +71,8 @@ struct PowerCut {
 struct Disk {
     names: BTreeMap<PathBuf, Node>,
     durable_names: BTreeMap<PathBuf, Node>,
+    /// Made by the database.
+    directories: BTreeSet<PathBuf>,
     fault: Option<Fault>,
     power: Option<PowerCut>,
     writes: u64,
@@ -130,6 +132,11 @@ impl FaultyFiles {
     /// How often a file was written or synced again after a sync of it had failed.
     pub(crate) fn retries(&self) -> u64 {
         lock(&self.0).retries
+    }
+
+    /// Whether the database made this directory.
+    pub(crate) fn made(&self, directory: &Path) -> bool {
+        lock(&self.0).directories.contains(directory)
     }
 
     /// How many writes and syncs of files there have been.
@@ -295,6 +302,9 @@ impl Files for FaultyFiles {
 
     fn create_dir(&self, directory: &Path) -> Result<()> {
         self.check(Operation::Any, "can't create", directory)?;
+        if !directory.is_dir() {
+            lock(&self.0).directories.insert(directory.to_path_buf());
+        }
         // What does not go through here yet has its place there: the lock, and the files of the disk engine.
         if directory.parent().is_some_and(Path::is_dir) && directory.parent() != Some(Path::new("/")) {
             std::fs::create_dir_all(directory).map_err(|source| io("can't create", directory, source))?;
