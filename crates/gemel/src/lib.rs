@@ -22,6 +22,8 @@ mod options;
 #[doc(hidden)]
 pub mod oracle;
 mod order;
+#[cfg(test)]
+mod property_tests;
 mod record;
 mod recovery;
 pub mod row;
