@@ -1,7 +1,8 @@
 //! Every file operation of the database, behind a trait, so that tests can make each of them fail.
 
 pub(crate) mod fail_point;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; the fuzz targets use a part"))]
 pub(crate) mod faulty;
 
 use crate::error::{Error, Result};

@@ -10,6 +10,9 @@ mod error;
 #[cfg(test)]
 mod fault_tests;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod key;
 mod keyspace;
 mod log;
