@@ -109,7 +109,11 @@ impl CheckReport {
 pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
     // Who only looks should not begin a checkpoint.
     let options = Options { checkpoint_log_bytes: u64::MAX, ..Options::default() };
-    let db = Database::open_existing(path, options)?;
+    report(&Database::open_existing(path, options)?)
+}
+
+/// Reads all of a database.
+pub(crate) fn report(db: &Database) -> Result<CheckReport> {
     let catalog = db.catalog();
     let mut transaction = db.begin(Isolation::Snapshot)?;
     let mut parts = Vec::with_capacity(catalog.keyspaces.len());
@@ -129,7 +133,7 @@ pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
         });
     }
     for table in &catalog.tables {
-        check_table(&db, &mut transaction, &catalog, table, &mut parts);
+        check_table(db, &mut transaction, &catalog, table, &mut parts);
     }
     let recovered = db.state().recovered;
     Ok(CheckReport { path: db.path().to_path_buf(), log: catalog.log, recovered, parts })

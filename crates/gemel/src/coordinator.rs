@@ -2,14 +2,15 @@
 
 use crate::active::{Active, Count, Seat};
 use crate::clock::{Clock, Timestamp};
-use crate::csr::{Latch, Registry};
+use crate::csr::{Refused, Registry};
 use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::keyspace::Keyspace;
 use crate::logs::Logs;
-use crate::options::{CommitStamps, Isolation, Options};
+use crate::options::{Isolation, Options};
 use crate::oracle::{Recorder, Written};
+use crate::order::protocol;
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
@@ -42,10 +43,10 @@ pub(crate) struct Outcome {
 type Failure = (Count, Error);
 
 /// The writes of one engine.
-struct Part {
-    engine: usize,
-    writes: Vec<Write>,
-    stamp: Option<Timestamp>,
+type Part = protocol::Part<Vec<Write>>;
+
+fn refused(refused: Refused) -> Error {
+    Error::Csr(refused.text())
 }
 
 impl Coordinator {
@@ -91,16 +92,11 @@ impl Coordinator {
     /// The snapshot of an engine behind the anchor that belongs with `anchor`.
     pub(crate) fn select(&self, engine: usize, anchor: Timestamp) -> Result<Timestamp> {
         let clock = self.engines[engine].clock();
-        // Before the registry is entered: a commit whose half is below this horizon is in the registry by then.
-        let horizon = clock.horizon();
         if !self.options.csr {
-            return Ok(horizon);
+            return Ok(clock.horizon());
         }
-        let at = self.registries[engine - 1]
-            .select(anchor, horizon, || self.watermark(0))
-            .map_err(|refused| Error::Csr(refused.text()))?;
-        clock.wait_for(at);
-        Ok(at)
+        let oldest = || self.watermark(0);
+        protocol::select(&self.registries[engine - 1], clock, anchor, oldest).map_err(refused)
     }
 
     /// The newest view of an engine for a reader who has seen the anchor at `anchor`.
@@ -109,12 +105,10 @@ impl Coordinator {
             return anchor;
         }
         let clock = self.engines[engine].clock();
-        let mut at = clock.horizon();
-        if self.options.csr {
-            at = at.max(self.registries[engine - 1].least(anchor));
-            clock.wait_for(at);
+        if !self.options.csr {
+            return clock.horizon();
         }
-        at
+        protocol::newest(&self.registries[engine - 1], clock, anchor)
     }
 
     /// Lets the engines collect what no snapshot needs, every now and then.
@@ -240,41 +234,13 @@ impl Coordinator {
     }
 
     fn stamp(&self, parts: &mut [Part]) -> Result<(), Failure> {
-        let draw = |parts: &mut [Part]| {
-            for part in parts {
-                part.stamp = Some(self.engines[part.engine].draw());
-            }
-        };
-        if parts.len() == 1 || !self.options.csr {
-            draw(parts);
+        let draw = |engine: usize| self.engines[engine].draw();
+        if !self.options.csr {
+            protocol::draw_all(parts, draw);
             return Ok(());
         }
-        if self.options.commit_stamps == CommitStamps::Independent {
-            draw(parts);
-            return self.admit(parts, |engine| self.registries[engine - 1].latch());
-        }
-        // In the order of the engines, so latches are taken in one order everywhere.
-        let mut latches: Vec<Option<Latch<'_>>> = parts
-            .iter()
-            .filter(|part| part.engine > 0)
-            .map(|part| Some(self.registries[part.engine - 1].latch()))
-            .collect();
-        draw(parts);
-        let mut next = latches.iter_mut();
-        self.admit(parts, |_| {
-            next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine"))
-        })
-    }
-
-    fn admit<'a>(&'a self, parts: &[Part], mut latch: impl FnMut(usize) -> Latch<'a>) -> Result<(), Failure> {
-        let Some(anchor) = parts.first().and_then(|part| part.stamp) else { return Ok(()) };
-        for part in &parts[1..] {
-            let Some(at) = part.stamp else { continue };
-            latch(part.engine)
-                .admit(anchor, at)
-                .map_err(|refused| (Count::Csr, Error::Csr(refused.text())))?;
-        }
-        Ok(())
+        let how = self.options.commit_stamps;
+        protocol::stamp(&self.registries, how, parts, draw).map_err(|reason| (Count::Csr, refused(reason)))
     }
 
     fn validate(&self, owner: u64, seen: &[Seen]) -> Result<(), Failure> {
@@ -303,14 +269,8 @@ impl Coordinator {
         self.publish(parts);
     }
 
-    /// In the order of the engines, the anchor first: no two wait for each other then.
     fn publish(&self, parts: &[Part]) {
-        for part in parts {
-            if let Some(at) = part.stamp {
-                self.engines[part.engine].clock().publish(at);
-                fail_point("commit.between_publications");
-            }
-        }
+        protocol::publish(parts, |engine| self.engines[engine].clock());
     }
 
     fn trace(&self, transaction: &mut Transaction, parts: &[Part]) {

@@ -206,7 +206,7 @@ impl Database {
             }
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                fs::create_dir_all(&path).map_err(io("can't make the directory", &path))?;
+                files.create_dir(&path)?;
             }
             Err(error) => return Err(io("can't open", &path)(error)),
         }

@@ -2,7 +2,8 @@
 
 mod blocks;
 pub(crate) mod fail_point;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; the fuzz targets use a part"))]
 pub(crate) mod faulty;
 
 use crate::error::{Error, Result};
@@ -28,7 +29,7 @@ pub(crate) trait Files: Send + Sync + Debug {
     fn list(&self, directory: &Path) -> Result<Vec<String>>;
     /// Makes what was created, renamed or removed in a directory durable.
     fn sync_dir(&self, directory: &Path) -> Result<()>;
-    /// Makes a directory and those above it, unless they are there.
+    /// Makes a directory and those above it, unless they are there. What it made is durable when it returns.
     fn create_dir(&self, directory: &Path) -> Result<()>;
 }
 
@@ -191,7 +192,17 @@ impl Files for RealFiles {
     }
 
     fn create_dir(&self, directory: &Path) -> Result<()> {
-        fs::create_dir_all(directory).map_err(failed("can't create", directory))
+        let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+        match (fs::create_dir(directory), parent) {
+            (Ok(()), parent) => self.sync_dir(parent.unwrap_or(Path::new("."))),
+            // Also when somebody else made it just now.
+            (Err(_), _) if directory.is_dir() => Ok(()),
+            (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+                self.create_dir(parent)?;
+                self.create_dir(directory)
+            }
+            (Err(error), _) => Err(failed("can't create", directory)(error)),
+        }
     }
 }
 
@@ -243,6 +254,7 @@ mod tests {
         let files = RealFiles;
         let inner = directory.path().join("a/b");
         files.create_dir(&inner).unwrap();
+        files.create_dir(&inner).unwrap();
         let path = inner.join("one");
         let mut file = files.create(&path).unwrap();
         assert!(matches!(files.create(&path), Err(Error::Io { what: "can't create", .. })));
@@ -257,6 +269,8 @@ mod tests {
         replace(&files, &path, b"new").unwrap();
         assert_eq!(read_all(&files, &path).unwrap(), b"new");
         assert_eq!(files.list(&inner).unwrap(), ["one"]);
+        let below = files.create_dir(&path.join("below")).unwrap_err();
+        assert!(matches!(below, Error::Io { what: "can't create", .. }), "{below}");
         files.remove(&path).unwrap();
         files.sync_dir(&inner).unwrap();
         assert!(files.list(&inner).unwrap().is_empty());

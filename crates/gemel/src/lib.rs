@@ -1,16 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-mod active;
 mod check;
 mod checkpoint;
-mod clock;
 mod coordinator;
-mod csr;
 mod database;
 mod disk;
 mod engine;
 mod error;
+#[cfg(test)]
+mod fault_tests;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod key;
 mod keyspace;
 mod log;
@@ -22,11 +24,16 @@ mod memory;
 mod options;
 #[doc(hidden)]
 pub mod oracle;
+mod order;
+#[cfg(test)]
+mod property_tests;
 mod record;
 mod recovery;
 pub mod row;
 mod ticket;
 mod transaction;
+
+use order::{active, clock, csr};
 
 pub use active::RunningTransaction;
 pub use check::{CheckReport, CheckedPart, PartKind, check};

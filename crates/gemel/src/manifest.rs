@@ -7,6 +7,7 @@ use crate::keyspace::Engine;
 use crate::options::LogMode;
 use crate::row::Schema;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the newest that it reads.
@@ -75,10 +76,11 @@ impl Manifest {
     /// None when there is no manifest.
     pub(crate) fn read(files: &dyn Files, directory: &Path) -> Result<Option<Self>> {
         let path = Self::path(directory);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = files::read_all(files, &path)?;
+        let bytes = match files::read_all(files, &path) {
+            Ok(bytes) => bytes,
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let corrupt = |what: &str| Error::Corruption {
             path: path.clone(),
             what: format!("{what}: the file was damaged or is not Gemel's; restore it from a backup"),

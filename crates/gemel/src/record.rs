@@ -132,6 +132,18 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Any bytes as a record.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz(data: &[u8]) {
+    let Some(record) = Record::decode(data) else { return };
+    let mut bytes = 0;
+    let outcome = record.replay(|write| {
+        bytes += write.key.len() + write.value.map_or(0, <[u8]>::len);
+        Ok::<(), ()>(())
+    });
+    assert!(outcome.is_none_or(|outcome| outcome.is_ok()) && bytes <= data.len());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

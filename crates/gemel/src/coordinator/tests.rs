@@ -6,7 +6,7 @@ use crate::files::RealFiles;
 use crate::files::fail_point::on_fail_point;
 use crate::log::{Log, Lsn};
 use crate::map_engine::MapEngine;
-use crate::options::Durability;
+use crate::options::{CommitStamps, Durability};
 use crate::oracle;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 
 use super::{File, Files};
 use crate::error::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,15 +53,31 @@ struct Fault {
     errno: i32,
     /// How many bytes a failing write still writes.
     keep: usize,
+    /// It strikes at each operation from then on.
+    lasts: bool,
+}
+
+/// The power goes, and nothing comes through any more.
+#[derive(Debug)]
+struct PowerCut {
+    /// How many operations until then.
+    left: u64,
+    seed: u64,
+    /// What is left then.
+    image: Option<FaultyFiles>,
 }
 
 #[derive(Debug, Default)]
 struct Disk {
     names: BTreeMap<PathBuf, Node>,
     durable_names: BTreeMap<PathBuf, Node>,
+    /// Made by the database.
+    directories: BTreeSet<PathBuf>,
     fault: Option<Fault>,
+    power: Option<PowerCut>,
     writes: u64,
     syncs: u64,
+    retries: u64,
 }
 
 /// A file system in memory. Clones are the same file system.
@@ -73,6 +89,8 @@ struct FaultyFile {
     files: FaultyFiles,
     path: PathBuf,
     node: Node,
+    /// A sync failed: what was not written is lost, though the next one would say that all is well.
+    unsure: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -86,7 +104,39 @@ fn io(what: &'static str, path: &Path, source: std::io::Error) -> Error {
 impl FaultyFiles {
     /// Lets the `nth` operation from now (the first is 1) fail with `errno`; a write still writes `keep` bytes.
     pub(crate) fn fail(&self, operation: Operation, nth: u64, errno: i32, keep: usize) {
-        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep });
+        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep, lasts: false });
+    }
+
+    /// Lets the `nth` operation from now and all later ones fail with `errno`, until [`FaultyFiles::mend`].
+    pub(crate) fn fail_from(&self, operation: Operation, nth: u64, errno: i32) {
+        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep: 0, lasts: true });
+    }
+
+    /// Nothing fails any more. Tells whether what was asked for last had come to pass.
+    pub(crate) fn mend(&self) -> bool {
+        let fault = lock(&self.0).fault.take();
+        fault.is_none_or(|fault| fault.lasts && fault.left == 0)
+    }
+
+    /// Cuts the power just before the `nth` operation from now. What is left then, with `seed` as in
+    /// [`FaultyFiles::power_cut`], is kept, and everything fails from then on.
+    pub(crate) fn cut_power(&self, nth: u64, seed: u64) {
+        lock(&self.0).power = Some(PowerCut { left: nth, seed, image: None });
+    }
+
+    /// What was left when the power went; none if it has not gone.
+    pub(crate) fn image(&self) -> Option<Self> {
+        lock(&self.0).power.as_ref()?.image.clone()
+    }
+
+    /// How often a file was written or synced again after a sync of it had failed.
+    pub(crate) fn retries(&self) -> u64 {
+        lock(&self.0).retries
+    }
+
+    /// Whether the database made this directory.
+    pub(crate) fn made(&self, directory: &Path) -> bool {
+        lock(&self.0).directories.contains(directory)
     }
 
     /// How many writes and syncs of files there have been.
@@ -98,6 +148,10 @@ impl FaultyFiles {
     /// What a power cut at this moment would leave, as another file system. With seed 0 everything is lost that was
     /// not synced; with others each unsynced change is there, not there, or there in part.
     pub(crate) fn power_cut(&self, seed: u64) -> Self {
+        Self::image_of(&lock(&self.0), seed)
+    }
+
+    fn image_of(disk: &Disk, seed: u64) -> Self {
         let mut random = seed;
         let mut below = |limit: u64| {
             // SplitMix64.
@@ -107,10 +161,8 @@ impl FaultyFiles {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             (z ^ (z >> 31)) % limit
         };
-        let disk = lock(&self.0);
         let mut names = BTreeMap::new();
-        let all: std::collections::BTreeSet<&PathBuf> =
-            disk.names.keys().chain(disk.durable_names.keys()).collect();
+        let all: BTreeSet<&PathBuf> = disk.names.keys().chain(disk.durable_names.keys()).collect();
         for path in all {
             let lucky = seed != 0 && below(2) == 0;
             let Some(node) = (if lucky { &disk.names } else { &disk.durable_names }).get(path) else {
@@ -163,16 +215,30 @@ impl FaultyFiles {
             Operation::Sync => disk.syncs += 1,
             Operation::Any => {}
         }
+        if let Some(power) = &mut disk.power {
+            power.left = power.left.saturating_sub(1);
+            if power.left == 0 {
+                if power.image.is_none() {
+                    let seed = power.seed;
+                    let image = Self::image_of(&disk, seed);
+                    disk.power = Some(PowerCut { left: 0, seed, image: Some(image) });
+                }
+                return Some((std::io::Error::other("the power is off"), 0));
+            }
+        }
         let fault = disk.fault.as_mut()?;
         if fault.operation != Operation::Any && fault.operation != operation {
             return None;
         }
-        fault.left -= 1;
+        fault.left = fault.left.saturating_sub(1);
         if fault.left > 0 {
             return None;
         }
-        let fault = disk.fault.take()?;
-        Some((std::io::Error::from_raw_os_error(fault.errno), fault.keep))
+        let struck = (std::io::Error::from_raw_os_error(fault.errno), fault.keep);
+        if !fault.lasts {
+            disk.fault = None;
+        }
+        Some(struck)
     }
 
     fn check(&self, operation: Operation, what: &'static str, path: &Path) -> Result<()> {
@@ -180,7 +246,7 @@ impl FaultyFiles {
     }
 
     fn file(&self, path: &Path, node: Node) -> Box<dyn File> {
-        Box::new(FaultyFile { files: self.clone(), path: path.to_path_buf(), node })
+        Box::new(FaultyFile { files: self.clone(), path: path.to_path_buf(), node, unsure: false })
     }
 }
 
@@ -234,13 +300,24 @@ impl Files for FaultyFiles {
         Ok(())
     }
 
-    fn create_dir(&self, _directory: &Path) -> Result<()> {
+    fn create_dir(&self, directory: &Path) -> Result<()> {
+        self.check(Operation::Any, "can't create", directory)?;
+        if !directory.is_dir() {
+            lock(&self.0).directories.insert(directory.to_path_buf());
+        }
+        // What does not go through here yet has its place there: the lock, and the files of the disk engine.
+        if directory.parent().is_some_and(Path::is_dir) && directory.parent() != Some(Path::new("/")) {
+            std::fs::create_dir_all(directory).map_err(|source| io("can't create", directory, source))?;
+        }
         Ok(())
     }
 }
 
 impl FaultyFile {
     fn change(&self, change: Change) {
+        if self.unsure {
+            lock(&self.files.0).retries += 1;
+        }
         let mut content = lock(&self.node);
         change.apply(&mut content.current);
         content.pending.push(change);
@@ -268,7 +345,11 @@ impl File for FaultyFile {
     fn sync(&mut self) -> Result<()> {
         let failed = self.files.check(Operation::Sync, "can't sync", &self.path);
         let mut content = lock(&self.node);
+        if self.unsure {
+            lock(&self.files.0).retries += 1;
+        }
         if failed.is_err() {
+            self.unsure = true;
             // As Linux does: what could not be written counts as clean, and the next sync leaves it out.
             content.pending.clear();
             return failed;

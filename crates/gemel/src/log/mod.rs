@@ -6,6 +6,8 @@
 //! outcome is not known.
 
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod model;
 mod pipeline;

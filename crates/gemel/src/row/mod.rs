@@ -26,6 +26,8 @@
 //! # }
 //! ```
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 mod keys;
 mod layout;
 mod scan;

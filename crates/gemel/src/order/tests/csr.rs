@@ -1,6 +1,7 @@
 //! The registry alone, against its invariant.
 
-use super::*;
+use crate::order::clock::Timestamp;
+use crate::order::csr::{Refused, Registry};
 use proptest::prelude::*;
 
 fn at(value: u64) -> Timestamp {

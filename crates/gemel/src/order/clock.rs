@@ -1,8 +1,9 @@
 //! An engine's order of commits.
 
+use super::sync::{AtomicU64, Backoff};
 use crossbeam_utils::CachePadded;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// A point in one engine's order of commits. Zero is before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +66,7 @@ impl Clock {
     /// Waits until all commits at or below `at` are installed. Short: such commits are between drawing their
     /// timestamp and publishing it, where nothing waits for a disk or a lock.
     pub(crate) fn wait_for(&self, at: Timestamp) {
-        let backoff = crossbeam_utils::Backoff::new();
+        let backoff = Backoff::new();
         while self.horizon.load(Ordering::SeqCst) < at.0 {
             // Yields to the operating system once spinning has gone on for a while.
             backoff.snooze();
@@ -77,24 +78,5 @@ impl Clock {
     pub(crate) fn publish(&self, at: Timestamp) {
         self.wait_for(Timestamp(at.0 - 1));
         self.horizon.store(at.0, Ordering::SeqCst);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_horizon_waits_for_the_oldest_commit_in_progress() {
-        let clock = Clock::new(Timestamp(7));
-        let (first, second) = (clock.draw(), clock.draw());
-        assert_eq!((first, second), (Timestamp(8), Timestamp(9)));
-        std::thread::scope(|scope| {
-            let late = scope.spawn(|| clock.publish(second));
-            assert_eq!(clock.horizon(), Timestamp(7));
-            clock.publish(first);
-            late.join().unwrap();
-        });
-        assert_eq!(clock.horizon(), Timestamp(9));
     }
 }

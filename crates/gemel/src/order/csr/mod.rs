@@ -5,8 +5,8 @@
 
 mod partition;
 
-use crate::clock::Timestamp;
-use parking_lot::{Mutex, MutexGuard};
+use super::clock::Timestamp;
+use super::sync::{Mutex, MutexGuard};
 use partition::Partition;
 use std::collections::VecDeque;
 
@@ -204,6 +204,3 @@ impl Inner {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,17 +1,15 @@
 //! Who is running, and so how old a snapshot may still be read.
 
-use crate::clock::{Clock, Timestamp};
+use super::clock::{Clock, Timestamp};
+use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, thread_local};
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
 use crate::options::Isolation;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-const CHUNK: usize = 64;
-const CHUNKS: usize = 1024;
 
 /// Slots of running transactions, and each slot's own counters, which cost no shared write.
 #[derive(Debug)]
@@ -103,7 +101,7 @@ impl Active {
             slot.owner.load(Ordering::Relaxed) == 0
                 && slot.owner.compare_exchange(0, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
-        let last = LAST.get();
+        let last = LAST.with(Cell::get);
         let found = if last / CHUNK < self.used.load(Ordering::Acquire) && take(last) {
             last
         } else {
@@ -123,7 +121,7 @@ impl Active {
                 index += 1;
             }
         };
-        LAST.set(found);
+        LAST.with(|last| last.set(found));
         let slot = self.slot(found);
         slot.began_ms.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
         slot.isolation.store(isolation as u64, Ordering::Relaxed);
@@ -187,43 +185,5 @@ impl Active {
             .collect();
         running.sort_by_key(|transaction| transaction.number);
         running
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_watermark_is_the_oldest_running_snapshot() {
-        let clock = Clock::new(Timestamp(5));
-        let active = Active::new();
-        let old = active.begin(Isolation::Snapshot).unwrap();
-        assert_eq!(active.refresh(old, [&clock].into_iter()), Timestamp(5));
-        clock.publish(clock.draw());
-        let young = active.begin(Isolation::Snapshot).unwrap();
-        assert_eq!(active.refresh(young, [&clock].into_iter()), Timestamp(6));
-        assert_eq!(active.watermark(0, &clock), Timestamp(5));
-        assert_eq!(active.running().len(), 2);
-        active.end(old, Count::ReadOnly);
-        assert_eq!(active.watermark(0, &clock), Timestamp(6));
-        active.end(young, Count::Csr);
-        assert_eq!(active.count(Count::ReadOnly), 1);
-        assert_eq!(active.count(Count::Csr), 1);
-    }
-
-    #[test]
-    fn thousands_of_transactions_run_at_once() {
-        let clock = Clock::new(Timestamp(5));
-        let active = Active::new();
-        let seats: Vec<_> = (0..5000).map(|_| active.begin(Isolation::Snapshot).unwrap()).collect();
-        for seat in &seats {
-            active.refresh(*seat, [&clock].into_iter());
-        }
-        assert_eq!(active.running().len(), 5000);
-        for seat in seats {
-            active.end(seat, Count::RolledBack);
-        }
-        assert_eq!(active.watermark(0, &clock), Timestamp(5));
     }
 }

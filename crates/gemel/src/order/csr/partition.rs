@@ -1,6 +1,6 @@
 //! A run of registry entries over consecutive anchor timestamps.
 
-use crate::clock::Timestamp;
+use super::Timestamp;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {

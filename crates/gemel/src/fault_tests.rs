@@ -1,0 +1,355 @@
+//! The whole database over files that fail: a power cut before each file operation, an error at each, a disk that is full
+//! from any write on, a sync that fails, a file system that is read-only. After each, what was acknowledged is there in
+//! whole, nothing is there in part, both engines agree, and the work goes on.
+//!
+//! The faults strike manifest, logs and checkpoints. The files of the disk engine are those of the crate `lsm-tree`, which
+//! writes them to a real directory by itself; here they are as they were when the power went, or a little further. That
+//! is what a power cut leaves of them, for the crate makes a table's file and its name durable when it has written it
+//! (`table/writer/mod.rs`, `finish`), then the list of tables, then the file `current` that names the list
+//! (`version/persist.rs`, `file.rs`, `rewrite_atomic`), and removes a table only once a list without it is durable. So
+//! what is not durable is not part of the tree. Nor can the tree be ahead of the log: before each flush the log is made
+//! durable, and here that fails once the power is off.
+//!
+//! What dies in the midst of the disk engine's own writing is in `tests/crash.rs`.
+
+use crate::check;
+use crate::database::Database;
+use crate::engine::Direction;
+use crate::error::{Error, Result};
+use crate::files::fail_point::on_fail_point;
+use crate::files::faulty::{FaultyFiles, Operation};
+use crate::keyspace::Engine;
+use crate::options::{Isolation, LogMode, Options};
+use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::ticket::Ticket;
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+/// Transactions of one run.
+const TRANSACTIONS: i64 = 12;
+/// Primary key of the row that holds the number of the last transaction.
+const LAST: i64 = 1000;
+
+/// A database with one table in each engine, and what is expected of it.
+struct Shop {
+    db: Database,
+    tables: [Table; 2],
+}
+
+fn shop(files: &FaultyFiles, path: &Path, log: LogMode) -> Result<Shop> {
+    let options = Options { log, cache_bytes: 1 << 20, write_buffer_bytes: 1 << 16, ..Options::default() };
+    let db = Database::open_with(Arc::new(files.clone()), path, options)?;
+    let table = |engine: Engine| {
+        let schema = Schema::new().column("id", ColumnType::I64).column("value", ColumnType::I64);
+        let schema = schema.primary_key(["id"]).index("by_value", ["value"]);
+        db.create_table(engine.name(), engine, schema)
+    };
+    let tables = [table(Engine::Memory)?, table(Engine::Disk)?];
+    Ok(Shop { db, tables })
+}
+
+/// What transaction `n` does to the rows, by primary key.
+fn apply(n: i64, rows: &mut BTreeMap<i64, i64>) {
+    rows.insert(n % 7, n * 10);
+    rows.remove(&((n + 3) % 7));
+    rows.insert(LAST, n);
+}
+
+fn expected(n: i64) -> BTreeMap<i64, i64> {
+    let mut rows = BTreeMap::new();
+    (1..=n).for_each(|n| apply(n, &mut rows));
+    rows
+}
+
+impl Shop {
+    /// Transaction `n`: the same in both engines.
+    fn commit(&self, n: i64) -> Result<Ticket> {
+        let mut transaction = self.db.begin(Isolation::Serializable)?;
+        for table in &self.tables {
+            table.upsert(&mut transaction, &[Value::Int(n % 7), Value::Int(n * 10)])?;
+            table.delete(&mut transaction, &[Value::Int((n + 3) % 7)])?;
+            table.upsert(&mut transaction, &[Value::Int(LAST), Value::Int(n)])?;
+        }
+        transaction.commit()
+    }
+
+    /// After an error nothing more is taken, with the reason, and everything can still be read.
+    fn is_refused(&self, error: Error) -> Error {
+        assert!(matches!(error, Error::Unknown(_) | Error::Poisoned(_)), "{error}");
+        for n in 1..3 {
+            let next = self.commit(n).unwrap_err();
+            assert!(matches!(next, Error::Poisoned(_)), "after {error}: {next}");
+            assert!(self.db.checkpoint().is_err(), "after {error}");
+        }
+        self.rows().unwrap();
+        error
+    }
+
+    /// All rows of both tables.
+    fn rows(&self) -> Result<[BTreeMap<i64, i64>; 2]> {
+        let mut transaction = self.db.begin(Isolation::Snapshot)?;
+        let mut all = [BTreeMap::new(), BTreeMap::new()];
+        for (rows, table) in all.iter_mut().zip(&self.tables) {
+            table.scan(&mut transaction, &RowRange::all(), Direction::Forward, |row| {
+                rows.insert(row.int(0)?, row.int(1)?);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(all)
+    }
+}
+
+thread_local! {
+    /// What this thread does once it has flushed the disk engine, for a checkpoint.
+    static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    /// The last transaction whose ticket said that it is durable.
+    acknowledged: i64,
+    /// The last that was begun.
+    begun: i64,
+}
+
+impl Done {
+    /// Commits up to [`TRANSACTIONS`], sometimes without waiting, writes checkpoints and opens anew in between. Goes
+    /// on as long as it can: a checkpoint that fails is no reason to end.
+    fn work(&mut self, files: &FaultyFiles, path: &Path, log: LogMode) -> Result<()> {
+        let mut shop = Arc::new(shop(files, path, log)?);
+        while self.begun < TRANSACTIONS {
+            self.begun += 1;
+            // Every fourth is on its way while the next one, or a checkpoint, comes.
+            let waits = self.begun % 4 != 3;
+            match shop.commit(self.begun).and_then(|ticket| if waits { ticket.wait() } else { Ok(()) }) {
+                Ok(()) if waits => self.acknowledged = self.begun,
+                Ok(()) => {}
+                Err(error) => return Err(shop.is_refused(error)),
+            }
+            if self.begun % 3 == 0 {
+                self.checkpoint(&shop)?;
+            }
+            if self.begun == 8 {
+                drop(shop);
+                shop = Arc::new(self::shop(files, path, log)?);
+            }
+        }
+        shop.db.sync()?;
+        self.acknowledged = self.begun;
+        Ok(())
+    }
+
+    /// Writes a checkpoint, and commits while it is being written: what the disk engine has flushed lacks it, and
+    /// the snapshot of the memory engine has it.
+    fn checkpoint(&mut self, shop: &Arc<Shop>) -> Result<()> {
+        let committed = Arc::new(Mutex::new(None));
+        let (during, outcome, next) = (Arc::clone(shop), Arc::clone(&committed), self.begun + 1);
+        MEANWHILE.set(Some(Box::new(move || *outcome.lock() = Some(during.commit(next).map(drop)))));
+        on_fail_point("disk.after_flush", || {
+            if let Some(meanwhile) = MEANWHILE.take() {
+                meanwhile();
+            }
+        });
+        // A log that failed shows at the next commit.
+        let _ = shop.db.checkpoint();
+        drop(MEANWHILE.take());
+        match committed.lock().take() {
+            None => Ok(()),
+            Some(outcome) => {
+                self.begun = next;
+                outcome.map_err(|error| shop.is_refused(error))
+            }
+        }
+    }
+
+    /// Opens what is left and holds it against what was promised. Then some more work, and all of it once more.
+    fn check(&mut self, files: &FaultyFiles, path: &Path, log: LogMode, what: &str) {
+        let opened = shop(files, path, log);
+        self.hold(&opened.unwrap_or_else(|error| panic!("{what}: {error}")), what);
+        let opened = shop(files, path, log).unwrap_or_else(|error| panic!("{what}, again: {error}"));
+        self.hold(&opened, &format!("{what}, opened again"));
+    }
+
+    fn hold(&mut self, shop: &Shop, what: &str) {
+        let [hot, cold] = shop.rows().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let n = hot.get(&LAST).copied().unwrap_or(0);
+        assert!((self.acknowledged..=self.begun).contains(&n), "{what}: {n} are there of {self:?}");
+        assert_eq!(hot, expected(n), "{what}: the memory engine after {n}");
+        assert_eq!(cold, expected(n), "{what}: the disk engine after {n}");
+        let report = check::report(&shop.db).unwrap();
+        assert!(report.is_good(), "{what}: {report}");
+        shop.commit(n + 1)
+            .and_then(Ticket::wait)
+            .unwrap_or_else(|error| panic!("{what}, more work: {error}"));
+        shop.db.checkpoint().unwrap_or_else(|error| panic!("{what}, a checkpoint: {error}"));
+        shop.commit(n + 2)
+            .and_then(Ticket::wait)
+            .unwrap_or_else(|error| panic!("{what}, more work: {error}"));
+        *self = Self { acknowledged: n + 2, begun: n + 2 };
+    }
+}
+
+/// A place for a database, and files that fail.
+struct Place {
+    path: PathBuf,
+    files: FaultyFiles,
+    _directory: tempfile::TempDir,
+}
+
+fn place() -> Place {
+    // In memory where there is such a place: syncs of the disk engine's files take most of the time otherwise.
+    let memory = Path::new("/dev/shm");
+    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    Place { path: directory.path().join("db"), files: FaultyFiles::default(), _directory: directory }
+}
+
+const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
+
+/// Every how many operations a fault is tried. `GEMEL_FAULTS=1` tries each of them.
+fn stride() -> u64 {
+    std::env::var("GEMEL_FAULTS").ok().and_then(|stride| stride.parse().ok()).unwrap_or(5)
+}
+
+/// Runs with a fault at every so manieth operation, until a run comes to its end without one; `run` says so by true.
+fn at_each(first: u64, mut run: impl FnMut(u64) -> bool) -> u64 {
+    let mut nth = first;
+    while !run(nth) {
+        nth += stride();
+        assert!(nth < 10_000, "a run never ends");
+    }
+    nth
+}
+
+#[test]
+fn the_workload_comes_to_its_end_when_nothing_fails() {
+    for log in MODES {
+        let place = place();
+        let mut done = Done::default();
+        done.work(&place.files, &place.path, log).unwrap();
+        assert!(done.acknowledged >= TRANSACTIONS);
+        done.check(&place.files, &place.path, log, "nothing failed");
+        assert!(place.files.made(&place.path), "the directory is made by who makes it durable too");
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_in_a_power_cut_before_any_file_operation() {
+    for log in MODES {
+        // Nothing that was not synced is left; then each piece of it with some luck, twice.
+        for seed in 0..3 {
+            let cuts = at_each(1 + seed % stride(), |nth| {
+                let place = place();
+                place.files.cut_power(nth, seed * nth);
+                let mut done = Done::default();
+                let outcome = done.work(&place.files, &place.path, log);
+                let Some(left) = place.files.image() else {
+                    outcome.unwrap();
+                    return true;
+                };
+                let what = format!("{log:?}, power cut {nth}, seed {seed}");
+                assert!(outcome.is_err() || done.begun >= TRANSACTIONS, "{what}");
+                // And once more while that is being opened.
+                left.cut_power(nth % 23 + 1, seed);
+                let again = shop(&left, &place.path, log).map(drop);
+                let left = left.image().unwrap_or_else(|| {
+                    again.unwrap_or_else(|error| panic!("{what}: {error}"));
+                    left.power_cut(seed)
+                });
+                done.check(&left, &place.path, log, &what);
+                false
+            });
+            assert!(cuts > 100, "{cuts} operations are few");
+        }
+    }
+}
+
+/// Runs with a fault, and opens what it leaves: as it is, or after a power cut. False when the fault did not come.
+fn survives(log: LogMode, what: &str, nth: u64, says: &[&str], ask: impl Fn(&FaultyFiles)) -> bool {
+    let place = place();
+    ask(&place.files);
+    let mut done = Done::default();
+    let outcome = done.work(&place.files, &place.path, log);
+    if !place.files.mend() {
+        outcome.unwrap();
+        return false;
+    }
+    let what = format!("{log:?}, {what} {nth}");
+    if let Err(error) = outcome {
+        let text = error.to_string();
+        assert!(says.iter().any(|says| text.contains(says)), "{what}: {text}");
+    }
+    assert_eq!(place.files.retries(), 0, "{what}: a file was used again after a sync of it had failed");
+    let left = if nth.is_multiple_of(2) { place.files.clone() } else { place.files.power_cut(nth / 2 % 3) };
+    done.check(&left, &place.path, log, &what);
+    true
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_any_file_operation_fails() {
+    for log in MODES {
+        let says = ["Input/output error"];
+        let last = at_each(1, |nth| {
+            !survives(log, "error", nth, &says, |files| files.fail(Operation::Any, nth, EIO, 3))
+        });
+        assert!(last > 100, "{last} operations are few");
+    }
+}
+
+#[test]
+fn a_sync_that_fails_is_never_tried_again_and_ends_all_commits() {
+    for log in MODES {
+        let says = ["the log could not be written (can't sync", "can't sync"];
+        let last = at_each(1, |nth| {
+            !survives(log, "sync", nth, &says, |files| files.fail(Operation::Sync, nth, EIO, 0))
+        });
+        assert!(last > 20, "{last} syncs are few");
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_disk_is_full_at_any_write() {
+    for log in MODES {
+        let says = ["the disk is full", "No space left on device"];
+        // Once, as when somebody makes room; and for good.
+        let once = at_each(1, |nth| {
+            !survives(log, "full once", nth, &says, |files| files.fail(Operation::Write, nth, ENOSPC, 7))
+        });
+        let lasting = at_each(1, |nth| {
+            !survives(log, "full from", nth, &says, |files| files.fail_from(Operation::Write, nth, ENOSPC))
+        });
+        assert!(once > 20 && lasting > 20, "{once} and {lasting} writes are few");
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_file_system_becomes_read_only() {
+    for log in MODES {
+        let says = ["Read-only file system"];
+        let last = at_each(1, |nth| {
+            !survives(log, "read-only from", nth, &says, |files| files.fail_from(Operation::Any, nth, EROFS))
+        });
+        assert!(last > 100, "{last} operations are few");
+    }
+}
+
+#[test]
+fn a_database_on_a_read_only_file_system_is_refused_as_such_and_left_as_it_is() {
+    for log in MODES {
+        let place = place();
+        let mut done = Done::default();
+        done.work(&place.files, &place.path, log).unwrap();
+        place.files.fail_from(Operation::Any, 1, EROFS);
+        let error = shop(&place.files, &place.path, log).map(drop).unwrap_err();
+        assert!(error.to_string().contains("Read-only file system"), "{error}");
+        assert!(place.files.mend());
+        done.check(&place.files, &place.path, log, "read-only for a while");
+    }
+}

@@ -1,0 +1,92 @@
+//! Bodies of the fuzz targets in `fuzz/`: arbitrary bytes where the database reads what a disk may have damaged. The same
+//! bodies run as tests, with random bytes and with the inputs in `fuzz/seeds`.
+
+/// Bytes as the content of a log, and logs that were written and then damaged.
+pub fn log(data: &[u8]) {
+    crate::log::fuzz::bytes_as_a_log(data);
+    crate::log::fuzz::a_damaged_log(data);
+}
+
+/// Bytes as a row and as a key of some schema.
+pub fn rows(data: &[u8]) {
+    crate::row::fuzz::bytes_as_a_row(data);
+}
+
+/// Bytes as a record of the log, and as a block of a checkpoint.
+pub fn records(data: &[u8]) {
+    crate::record::fuzz(data);
+    for entry in crate::checkpoint::entries(data) {
+        let Ok(entry) = entry else { return };
+        assert!(entry.key.len() + entry.value.len() <= data.len());
+    }
+}
+
+/// Takes bytes one after the other, and zeros when there are none left.
+pub(crate) struct Source<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Source<'a> {
+    pub(crate) fn byte(&mut self) -> u8 {
+        let [first, rest @ ..] = self.0 else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    /// A number below `limit`, which is not zero.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (usize::from(self.byte()) << 8 | usize::from(self.byte())) % limit
+    }
+
+    /// At most so many bytes.
+    pub(crate) fn bytes(&mut self, most: usize) -> &'a [u8] {
+        let (head, rest) = self.0.split_at(most.min(self.0.len()));
+        self.0 = rest;
+        head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(prop_oneof![0..8_u8, any::<u8>()], 0..300)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_stands_in_a_log_is_read_or_refused(data in bytes()) {
+            super::log(&data);
+        }
+
+        #[test]
+        fn whatever_stands_in_a_row_or_key_is_read_or_refused(data in bytes()) {
+            super::rows(&data);
+        }
+
+        #[test]
+        fn whatever_stands_in_a_record_or_checkpoint_is_read_or_refused(data in bytes()) {
+            super::records(&data);
+        }
+    }
+
+    /// What the fuzzer found worth keeping: inputs that take ways of their own.
+    #[test]
+    fn the_fuzzers_inputs_are_read_or_refused() {
+        for target in ["log", "rows", "records"] {
+            let run = match target {
+                "log" => super::log,
+                "rows" => super::rows,
+                _ => super::records,
+            };
+            let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+            let mut inputs = 0;
+            for entry in std::fs::read_dir(directory).unwrap() {
+                run(&std::fs::read(entry.unwrap().path()).unwrap());
+                inputs += 1;
+            }
+            assert!(inputs > 0, "{target} has no inputs");
+        }
+    }
+}

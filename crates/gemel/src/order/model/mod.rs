@@ -1,0 +1,459 @@
+//! A model check of clocks, registry and slots: the very same files, compiled with a model checker's locks and atomics
+//! and run in many orders of their steps by threads that commit, read and collect over two engines of a few lines.
+//!
+//! Checked in every order: what a snapshot sees never changes; no snapshot sees a commit in one engine only; snapshots
+//! are monotone pairs; pairs of commits don't cross; nobody reads what the collector was told that nobody needs; and
+//! everybody comes to an end. That each of these checks can fail is shown by breaking the rules one by one.
+//!
+//! The checker knows one order of all steps only: that the orderings of the atomics suffice is not part of it (those of
+//! clocks and slots are sequentially consistent, the registry is under a mutex).
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::duplicate_mod,
+    reason = "the model uses a part of the files, with other locks"
+)]
+
+#[path = "../active.rs"]
+mod active;
+#[path = "../clock.rs"]
+mod clock;
+#[path = "../csr/mod.rs"]
+mod csr;
+#[path = "../protocol.rs"]
+mod protocol;
+mod sync;
+
+use crate::options::{CommitStamps, Isolation};
+use active::{Active, Count, Seat};
+use clock::{Clock, Timestamp};
+use csr::Registry;
+use protocol::Part;
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::thread;
+use std::sync::Arc;
+
+/// A rule that is broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    Nothing,
+    /// Pairs of commits are not entered.
+    NoAdmission,
+    /// Pairs are entered once the commit is published.
+    LateAdmission,
+    /// Timestamps are drawn one by one, and a pair that crosses another is not refused.
+    NoRefusal,
+    /// The disk engine's half is published before the anchor's.
+    DiskFirst,
+    /// The horizon is read after the registry was asked.
+    LateHorizon,
+    /// A reader does not wait for the half that it must see.
+    NoWaiting,
+    /// A timestamp is published before what it stands for is installed.
+    EarlyPublication,
+    /// The slot says how old the snapshot is only after the snapshot was taken.
+    LateSlot,
+    /// A commit that is refused does not publish what it drew.
+    NoPublication,
+    /// Partitions are dropped that a running transaction needs.
+    TooMuchDropped,
+}
+
+/// The disk engine's latch: shared by commits from drawing to installing, exclusive to who seals the memtables. As in the
+/// engine, who waits for it exclusively goes before those who come later.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn enter(&self) {
+        let mut state = self.state.lock().unwrap();
+        while state.1 {
+            state = self.changed.wait(state).unwrap();
+        }
+        state.0 += 1;
+    }
+
+    fn leave(&self) {
+        self.state.lock().unwrap().0 -= 1;
+        self.changed.notify_all();
+    }
+
+    fn alone(&self) {
+        let mut state = self.state.lock().unwrap();
+        while state.1 {
+            state = self.changed.wait(state).unwrap();
+        }
+        state.1 = true;
+        while state.0 > 0 {
+            state = self.changed.wait(state).unwrap();
+        }
+        state.1 = false;
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+/// An engine: which commit was installed at which timestamp.
+struct Half {
+    clock: Clock,
+    installed: Mutex<Vec<(Timestamp, u32)>>,
+    /// What the collector was told. Not a lock of the model: it belongs to the checks.
+    collected: std::sync::Mutex<Timestamp>,
+}
+
+impl Half {
+    fn new() -> Self {
+        Self {
+            clock: Clock::new(Timestamp(7)),
+            installed: Mutex::default(),
+            collected: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The commits that a snapshot sees, in their order.
+    fn see(&self, at: Timestamp) -> Vec<u32> {
+        let collected = *self.collected.lock().unwrap();
+        assert!(at >= collected, "a snapshot at {at} is read, and {collected} was said to be the oldest");
+        let mut seen: Vec<_> =
+            self.installed.lock().unwrap().iter().filter(|(written, _)| *written <= at).copied().collect();
+        seen.sort_unstable();
+        seen.into_iter().map(|(_, commit)| commit).collect()
+    }
+}
+
+#[derive(Default)]
+struct Facts {
+    /// Pairs of snapshots.
+    snapshots: Vec<(Timestamp, Timestamp)>,
+    /// Commits over both engines that were not refused: number and timestamps.
+    commits: Vec<(u32, Timestamp, Timestamp)>,
+    refused: usize,
+}
+
+/// What a test lets run.
+#[derive(Clone, Copy)]
+struct Plan {
+    stamps: CommitStamps,
+    broken: Broken,
+    capacity: usize,
+    recycle: u64,
+}
+
+struct Rig {
+    halves: [Half; 2],
+    registries: Vec<Registry>,
+    active: Active,
+    gate: Gate,
+    plan: Plan,
+    facts: std::sync::Mutex<Facts>,
+}
+
+impl Rig {
+    fn new(plan: Plan) -> Arc<Self> {
+        Arc::new(Self {
+            halves: [Half::new(), Half::new()],
+            registries: vec![Registry::new(plan.capacity, plan.recycle)],
+            active: Active::new(),
+            gate: Gate::default(),
+            plan,
+            facts: std::sync::Mutex::default(),
+        })
+    }
+
+    fn is(&self, broken: Broken) -> bool {
+        self.plan.broken == broken
+    }
+
+    fn begin(&self) -> (Seat, Timestamp) {
+        let seat = self.active.begin(Isolation::Snapshot).unwrap();
+        if self.is(Broken::LateSlot) {
+            let anchor = self.halves[0].clock.horizon();
+            self.active.refresh(seat, self.clocks());
+            return (seat, anchor);
+        }
+        (seat, self.active.refresh(seat, self.clocks()))
+    }
+
+    fn clocks(&self) -> impl Iterator<Item = &Clock> {
+        self.halves.iter().map(|half| &half.clock)
+    }
+
+    fn draw(&self, engine: usize) -> Timestamp {
+        if engine == 1 {
+            self.gate.enter();
+        }
+        self.halves[engine].clock.draw()
+    }
+
+    fn stamp(&self, parts: &mut [Part<()>]) -> Result<(), csr::Refused> {
+        let draw = |engine| self.draw(engine);
+        match self.plan.broken {
+            Broken::NoAdmission | Broken::LateAdmission => protocol::draw_all(parts, draw),
+            Broken::NoRefusal => {
+                let _ = protocol::stamp(&self.registries, CommitStamps::Independent, parts, draw);
+            }
+            _ => return protocol::stamp(&self.registries, self.plan.stamps, parts, draw),
+        }
+        Ok(())
+    }
+
+    fn publish(&self, parts: &mut [Part<()>]) {
+        if self.is(Broken::DiskFirst) {
+            parts.reverse();
+        }
+        protocol::publish(parts, |engine| &self.halves[engine].clock);
+        if self.is(Broken::DiskFirst) {
+            parts.reverse();
+        }
+    }
+
+    /// A commit with this number in these engines; `fails` once its timestamps are drawn, as for a read that changed.
+    fn commit(&self, number: u32, engines: &[usize], fails: bool) {
+        let mut parts: Vec<_> =
+            engines.iter().map(|engine| Part { engine: *engine, writes: (), stamp: None }).collect();
+        let outcome = self.stamp(&mut parts);
+        let stamps: Vec<_> = parts.iter().filter_map(|part| part.stamp).collect();
+        if outcome.is_err() || fails {
+            if engines.contains(&1) {
+                self.gate.leave();
+            }
+            if outcome.is_err() {
+                self.facts.lock().unwrap().refused += 1;
+                assert!(
+                    self.plan.stamps == CommitStamps::Independent || outcome == Err(csr::Refused::Closed),
+                    "stamps that were drawn under the latch cross others"
+                );
+                if self.is(Broken::NoPublication) {
+                    return;
+                }
+            }
+            self.publish(&mut parts);
+            return;
+        }
+        if let [anchor, disk] = stamps[..] {
+            self.facts.lock().unwrap().commits.push((number, anchor, disk));
+        }
+        if self.is(Broken::EarlyPublication) {
+            self.publish(&mut parts);
+        }
+        for part in &parts {
+            if let Some(at) = part.stamp {
+                self.halves[part.engine].installed.lock().unwrap().push((at, number));
+                if part.engine == 1 {
+                    self.gate.leave();
+                }
+            }
+        }
+        if !self.is(Broken::EarlyPublication) {
+            self.publish(&mut parts);
+        }
+        if self.is(Broken::LateAdmission)
+            && let [anchor, disk] = stamps[..]
+        {
+            let _ = self.registries[0].latch().admit(anchor, disk);
+        }
+    }
+
+    fn select(&self, anchor: Timestamp) -> Result<Timestamp, csr::Refused> {
+        let (registry, clock) = (&self.registries[0], &self.halves[1].clock);
+        let anchors = &self.halves[0].clock;
+        let oldest = || match self.plan.broken {
+            Broken::TooMuchDropped => anchors.horizon(),
+            _ => self.active.watermark(0, anchors),
+        };
+        match self.plan.broken {
+            Broken::LateHorizon => {
+                let at = registry.select(anchor, clock.horizon(), oldest)?;
+                let at = at.max(clock.horizon());
+                clock.wait_for(at);
+                Ok(at)
+            }
+            Broken::NoWaiting => registry.select(anchor, clock.horizon(), oldest),
+            _ => protocol::select(registry, clock, anchor, oldest),
+        }
+    }
+
+    /// Reads the anchor, then the disk engine, then both again.
+    fn read(&self) {
+        let (seat, anchor) = self.begin();
+        let first = self.halves[0].see(anchor);
+        // Refused since its partition is closed: it would begin anew.
+        if let Ok(disk) = self.select(anchor) {
+            let second = self.halves[1].see(disk);
+            thread::yield_now();
+            assert_eq!(first, self.halves[0].see(anchor), "what the anchor's snapshot sees changed");
+            assert_eq!(second, self.halves[1].see(disk), "what the disk engine's snapshot sees changed");
+            let mut facts = self.facts.lock().unwrap();
+            facts.snapshots.push((anchor, disk));
+            for (commit, ..) in &facts.commits {
+                let halves = (first.contains(commit), second.contains(commit));
+                assert_eq!(halves.0, halves.1, "a snapshot at ({anchor}, {disk}) splits commit {commit}");
+            }
+        }
+        self.active.end(seat, Count::ReadOnly);
+    }
+
+    /// Reads at read committed: views that need not agree, but don't go back behind a commit that was seen.
+    fn read_committed(&self) {
+        let (seat, anchor) = self.begin();
+        let first = self.halves[0].see(anchor);
+        let disk = protocol::newest(&self.registries[0], &self.halves[1].clock, anchor);
+        let second = self.halves[1].see(disk);
+        let facts = self.facts.lock().unwrap();
+        for (commit, ..) in &facts.commits {
+            assert!(
+                !first.contains(commit) || second.contains(commit),
+                "the rest of commit {commit} is not seen"
+            );
+        }
+        drop(facts);
+        self.active.end(seat, Count::ReadOnly);
+    }
+
+    fn collect(&self) {
+        for (engine, half) in self.halves.iter().enumerate() {
+            let watermark = self.active.watermark(engine, &half.clock);
+            let mut collected = half.collected.lock().unwrap();
+            *collected = (*collected).max(watermark);
+        }
+    }
+
+    /// What holds of all snapshots and commits together.
+    fn check(&self) {
+        for half in &self.halves {
+            assert_eq!(half.clock.horizon(), half.clock.drawn(), "a timestamp was never published");
+        }
+        let facts = self.facts.lock().unwrap();
+        for (s, x) in &facts.snapshots {
+            for (t, y) in &facts.snapshots {
+                assert!(s >= t || x <= y, "snapshots ({s}, {x}) and ({t}, {y}) cross");
+            }
+            for (commit, c, d) in &facts.commits {
+                assert_eq!(s >= c, x >= d, "snapshot ({s}, {x}) splits commit {commit} at ({c}, {d})");
+            }
+        }
+        for (one, a, d) in &facts.commits {
+            for (two, b, e) in &facts.commits {
+                assert!(one == two || (a < b) == (d < e), "commits ({a}, {d}) and ({b}, {e}) cross");
+            }
+        }
+    }
+}
+
+/// Two threads that commit over both engines (one commit of which fails), one over a single engine at a time, readers, a
+/// collector, and someone who seals memtables.
+fn scene(plan: Plan) {
+    let rig = Rig::new(plan);
+    let run = |work: fn(&Rig)| {
+        let rig = Arc::clone(&rig);
+        thread::spawn(move || work(&rig))
+    };
+    let threads = [
+        run(|rig| {
+            rig.commit(1, &[0, 1], false);
+            rig.read();
+            rig.commit(2, &[0, 1], false);
+        }),
+        run(|rig| {
+            rig.commit(3, &[0, 1], true);
+            rig.commit(4, &[0, 1], false);
+            rig.read();
+        }),
+        run(|rig| {
+            rig.commit(5, &[1], false);
+            rig.commit(6, &[0], false);
+            rig.read_committed();
+        }),
+        run(|rig| {
+            rig.read();
+            rig.read();
+        }),
+        run(|rig| {
+            rig.collect();
+            rig.gate.alone();
+            rig.collect();
+        }),
+    ];
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    rig.read();
+    rig.check();
+}
+
+const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
+
+/// How many orders are tried; `GEMEL_MODEL` says another number.
+fn orders() -> usize {
+    std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
+}
+
+/// Small, so that a wait without an end is found soon; no scene has half as many steps.
+fn config() -> shuttle::Config {
+    let mut config = shuttle::Config::new();
+    config.max_steps = shuttle::MaxSteps::FailAfter(20_000);
+    config
+}
+
+fn randomly(plan: Plan, orders: usize) {
+    let scheduler = shuttle::scheduler::RandomScheduler::new(orders);
+    shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
+}
+
+fn by_priority(plan: Plan, orders: usize) {
+    let scheduler = shuttle::scheduler::PctScheduler::new(4, orders);
+    shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
+}
+
+#[test]
+fn snapshots_and_commits_over_two_engines_agree_in_every_order_of_steps() {
+    for stamps in STAMPS {
+        let plan = Plan { stamps, broken: Broken::Nothing, capacity: 100, recycle: 100 };
+        randomly(plan, orders());
+        by_priority(plan, orders());
+    }
+}
+
+#[test]
+fn they_agree_while_the_registrys_partitions_are_closed_and_dropped() {
+    for stamps in STAMPS {
+        for (capacity, recycle) in [(1, 1), (2, 2)] {
+            let plan = Plan { stamps, broken: Broken::Nothing, capacity, recycle };
+            randomly(plan, orders() / 2);
+            by_priority(plan, orders() / 2);
+        }
+    }
+}
+
+/// The checks can fail, each for its own reason.
+#[test]
+fn every_broken_rule_is_found() {
+    let (latched, independent) = (CommitStamps::Latched, CommitStamps::Independent);
+    let unequal: &[&str] = &["split", "changed", "cross"];
+    for (broken, stamps, says) in [
+        (Broken::NoAdmission, latched, unequal),
+        (Broken::LateAdmission, latched, unequal),
+        (Broken::NoRefusal, independent, unequal),
+        (Broken::LateHorizon, latched, unequal),
+        (Broken::NoWaiting, latched, unequal),
+        (Broken::EarlyPublication, latched, unequal),
+        (Broken::TooMuchDropped, latched, unequal),
+        (Broken::DiskFirst, latched, &["said to be the oldest"]),
+        (Broken::LateSlot, latched, &["said to be the oldest"]),
+        (Broken::NoPublication, independent, &["max_steps"]),
+    ] {
+        let size = if broken == Broken::TooMuchDropped { 1 } else { 100 };
+        let plan = Plan { stamps, broken, capacity: size, recycle: size as u64 };
+        let found = std::panic::catch_unwind(|| {
+            randomly(plan, 50_000);
+            by_priority(plan, 50_000);
+        });
+        let found = found.expect_err(&format!("{broken:?} is not found"));
+        let text = found.downcast_ref::<String>().map_or("", String::as_str);
+        assert!(says.iter().any(|word| text.contains(word)), "{broken:?} is found as: {text}");
+    }
+}

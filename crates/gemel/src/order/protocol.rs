@@ -1,0 +1,89 @@
+//! The steps of a commit or snapshot that go over several engines (`DESIGN.md`, "Commit" and "The registry").
+
+use super::clock::{Clock, Timestamp};
+use super::csr::{Latch, Refused, Registry};
+use crate::files::fail_point;
+use crate::options::CommitStamps;
+
+/// What a commit does in one engine, and the timestamp that it drew there. Parts are in the order of the engines, and
+/// of more than one the first is the anchor's.
+pub(crate) struct Part<W> {
+    pub(crate) engine: usize,
+    pub(crate) writes: W,
+    pub(crate) stamp: Option<Timestamp>,
+}
+
+/// Draws the timestamps of a commit and enters its pairs, in the way that was asked for. `registries` are those of the
+/// engines behind the anchor. When it is refused, what was drawn must still be published.
+pub(crate) fn stamp<W>(
+    registries: &[Registry],
+    how: CommitStamps,
+    parts: &mut [Part<W>],
+    draw: impl Fn(usize) -> Timestamp,
+) -> Result<(), Refused> {
+    if parts.len() == 1 || how == CommitStamps::Independent {
+        draw_all(parts, draw);
+        return admit(parts, |engine| registries[engine - 1].latch());
+    }
+    // In the order of the engines, so latches are taken in one order everywhere.
+    let mut latches: Vec<Option<Latch<'_>>> = parts
+        .iter()
+        .filter(|part| part.engine > 0)
+        .map(|part| Some(registries[part.engine - 1].latch()))
+        .collect();
+    draw_all(parts, draw);
+    let mut next = latches.iter_mut();
+    admit(parts, |_| {
+        next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine"))
+    })
+}
+
+/// Draws the timestamps and enters nothing.
+pub(crate) fn draw_all<W>(parts: &mut [Part<W>], draw: impl Fn(usize) -> Timestamp) {
+    for part in parts {
+        part.stamp = Some(draw(part.engine));
+    }
+}
+
+fn admit<'a, W>(parts: &[Part<W>], mut latch: impl FnMut(usize) -> Latch<'a>) -> Result<(), Refused> {
+    let Some((anchor, others)) = parts.split_first() else { return Ok(()) };
+    let Some(anchor) = anchor.stamp else { return Ok(()) };
+    others
+        .iter()
+        .filter_map(|part| Some((part.engine, part.stamp?)))
+        .try_for_each(|(engine, at)| latch(engine).admit(anchor, at))
+}
+
+/// Says that a commit is installed, or given up. In the order of the engines, the anchor first: no two wait for each
+/// other then.
+pub(crate) fn publish<'a, W>(parts: &[Part<W>], clock: impl Fn(usize) -> &'a Clock) {
+    for part in parts {
+        if let Some(at) = part.stamp {
+            clock(part.engine).publish(at);
+            fail_point("commit.between_publications");
+        }
+    }
+}
+
+/// The snapshot of an engine behind the anchor that belongs with `anchor`. `oldest` tells the oldest anchor snapshot of
+/// those who are running.
+pub(crate) fn select(
+    registry: &Registry,
+    clock: &Clock,
+    anchor: Timestamp,
+    oldest: impl FnOnce() -> Timestamp,
+) -> Result<Timestamp, Refused> {
+    // Before the registry is entered: a commit whose half is below this horizon is in the registry by then.
+    let horizon = clock.horizon();
+    let at = registry.select(anchor, horizon, oldest)?;
+    clock.wait_for(at);
+    Ok(at)
+}
+
+/// The newest view of an engine behind the anchor for a reader who has seen the anchor at `anchor`.
+pub(crate) fn newest(registry: &Registry, clock: &Clock, anchor: Timestamp) -> Timestamp {
+    let horizon = clock.horizon();
+    let at = horizon.max(registry.least(anchor));
+    clock.wait_for(at);
+    at
+}

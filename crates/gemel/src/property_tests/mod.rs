@@ -1,0 +1,417 @@
+//! Random transactions over tables of both engines, interleaved in one thread, at all isolation levels, with checkpoints,
+//! clean ends and power cuts in between, against a model of a few sorted maps.
+//!
+//! In one thread everything but the refusals is determined, so the model says exactly what each read returns, which
+//! snapshot of the disk engine belongs with one of the memory engine (by the rule of `DESIGN.md`, applied to all pairs
+//! there ever were), and what a power cut may leave. Of refusals it says which must be and which may be: the
+//! database may refuse a commit for something close to what was read.
+//!
+//! `GEMEL_PROPERTIES=5000` runs that many sequences of steps.
+
+mod model;
+
+use crate::check;
+use crate::database::Database;
+use crate::engine::Direction;
+use crate::error::{Conflict, Error, Result};
+use crate::files::faulty::FaultyFiles;
+use crate::keyspace::Engine;
+use crate::options::{CommitStamps, Isolation, LogMode, Options};
+use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::transaction::Transaction;
+use model::{Open, World, answer, effect, engine, over};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Tables; those with even numbers are in memory.
+const TABLES: usize = 3;
+/// Transactions that are open at once.
+const SLOTS: usize = 4;
+
+/// Table and primary key.
+type Place = (usize, i64);
+/// Group (in an index) and code (in a unique index, unless null).
+type Row = (i64, Option<i64>);
+type Rows = BTreeMap<Place, Row>;
+/// Own writes: none deletes.
+type Own = BTreeMap<Place, Option<Row>>;
+/// Primary keys and rows, in the order of a read.
+type Answer = Vec<(i64, Row)>;
+
+#[derive(Clone, Debug)]
+enum Read {
+    Get(Place),
+    /// At most so many rows of a table, by primary key or by group.
+    Scan {
+        table: usize,
+        by_group: bool,
+        direction: Direction,
+        limit: usize,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Write {
+    Insert(Place, Row),
+    Upsert(Place, Row),
+    /// Adds one to the group.
+    Change(Place),
+    Delete(Place),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Begin(usize),
+    Read(usize, Read),
+    Write(usize, Write),
+    /// And whether to wait until it is durable.
+    Commit(usize, bool),
+    Rollback(usize),
+    Checkpoint,
+    /// Closes the database and opens it.
+    Reopen,
+    /// With a seed for what is left of what was not synced.
+    PowerCut(u64),
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    log: LogMode,
+    stamps: CommitStamps,
+    capacity: usize,
+    recycle: u64,
+    /// Of the transactions, one after the other.
+    levels: Vec<Isolation>,
+    steps: Vec<Step>,
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let place = || (0..TABLES, 0..4_i64);
+    let row = || (0..3_i64, proptest::option::of(0..3_i64));
+    let scan = (0..TABLES, any::<bool>(), any::<bool>(), 1..6_usize);
+    let scan = scan.prop_map(|(table, by_group, forward, limit)| {
+        let direction = if forward { Direction::Forward } else { Direction::Backward };
+        Read::Scan { table, by_group, direction, limit }
+    });
+    let read = prop_oneof![3 => place().prop_map(Read::Get), 2 => scan];
+    let write = prop_oneof![
+        2 => (place(), row()).prop_map(|(place, row)| Write::Insert(place, row)),
+        2 => (place(), row()).prop_map(|(place, row)| Write::Upsert(place, row)),
+        2 => place().prop_map(Write::Change),
+        1 => place().prop_map(Write::Delete),
+    ];
+    let step = prop_oneof![
+        8 => (0..SLOTS).prop_map(Step::Begin),
+        30 => (0..SLOTS, read).prop_map(|(slot, read)| Step::Read(slot, read)),
+        40 => (0..SLOTS, write).prop_map(|(slot, write)| Step::Write(slot, write)),
+        25 => (0..SLOTS, any::<bool>()).prop_map(|(slot, waits)| Step::Commit(slot, waits)),
+        2 => (0..SLOTS).prop_map(Step::Rollback),
+        3 => Just(Step::Checkpoint),
+        1 => Just(Step::Reopen),
+        2 => (0..20_u64).prop_map(Step::PowerCut),
+    ];
+    let level = prop_oneof![
+        1 => Just(Isolation::ReadCommitted),
+        2 => Just(Isolation::Snapshot),
+        2 => Just(Isolation::Serializable),
+    ];
+    (
+        prop_oneof![Just(LogMode::Shared), Just(LogMode::PerEngine)],
+        prop_oneof![Just(CommitStamps::Latched), Just(CommitStamps::Independent)],
+        (prop_oneof![1..3_usize, Just(1000)], prop_oneof![1..4_u64, Just(1000)]),
+        proptest::collection::vec(level, 8),
+        proptest::collection::vec(step, 1..150),
+    )
+        .prop_map(|(log, stamps, (capacity, recycle), levels, steps)| Plan {
+            log,
+            stamps,
+            capacity,
+            recycle,
+            levels,
+            steps,
+        })
+}
+
+struct Run {
+    plan: Plan,
+    path: PathBuf,
+    files: FaultyFiles,
+    /// None while it is closed to be opened again.
+    db: Option<Database>,
+    tables: Vec<Table>,
+    world: World,
+    open: [Option<(Transaction, Open)>; SLOTS],
+    begun: usize,
+    _directory: tempfile::TempDir,
+}
+
+fn open(files: &FaultyFiles, path: &Path, plan: &Plan) -> (Database, Vec<Table>) {
+    let options = Options {
+        log: plan.log,
+        commit_stamps: plan.stamps,
+        csr_capacity: plan.capacity,
+        csr_recycle: plan.recycle,
+        cache_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let db = Database::open_with(Arc::new(files.clone()), path, options).unwrap();
+    let tables = (0..TABLES).map(|table| {
+        let schema = Schema::new().column("id", ColumnType::I64).column("group", ColumnType::I64);
+        let schema = schema.nullable("code", ColumnType::I64).primary_key(["id"]);
+        let schema = schema.index("by_group", ["group"]).unique_index("by_code", ["code"]);
+        let engine = [Engine::Memory, Engine::Disk][engine(table)];
+        db.create_table(&format!("table {table}"), engine, schema).unwrap()
+    });
+    let tables = tables.collect();
+    (db, tables)
+}
+
+fn values(place: Place, row: Row) -> [Value<'static>; 3] {
+    [Value::Int(place.1), Value::Int(row.0), row.1.map_or(Value::Null, Value::Int)]
+}
+
+fn read(tables: &[Table], transaction: &mut Transaction, read: &Read) -> Result<Answer> {
+    let mut rows = Vec::new();
+    let mut each = |row: crate::row::RowView<'_>, limit: usize| {
+        let code = if row.is_null(2)? { None } else { Some(row.int(2)?) };
+        rows.push((row.int(0)?, (row.int(1)?, code)));
+        Ok(if rows.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    match read {
+        Read::Get((table, id)) => {
+            tables[*table].read(transaction, &[Value::Int(*id)], |row| each(row, 0).map(drop)).map(drop)?;
+        }
+        Read::Scan { table, by_group: false, direction, limit } => {
+            tables[*table].scan(transaction, &RowRange::all(), *direction, |row| each(row, *limit))?;
+        }
+        Read::Scan { table, by_group: true, direction, limit } => {
+            let all = RowRange::all();
+            tables[*table].scan_index(transaction, "by_group", &all, *direction, |row| each(row, *limit))?;
+        }
+    }
+    Ok(rows)
+}
+
+fn write(tables: &[Table], transaction: &mut Transaction, write: &Write) -> Result<()> {
+    match write {
+        Write::Insert(place, row) => tables[place.0].insert(transaction, &values(*place, *row)),
+        Write::Upsert(place, row) => tables[place.0].upsert(transaction, &values(*place, *row)).map(drop),
+        Write::Change((table, id)) => tables[*table]
+            .update(transaction, &[Value::Int(*id)], |row| {
+                let group = row.view().int(1)?;
+                row.set(1, Value::Int(group + 1))
+            })
+            .map(drop),
+        Write::Delete((table, id)) => tables[*table].delete(transaction, &[Value::Int(*id)]).map(drop),
+    }
+}
+
+impl Run {
+    fn new(plan: &Plan) -> Self {
+        // In memory where there is such a place: most of the time are syncs of the disk engine's files otherwise.
+        let memory = Path::new("/dev/shm");
+        let directory =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let (path, files) = (directory.path().join("db"), FaultyFiles::default());
+        let (db, tables) = open(&files, &path, plan);
+        let world = World::new([Rows::new(), Rows::new()]);
+        let open = [const { None }; SLOTS];
+        Self {
+            plan: plan.clone(),
+            path,
+            files,
+            db: Some(db),
+            tables,
+            world,
+            open,
+            begun: 0,
+            _directory: directory,
+        }
+    }
+
+    fn begin(&self, isolation: Isolation) -> Transaction {
+        self.db.as_ref().unwrap().begin(isolation).unwrap()
+    }
+
+    /// The transaction of a slot, begun if there is none.
+    fn take(&mut self, slot: usize) -> (Transaction, Open) {
+        if let Some(open) = self.open[slot].take() {
+            return open;
+        }
+        let isolation = self.plan.levels[self.begun % self.plan.levels.len()];
+        self.begun += 1;
+        let open = Open {
+            isolation,
+            anchor: self.world.sides[0].now(),
+            disk: None,
+            own: BTreeMap::new(),
+            reads: Vec::new(),
+            used: BTreeMap::new(),
+        };
+        (self.begin(isolation), open)
+    }
+
+    /// What a transaction sees of a table's engine, own writes included, and on which state that is.
+    fn see(&mut self, open: &mut Open, table: usize) -> (Rows, usize) {
+        let at = self.world.view(open, engine(table));
+        open.used.entry(table).or_insert(at);
+        let own = open.own.iter().map(|(place, (row, _))| (*place, *row));
+        (over(&self.world.sides[engine(table)].states[at], own), at)
+    }
+
+    fn read(&mut self, slot: usize, what: &Read) {
+        let (mut transaction, mut open) = self.take(slot);
+        let (Read::Get((table, _)) | Read::Scan { table, .. }) = what;
+        let rows = match read(&self.tables, &mut transaction, what) {
+            Ok(rows) => rows,
+            // Only the registry refuses here, when its partition is closed. The transaction is over.
+            Err(error) => return assert!(matches!(error, Error::Csr(_)), "{error}"),
+        };
+        let (seen, _) = self.see(&mut open, *table);
+        // At read committed, what it wrote before may not fit any more to what others committed since.
+        if !self.world.is_overtaken(&open) {
+            assert_eq!(rows, answer(what, &seen), "{what:?} at {:?}", open.isolation);
+        }
+        let own = open.own.iter().map(|(place, (row, _))| (*place, *row)).collect();
+        open.reads.push((what.clone(), own, rows));
+        self.open[slot] = Some((transaction, open));
+    }
+
+    fn write(&mut self, slot: usize, what: &Write) {
+        let (mut transaction, mut open) = self.take(slot);
+        let (Write::Insert(place, _) | Write::Upsert(place, _) | Write::Change(place) | Write::Delete(place)) =
+            what;
+        let outcome = write(&self.tables, &mut transaction, what);
+        if let Err(Error::Csr(_)) = outcome {
+            return;
+        }
+        let (seen, at) = self.see(&mut open, place.0);
+        let expected = effect(what, &seen);
+        if self.world.is_overtaken(&open) {
+            // It can't commit any more.
+        } else {
+            match &outcome {
+                Ok(()) => assert!(expected.is_some(), "{what:?} should have been refused"),
+                Err(Error::Constraint(_)) => assert_eq!(expected, None, "{what:?} was refused"),
+                Err(error) => panic!("{what:?}: {error}"),
+            }
+        }
+        if let (Ok(()), Some(Some((place, row)))) = (outcome, expected) {
+            open.own.entry(place).and_modify(|(own, _)| *own = row).or_insert((row, at));
+        }
+        self.open[slot] = Some((transaction, open));
+    }
+
+    fn commit(&mut self, slot: usize, waits: bool) {
+        let Some((transaction, open)) = self.open[slot].take() else { return };
+        let outcome = transaction.commit();
+        let world = &mut self.world;
+        let overtaken = world.is_overtaken(&open);
+        let stale = open.isolation == Isolation::Serializable && world.is_stale(&open);
+        let writes = !open.own.is_empty();
+        match outcome {
+            Ok(ticket) => {
+                assert!(!overtaken, "an update was lost: {:?}", open.own);
+                assert!(!(writes && stale), "committed on what was read before it changed: {:?}", open.reads);
+                if writes {
+                    world.stamp(&open, true);
+                    for table in 0..TABLES {
+                        let rows = world.sides[engine(table)].newest().iter().filter(|row| row.0.0 == table);
+                        let codes: Vec<_> = rows.filter_map(|(_, (_, code))| *code).collect();
+                        let unique: BTreeSet<_> = codes.iter().collect();
+                        assert_eq!(codes.len(), unique.len(), "a code is there twice in table {table}");
+                    }
+                }
+                if waits {
+                    ticket.wait().unwrap();
+                    world.acknowledge();
+                }
+            }
+            Err(Error::Conflict { kind, .. }) => {
+                assert!(writes && world.may_conflict(&open), "refused ({kind:?}) for nothing");
+                if kind == Conflict::Read {
+                    assert_eq!(open.isolation, Isolation::Serializable);
+                    world.stamp(&open, false);
+                }
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn all(&self) -> [Rows; 2] {
+        let mut all = [Rows::new(), Rows::new()];
+        let mut transaction = self.begin(Isolation::Snapshot);
+        for table in 0..TABLES {
+            let scan = Read::Scan { table, by_group: true, direction: Direction::Forward, limit: usize::MAX };
+            let rows = read(&self.tables, &mut transaction, &scan).unwrap();
+            all[engine(table)].extend(rows.into_iter().map(|(id, row)| ((table, id), row)));
+        }
+        all
+    }
+
+    fn reopen(&mut self, files: FaultyFiles) {
+        self.open = [const { None }; SLOTS];
+        self.tables.clear();
+        // The one that is open has the lock.
+        drop(self.db.take());
+        self.files = files;
+        let (db, tables) = open(&self.files, &self.path, &self.plan);
+        let report = check::report(&db).unwrap();
+        assert!(report.is_good(), "{report}");
+        (self.db, self.tables) = (Some(db), tables);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Begin(slot) => self.open[*slot] = Some(self.take(*slot)),
+            Step::Read(slot, what) => self.read(*slot, what),
+            Step::Write(slot, what) => self.write(*slot, what),
+            Step::Commit(slot, waits) => self.commit(*slot, *waits),
+            Step::Rollback(slot) => drop(self.open[*slot].take()),
+            Step::Checkpoint => {
+                self.db.as_ref().unwrap().checkpoint().unwrap();
+                self.world.acknowledge();
+            }
+            Step::Reopen => {
+                self.world.acknowledge();
+                self.reopen(self.files.clone());
+                let rows = self.all();
+                assert_eq!(&rows, &[0, 1].map(|side| self.world.sides[side].newest().clone()));
+                self.world = World::new(rows);
+            }
+            Step::PowerCut(seed) => {
+                self.reopen(self.files.power_cut(*seed));
+                let rows = self.all();
+                assert!(
+                    self.world.may_leave(self.plan.log, &rows),
+                    "{rows:?} are left, acknowledged {:?} of {:?}: {:?}",
+                    self.world.acknowledged,
+                    self.world.history,
+                    self.world.sides
+                );
+                self.world = World::new(rows);
+            }
+        }
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("GEMEL_PROPERTIES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn transactions_over_both_engines_do_as_a_few_sorted_maps_would(plan in plan()) {
+        let mut run = Run::new(&plan);
+        for step in &plan.steps {
+            run.step(step);
+        }
+        run.step(&Step::PowerCut(0));
+        run.step(&Step::Reopen);
+    }
+}

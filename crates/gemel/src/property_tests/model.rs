@@ -1,0 +1,210 @@
+//! The model: what each engine held after each of its timestamps, and by that what a read returns, a commit must come to
+//! and a power cut may leave.
+
+use super::{Answer, Own, Place, Read, Row, Rows, Write};
+use crate::engine::Direction;
+use crate::options::{Isolation, LogMode};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a read returns over these rows.
+pub(super) fn answer(read: &Read, rows: &Rows) -> Answer {
+    match read {
+        Read::Get(place) => rows.get(place).map(|row| (place.1, *row)).into_iter().collect(),
+        Read::Scan { table, by_group, direction, limit } => {
+            let mut all: Vec<_> = rows
+                .range((*table, i64::MIN)..(*table + 1, i64::MIN))
+                .map(|((_, id), row)| (*id, *row))
+                .collect();
+            if *by_group {
+                all.sort_by_key(|(id, row)| (row.0, *id));
+            }
+            if *direction == Direction::Backward {
+                all.reverse();
+            }
+            all.truncate(*limit);
+            all
+        }
+    }
+}
+
+/// What a write does to the rows; none when it must be refused, and else whether it changes something.
+pub(super) fn effect(write: &Write, rows: &Rows) -> Option<Option<(Place, Option<Row>)>> {
+    let taken = |place: Place, row: Row| {
+        row.1.is_some()
+            && rows.iter().any(|(other, (_, code))| other.0 == place.0 && *other != place && *code == row.1)
+    };
+    match write {
+        Write::Insert(place, row) => {
+            (!rows.contains_key(place) && !taken(*place, *row)).then_some(Some((*place, Some(*row))))
+        }
+        Write::Upsert(place, row) => (!taken(*place, *row)).then_some(Some((*place, Some(*row)))),
+        Write::Change(place) => Some(rows.get(place).map(|row| (*place, Some((row.0 + 1, row.1))))),
+        Write::Delete(place) => Some(rows.get(place).map(|_| (*place, None))),
+    }
+}
+
+/// An engine's history since the database was opened.
+#[derive(Debug)]
+pub(super) struct Side {
+    /// Its rows after each timestamp, the first as it was opened.
+    pub(super) states: Vec<Rows>,
+    /// What was written at each.
+    pub(super) writes: Vec<BTreeSet<Place>>,
+}
+
+impl Side {
+    pub(super) fn new(rows: Rows) -> Self {
+        Self { states: vec![rows], writes: vec![BTreeSet::new()] }
+    }
+
+    pub(super) fn now(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    pub(super) fn newest(&self) -> &Rows {
+        &self.states[self.now()]
+    }
+
+    pub(super) fn written_since(&self, since: usize) -> impl Iterator<Item = &Place> {
+        self.writes[since + 1..].iter().flatten()
+    }
+}
+
+/// What the model knows of a transaction that is open.
+pub(super) struct Open {
+    pub(super) isolation: Isolation,
+    pub(super) anchor: usize,
+    /// Once selected.
+    pub(super) disk: Option<usize>,
+    /// Own writes, and on which state of the engine each was decided.
+    pub(super) own: BTreeMap<Place, (Option<Row>, usize)>,
+    /// What was read, over which own writes, and what came back.
+    pub(super) reads: Vec<(Read, Own, Answer)>,
+    /// For each table that was used, the state at the first time.
+    pub(super) used: BTreeMap<usize, usize>,
+}
+
+pub(super) fn engine(table: usize) -> usize {
+    table % 2
+}
+
+pub(super) fn over(rows: &Rows, own: impl IntoIterator<Item = (Place, Option<Row>)>) -> Rows {
+    let mut rows = rows.clone();
+    for (place, row) in own {
+        match row {
+            Some(row) => rows.insert(place, row),
+            None => rows.remove(&place),
+        };
+    }
+    rows
+}
+
+pub(super) struct World {
+    pub(super) sides: [Side; 2],
+    /// Anchor timestamp, the most that older snapshots may see, the least that others must.
+    pub(super) pairs: Vec<(usize, usize, usize)>,
+    /// Commits that wrote in both engines.
+    pub(super) crossing: Vec<(usize, usize)>,
+    /// Timestamps of both engines after each commit.
+    pub(super) history: Vec<(usize, usize)>,
+    /// That of the last commit that is durable for sure.
+    pub(super) acknowledged: (usize, usize),
+}
+
+impl World {
+    pub(super) fn new([hot, cold]: [Rows; 2]) -> Self {
+        let sides = [Side::new(hot), Side::new(cold)];
+        Self { sides, pairs: Vec::new(), crossing: Vec::new(), history: vec![(0, 0)], acknowledged: (0, 0) }
+    }
+
+    /// The state of an engine that a transaction sees.
+    pub(super) fn view(&mut self, open: &mut Open, engine: usize) -> usize {
+        if open.isolation == Isolation::ReadCommitted {
+            return self.sides[engine].now();
+        }
+        if engine == 0 {
+            return open.anchor;
+        }
+        *open.disk.get_or_insert_with(|| {
+            let at = open.anchor;
+            let low = self.pairs.iter().filter(|pair| pair.0 <= at).map(|pair| pair.2).max().unwrap_or(0);
+            let high = self.pairs.iter().filter(|pair| pair.0 > at).map(|pair| pair.1).min();
+            let horizon = self.sides[1].now();
+            let choice = high.map_or(horizon, |high| high.min(horizon)).max(low);
+            self.pairs.push((at, choice, choice));
+            choice
+        })
+    }
+
+    /// Whether one of its writes is of something that was committed since it was decided.
+    pub(super) fn is_overtaken(&self, open: &Open) -> bool {
+        open.own.iter().any(|(place, (_, since))| {
+            self.sides[engine(place.0)].written_since(*since).any(|written| written == place)
+        })
+    }
+
+    /// Whether anything changed in a table that it used.
+    pub(super) fn may_conflict(&self, open: &Open) -> bool {
+        open.used.iter().any(|(table, since)| {
+            self.sides[engine(*table)].written_since(*since).any(|written| written.0 == *table)
+        })
+    }
+
+    /// Whether something that it read would be otherwise now.
+    pub(super) fn is_stale(&self, open: &Open) -> bool {
+        open.reads.iter().any(|(read, own, result)| {
+            let (Read::Get((table, _)) | Read::Scan { table, .. }) = read;
+            let rows = over(self.sides[engine(*table)].newest(), own.clone());
+            answer(read, &rows) != *result
+        })
+    }
+
+    /// Draws the timestamps of a commit, which then does this or, when it is refused, nothing.
+    pub(super) fn stamp(&mut self, open: &Open, commits: bool) {
+        let mut touched = [false; 2];
+        open.own.keys().for_each(|place| touched[engine(place.0)] = true);
+        let writes = touched;
+        if open.isolation == Isolation::Serializable {
+            open.used.keys().for_each(|table| touched[engine(*table)] = true);
+        }
+        for (number, side) in self.sides.iter_mut().enumerate().filter(|(number, _)| touched[*number]) {
+            let own = open.own.iter().filter(|(place, _)| commits && engine(place.0) == number);
+            let rows = over(side.newest(), own.clone().map(|(place, (row, _))| (*place, *row)));
+            side.states.push(rows);
+            side.writes.push(own.map(|(place, _)| *place).collect());
+        }
+        let now = (self.sides[0].now(), self.sides[1].now());
+        if touched == [true; 2] {
+            self.pairs.push((now.0, now.1 - 1, now.1));
+        }
+        if commits {
+            self.history.push(now);
+            if writes == [true; 2] {
+                self.crossing.push(now);
+            }
+        }
+    }
+
+    /// All that was committed is durable.
+    pub(super) fn acknowledge(&mut self) {
+        self.acknowledged = self.history.last().copied().unwrap_or_default();
+    }
+
+    /// Whether a power cut may leave these rows.
+    pub(super) fn may_leave(&self, log: LogMode, rows: &[Rows; 2]) -> bool {
+        let fits = |a: usize, d: usize| {
+            a >= self.acknowledged.0
+                && d >= self.acknowledged.1
+                && self.sides[0].states[a] == rows[0]
+                && self.sides[1].states[d] == rows[1]
+        };
+        match log {
+            LogMode::Shared => self.history.iter().any(|(a, d)| fits(*a, *d)),
+            // The logs may end at different commits, as long as none has one half only.
+            LogMode::PerEngine => (0..=self.sides[0].now()).any(|a| {
+                let whole = |d| self.crossing.iter().all(|(c, e)| (a >= *c) == (d >= *e));
+                (0..=self.sides[1].now()).any(|d| whole(d) && fits(a, d))
+            }),
+        }
+    }
+}
