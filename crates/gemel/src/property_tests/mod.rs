@@ -248,6 +248,7 @@ impl Run {
             anchor: self.world.sides[0].now(),
             disk: None,
             own: BTreeMap::new(),
+            own_codes: BTreeMap::new(),
             reads: Vec::new(),
             used: BTreeMap::new(),
         };
@@ -300,6 +301,12 @@ impl Run {
             }
         }
         if let (Ok(()), Some(Some((place, row)))) = (outcome, expected) {
+            let codes = [seen.get(&place).and_then(|row| row.1), row.and_then(|row| row.1)];
+            if codes[0] != codes[1] {
+                for code in codes.into_iter().flatten() {
+                    open.own_codes.entry((place.0, code)).or_insert(at);
+                }
+            }
             open.own.entry(place).and_modify(|(own, _)| *own = row).or_insert((row, at));
         }
         self.open[slot] = Some((transaction, open));

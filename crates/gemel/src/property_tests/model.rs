@@ -50,11 +50,13 @@ pub(super) struct Side {
     pub(super) states: Vec<Rows>,
     /// What was written at each.
     pub(super) writes: Vec<BTreeSet<Place>>,
+    /// And codes that came or went with that, by table.
+    pub(super) codes: Vec<BTreeSet<(usize, i64)>>,
 }
 
 impl Side {
     pub(super) fn new(rows: Rows) -> Self {
-        Self { states: vec![rows], writes: vec![BTreeSet::new()] }
+        Self { states: vec![rows], writes: vec![BTreeSet::new()], codes: vec![BTreeSet::new()] }
     }
 
     pub(super) fn now(&self) -> usize {
@@ -78,6 +80,8 @@ pub(super) struct Open {
     pub(super) disk: Option<usize>,
     /// Own writes, and on which state of the engine each was decided.
     pub(super) own: BTreeMap<Place, (Option<Row>, usize)>,
+    /// Codes that came or went with these, by table: entries of the unique index are written too.
+    pub(super) own_codes: BTreeMap<(usize, i64), usize>,
     /// What was read, over which own writes, and what came back.
     pub(super) reads: Vec<(Read, Own, Answer)>,
     /// For each table that was used, the state at the first time.
@@ -138,8 +142,11 @@ impl World {
 
     /// Whether one of its writes is of something that was committed since it was decided.
     pub(super) fn is_overtaken(&self, open: &Open) -> bool {
-        open.own.iter().any(|(place, (_, since))| {
+        let rows = open.own.iter().any(|(place, (_, since))| {
             self.sides[engine(place.0)].written_since(*since).any(|written| written == place)
+        });
+        rows || open.own_codes.iter().any(|(code, since)| {
+            self.sides[engine(code.0)].codes[since + 1..].iter().flatten().any(|written| written == code)
         })
     }
 
@@ -172,6 +179,8 @@ impl World {
             let rows = over(side.newest(), own.clone().map(|(place, (row, _))| (*place, *row)));
             side.states.push(rows);
             side.writes.push(own.map(|(place, _)| *place).collect());
+            let codes = open.own_codes.keys().filter(|code| commits && engine(code.0) == number);
+            side.codes.push(codes.copied().collect());
         }
         let now = (self.sides[0].now(), self.sides[1].now());
         if touched == [true; 2] {
