@@ -1,7 +1,7 @@
 //! Gemel, built in: the embedded database of this project, through its layer of byte keys.
 
 use crate::error::{AbortReason, Committed};
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::storage::in_memory;
 use crate::target::Description;

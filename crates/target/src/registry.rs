@@ -2,7 +2,7 @@
 
 use crate::error::TargetError;
 use crate::gemel;
-use crate::kv::target::KvTarget;
+use crate::kv::KvTarget;
 use crate::null::Null;
 use crate::postgres;
 use crate::sqlite;
