@@ -24,6 +24,7 @@ mod options;
 pub mod oracle;
 mod record;
 mod recovery;
+mod restore;
 pub mod row;
 mod ticket;
 mod transaction;
