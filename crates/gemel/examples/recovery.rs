@@ -37,7 +37,7 @@ fn options() -> Options {
 
 /// Warehouse and item: 8 bytes, in order.
 fn key(row: u64) -> [u8; 8] {
-    ((row / 100_000) << 32 | row % 100_000).to_be_bytes()
+    (((row / 100_000) << 32) | (row % 100_000)).to_be_bytes()
 }
 
 /// Fills a new database and ends the process as a crash would.
