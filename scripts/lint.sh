@@ -13,7 +13,8 @@ needs_component() {
 }
 
 check_format() {
-    needs_component fmt rustfmt && cargo fmt --all --check
+    needs_component fmt rustfmt && cargo fmt --all --check &&
+        cargo fmt --manifest-path benches/peers/Cargo.toml --check
 }
 
 check_clippy() {

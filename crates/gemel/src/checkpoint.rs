@@ -124,11 +124,12 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// Reads a checkpoint block by block and hands each, checked, to `block`. Returns its timestamp and number of entries.
+/// Reads a checkpoint block by block and hands each, checked, to `block`, which may leave another buffer for the next one.
+/// Returns its timestamp and number of entries.
 pub(crate) fn read(
     file: Box<dyn File>,
     database: u64,
-    mut block: impl FnMut(&[u8]) -> Result<(), Fault>,
+    mut block: impl FnMut(&mut Vec<u8>) -> Result<(), Fault>,
 ) -> Result<(Timestamp, u64), Fault> {
     let mut reader = Reader { file, offset: 0 };
     if reader.array()? != *MAGIC {
@@ -160,7 +161,7 @@ pub(crate) fn read(
         if crc32fast::hash(&bytes) != checksum {
             return Err(damaged());
         }
-        block(&bytes)?;
+        block(&mut bytes)?;
     }
 }
 

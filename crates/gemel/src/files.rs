@@ -50,13 +50,20 @@ pub(crate) trait File: Send + Debug {
 
 /// The whole content of a file.
 pub(crate) fn read_all(files: &dyn Files, path: &Path) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    read_over(files, path, &mut content)?;
+    Ok(content)
+}
+
+/// The same into a buffer that is used for several files: the system need not clear its memory for each.
+pub(crate) fn read_over(files: &dyn Files, path: &Path, content: &mut Vec<u8>) -> Result<()> {
     let mut file = files.open(path)?;
     let len = usize::try_from(file.len()?)
         .map_err(|_| Error::Capacity(format!("{} does not fit into memory", path.display())))?;
-    let mut content = vec![0; len];
-    let got = file.read_at(0, &mut content)?;
+    content.resize(len, 0);
+    let got = file.read_at(0, content)?;
     content.truncate(got);
-    Ok(content)
+    Ok(())
 }
 
 /// Replaces a file, or makes it: after a crash there is the old content or the new, never a mixture.

@@ -29,6 +29,7 @@ mod order;
 mod property_tests;
 mod record;
 mod recovery;
+mod restore;
 pub mod row;
 mod ticket;
 mod transaction;

@@ -15,9 +15,11 @@ use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::memory::MemoryEngine;
 use crate::options::{LogMode, Options};
 use crate::record::Record;
+use crate::restore::{Rows, on_threads};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What opening found and did.
@@ -153,17 +155,27 @@ fn load_checkpoint(
         }
         other => other,
     })?;
-    let mut rows = 0;
-    let (at, said) = checkpoint::read(input, database, |block| {
-        recovered.checkpoint_bytes += block.len() as u64;
-        for entry in checkpoint::entries(block) {
-            let entry = entry?;
-            memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at)?;
-            rows += 1;
-        }
-        Ok(())
-    })
+    let rows = AtomicU64::new(0);
+    let (at, said) = on_threads(
+        |block: &Vec<u8>| {
+            let mut restored = 0;
+            for entry in checkpoint::entries(block) {
+                let entry = entry?;
+                memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at)?;
+                restored += 1;
+            }
+            rows.fetch_add(restored, Ordering::Relaxed);
+            Ok(())
+        },
+        |hand| {
+            checkpoint::read(input, database, |block| {
+                recovered.checkpoint_bytes += block.len() as u64;
+                hand(block)
+            })
+        },
+    )
     .map_err(fault)?;
+    let rows = rows.into_inner();
     if rows != said {
         return Err(fault(Fault::Damaged(format!("the checkpoint has {rows} rows where it says {said}"))));
     }
@@ -197,38 +209,49 @@ fn replay(
             ),
         };
         let mut end_of_good = from(index);
-        let end = reader::read(
-            files,
-            directory,
-            name,
-            manifest.database,
-            from(index),
-            &mut |start, end, payload| {
-                if end > cut[index] {
-                    recovered.cut_records += 1;
-                    return Ok(());
-                }
-                end_of_good = end;
-                recovered.records += 1;
-                recovered.log_bytes += end.0 - start.0;
-                let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
-                for stamp in &record.stamps {
-                    let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
-                    *last = (*last).max(stamp.at);
-                }
-                record
-                    .replay(|write| {
-                        let key = Key::new(write.key);
-                        match write.engine {
-                            0 => memory.restore(write.keyspace, &key, write.value, write.at)?,
-                            1 => disk.restore(write.keyspace, &key, write.value, write.at)?,
-                            _ => return Err(corrupt(start)),
-                        }
-                        Ok(())
-                    })
-                    .ok_or_else(|| corrupt(start))?
-            },
-        )?;
+        let mut rows = Rows::default();
+        let mut replay = |hand: &mut dyn FnMut(&mut Rows) -> Result<()>| {
+            reader::read(
+                files,
+                directory,
+                name,
+                manifest.database,
+                from(index),
+                &mut |start, end, payload| {
+                    if end > cut[index] {
+                        recovered.cut_records += 1;
+                        return Ok(());
+                    }
+                    end_of_good = end;
+                    recovered.records += 1;
+                    recovered.log_bytes += end.0 - start.0;
+                    let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
+                    for stamp in &record.stamps {
+                        let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
+                        *last = (*last).max(stamp.at);
+                    }
+                    record
+                        .replay(|write| {
+                            match write.engine {
+                                0 => rows.push(&write),
+                                1 => {
+                                    disk.restore(write.keyspace, &Key::new(write.key), write.value, write.at)?
+                                }
+                                _ => return Err(corrupt(start)),
+                            }
+                            Ok(())
+                        })
+                        .ok_or_else(|| corrupt(start))??;
+                    if rows.are_a_chunk() {
+                        hand(&mut rows)?;
+                        rows.clear();
+                    }
+                    Ok(())
+                },
+            )
+        };
+        let end = on_threads(|rows: &Rows| rows.restore(memory), &mut replay)?;
+        rows.restore(memory)?;
         let end = if cut[index] < end { end_of_good } else { end };
         reader::truncate(files, directory, name, end)?;
         ends.push(end);

@@ -6,7 +6,7 @@ mod target;
 pub(crate) use target::GemelTarget;
 
 use crate::error::{AbortReason, Committed};
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::storage::in_memory;
 use crate::target::Description;

@@ -5,7 +5,7 @@
 
 mod error;
 mod gemel;
-mod kv;
+pub mod kv;
 mod micro;
 mod null;
 mod postgres;

@@ -6,7 +6,7 @@
 
 use super::{Lsn, frame, list_segments, segment_path};
 use crate::error::{Error, Result};
-use crate::files::{Files, read_all, replace};
+use crate::files::{Files, read_all, read_over, replace};
 use std::path::Path;
 
 /// Takes a record's position, the position after it, and its payload. The position of a record is the one after its
@@ -45,6 +45,7 @@ pub(crate) fn read(
         return Err(corruption(&path, format!("the log begins at {oldest}, but is needed from {from} on")));
     }
     let mut end = oldest;
+    let mut content = Vec::new();
     for (index, &first) in firsts.iter().enumerate() {
         let path = segment_path(directory, name, first);
         if first != end {
@@ -53,7 +54,7 @@ pub(crate) fn read(
                 format!("the segment begins at {first}, but the one before it ends at {end}"),
             ));
         }
-        let content = read_all(files, &path)?;
+        read_over(files, &path, &mut content)?;
         let next = firsts.get(index + 1).copied();
         if !check_header(&path, &content, database, first, next.is_none())? {
             break;

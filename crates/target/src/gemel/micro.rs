@@ -5,7 +5,7 @@
 use super::{GemelTarget, store_error};
 use crate::error::{TargetError, TxError};
 use crate::kv::session::OnItsWay;
-use crate::kv::store::{Pending, StoreError};
+use crate::kv::{Pending, StoreError};
 use crate::micro::{MicroLoader, MicroTarget, is_table_name, missing, table_name};
 use crate::target::{DatabaseState, LoadProgress, Session, Submitted};
 use crate::workload::Micro;

@@ -2,8 +2,7 @@
 
 use super::{Config, GemelStore, is_tpcc, micro};
 use crate::error::TargetError;
-use crate::kv::store::Store;
-use crate::kv::target::KvTarget;
+use crate::kv::{KvTarget, Store};
 use crate::micro::is_table_name;
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
 use ::gemel::{Database, Error};

@@ -1,4 +1,5 @@
-//! What every store must pass, as functions over the store; each family's tests call them.
+//! What every store must pass, as functions over the store; each store's tests call them with a configuration of which
+//! nothing is there yet. They panic where it fails.
 
 use crate::error::TxError;
 use crate::kv::codec::KvRow;
@@ -95,7 +96,7 @@ pub(crate) fn assert_conditions(target: &dyn Target) {
 }
 
 /// The same inputs leave the same database as in SQLite, and get the same answers.
-pub(crate) fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config) {
+pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config) {
     let warehouses = 2;
     let inputs = inputs(warehouses, 1_000);
     let sqlite = TargetSpec::parse("sqlite:", TxMode::Statements).expect("a good URL");
@@ -154,7 +155,7 @@ fn keys(tx: &mut impl StoreTx, table: KvTable) -> BTreeSet<Vec<u8>> {
 }
 
 /// Sessions that fight for one warehouse keep the conditions (clause 3.4); what is aborted is sent again.
-pub(crate) fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(config: S::Config) {
+pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(config: S::Config) {
     let target = KvTarget::<S>::new(config);
     load(&target, 1);
     let payments: u64 = std::thread::scope(|scope| {
@@ -197,7 +198,7 @@ fn fight(target: &dyn Target, terminal: u32) -> u64 {
 }
 
 /// A load that was interrupted is seen as such and can be taken up again.
-pub(crate) fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
+pub fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
     let target = KvTarget::<S>::new(config);
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
     target.create_schema(&meta(2)).expect("create_schema");
@@ -230,7 +231,7 @@ pub(crate) fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
 }
 
 /// Each spoiled row is found by the conditions that speak of it, by name.
-pub(crate) fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
+pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     /// Where the offender is, what is done to it, and the conditions that speak of it.
     type Case<T> = (&'static str, fn(&mut T), &'static [u8]);
     let target = KvTarget::<S>::new(config);

@@ -1,8 +1,20 @@
 //! What key-value stores share: one text of the transactions, of loading, checking and checksums over the traits
-//! [`store::Store`] and [`store::StoreTx`]. It is compiled for each store anew, so no row goes through a pointer to a
-//! function.
+//! [`Store`] and [`StoreTx`]. It is compiled for each store anew, so no row goes through a pointer to a function.
 //!
-//! A family brings a type that implements the two traits; [`target::KvTarget`] makes it a target.
+//! Who brings a store implements the two traits, and [`Pending`] if its commits become durable later than they return;
+//! [`KvTarget`] makes it a target like any other:
+//!
+//! ```
+//! use lydite_target::Target;
+//! use lydite_target::kv::{KvTarget, Store};
+//!
+//! fn target<S: Store>(config: S::Config) -> Box<dyn Target> {
+//!     Box::new(KvTarget::<S>::new(config))
+//! }
+//! ```
+//!
+//! `benches/peers` does so for databases that Lydite does not contain. With the feature `conformance` the tests that
+//! every store must pass can be called from the store's own.
 
 mod check;
 mod checksum;
@@ -12,13 +24,17 @@ mod loader;
 mod meta;
 mod scan;
 pub(crate) mod session;
-pub(crate) mod store;
-pub(crate) mod target;
+mod store;
+mod target;
 mod transactions;
 
-#[cfg(test)]
-pub(crate) mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+#[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]
+pub mod conformance;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod tests;
+
+pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+pub use target::KvTarget;

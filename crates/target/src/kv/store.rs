@@ -8,15 +8,24 @@ use std::ops::ControlFlow;
 /// An ordered map from byte keys to byte values: the nine tables, what finds their rows by other columns, and
 /// Lydite's own notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum KvTable {
+pub enum KvTable {
+    /// ITEM, by I_ID.
     Item,
+    /// WAREHOUSE.
     Warehouse,
+    /// DISTRICT.
     District,
+    /// CUSTOMER.
     Customer,
+    /// HISTORY, which has no key: by the time and session of the payment.
     History,
+    /// ORDERS.
     Order,
+    /// NEW_ORDER.
     NewOrder,
+    /// ORDER_LINE.
     OrderLine,
+    /// STOCK.
     Stock,
     /// Customers of a district by C_LAST and C_FIRST.
     CustomerByName,
@@ -28,9 +37,9 @@ pub(crate) enum KvTable {
 
 impl KvTable {
     /// How many there are.
-    pub(crate) const COUNT: usize = 12;
+    pub const COUNT: usize = 12;
     /// All, in the order of [`KvTable::index`].
-    pub(crate) const ALL: [Self; Self::COUNT] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Item,
         Self::Warehouse,
         Self::District,
@@ -46,12 +55,14 @@ impl KvTable {
     ];
 
     /// A dense number from 0, for tables of handles.
-    pub(crate) fn index(self) -> usize {
+    #[must_use]
+    pub fn index(self) -> usize {
         self as usize
     }
 
     /// The name in the store.
-    pub(crate) fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::CustomerByName => "customer_by_name",
             Self::OrderByCustomer => "orders_by_customer",
@@ -60,8 +71,9 @@ impl KvTable {
         }
     }
 
-    /// The table of TPC-C whose rows it holds.
-    pub(crate) fn table(self) -> Option<Table> {
+    /// The table of TPC-C whose rows it holds; none for the last three.
+    #[must_use]
+    pub fn table(self) -> Option<Table> {
         Table::ALL.into_iter().find(|&table| Self::from(table) == self)
     }
 }
@@ -84,7 +96,7 @@ impl From<Table> for KvTable {
 
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// It only reads, on one snapshot.
     Read,
     /// One of the five transactions, or a note of Lydite's.
@@ -96,7 +108,7 @@ pub(crate) enum Access {
 
 /// The way of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// From the least key to the greatest.
     Forward,
     /// From the greatest key to the least.
@@ -105,21 +117,21 @@ pub(crate) enum Direction {
 
 /// The keys of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyRange<'a> {
+pub struct KeyRange<'a> {
     /// The least key.
-    pub(crate) from: &'a [u8],
+    pub from: &'a [u8],
     /// All keys are less than this one.
-    pub(crate) below: Option<&'a [u8]>,
+    pub below: Option<&'a [u8]>,
 }
 
 impl KeyRange<'_> {
     /// All keys.
-    pub(crate) const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
+    pub const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
 }
 
 /// Why a store refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StoreError {
+pub enum StoreError {
     /// Lost against a concurrent transaction: the same one may be tried again.
     Retry {
         /// In what way.
@@ -171,7 +183,7 @@ impl StoreError {
 }
 
 /// A store that is open. All its transactions come from it, from any thread.
-pub(crate) trait Store: Send + Sync + Sized + 'static {
+pub trait Store: Send + Sync + Sized + 'static {
     /// What a target's URL says.
     type Config: Send + Sync + 'static;
     /// A transaction.
@@ -189,18 +201,30 @@ pub(crate) trait Store: Send + Sync + Sized + 'static {
     fn is_there(config: &Self::Config) -> bool;
 
     /// Opens it, with all of [`KvTable::ALL`]; what is not there is made, empty.
+    ///
+    /// # Errors
+    /// Its files can't be made or read, or hold something else.
     fn open(config: &Self::Config) -> Result<Self, StoreError>;
 
-    /// Begins a transaction, on one snapshot.
+    /// Begins a transaction, on one snapshot. May wait for others to end.
+    ///
+    /// # Errors
+    /// The store takes no more transactions.
     fn begin(&self, access: Access) -> Result<Self::Tx<'_>, StoreError>;
 
     /// Removes all entries of a table.
+    ///
+    /// # Errors
+    /// The store fails; some entries may be gone then.
     fn clear(&self, table: KvTable) -> Result<(), StoreError> {
         clear_in_batches(self, table)
     }
 
     /// After loading: whatever makes the store ready to be measured, a checkpoint perhaps. `stage` is told what
     /// begins.
+    ///
+    /// # Errors
+    /// The store fails.
     fn settle(&self, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), StoreError> {
         Ok(())
     }
@@ -209,12 +233,16 @@ pub(crate) trait Store: Send + Sync + Sized + 'static {
 /// A transaction. Sees its own writes. Dropping it rolls it back.
 ///
 /// Snapshot isolation with the first committer winning is enough for level 3 of clause 3.4.1: the five transactions
-/// can't tell it from serializable execution.
-pub(crate) trait StoreTx: Sized {
+/// can't tell it from serializable execution. A store that refuses a transaction because of another one says
+/// [`StoreError::Retry`], from whichever method finds it out.
+pub trait StoreTx: Sized {
     /// See [`Store::Pending`].
     type Pending: Pending;
 
     /// Hands the value of `key` to `found`, without a copy where the store can; none when there is none.
+    ///
+    /// # Errors
+    /// The store fails, or refuses the transaction. So for all that follow.
     fn read<R>(
         &mut self,
         table: KvTable,
@@ -224,6 +252,9 @@ pub(crate) trait StoreTx: Sized {
 
     /// Lets `change` change the value of `key` and writes it back; none when there is none. Whoever returns an
     /// error from `change` gives up the transaction, so what is written then does not matter.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
     fn modify<R>(
         &mut self,
         table: KvTable,
@@ -232,12 +263,21 @@ pub(crate) trait StoreTx: Sized {
     ) -> Result<Option<R>, StoreError>;
 
     /// Writes an entry, new or not. Values may be empty.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Removes an entry.
+    /// Removes an entry, which may not be there.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
     fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError>;
 
     /// Hands over the entries of a range, in order, until `each` breaks.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
     fn scan(
         &mut self,
         table: KvTable,
@@ -247,17 +287,23 @@ pub(crate) trait StoreTx: Sized {
     ) -> Result<(), StoreError>;
 
     /// Commits. The transaction is not to be acknowledged before [`Pending::wait`] has returned.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`]; nothing is committed then, unless it says [`Committed::Unknown`].
     fn commit(self) -> Result<Self::Pending, StoreError>;
 }
 
 /// A commit that is accepted: no other transaction can undo it, a crash perhaps.
-pub(crate) trait Pending: Send + 'static {
+pub trait Pending: Send + 'static {
     /// Whether the session is to take other transactions meanwhile.
     fn is_pipelined(&self) -> bool {
         false
     }
 
     /// Waits until it survives a crash, as far as the store's settings promise.
+    ///
+    /// # Errors
+    /// It may not: the store failed meanwhile.
     fn wait(self) -> Result<(), StoreError>;
 
     /// Calls `done` when it does, at once or on another thread.

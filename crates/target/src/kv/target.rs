@@ -14,13 +14,14 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// A store that is opened when it is asked for something, and stays open as long as the target and its sessions.
-pub(crate) struct KvTarget<S: Store> {
+pub struct KvTarget<S: Store> {
     config: S::Config,
     open: Mutex<Option<Arc<S>>>,
 }
 
 impl<S: Store> KvTarget<S> {
-    pub(crate) fn new(config: S::Config) -> Self {
+    /// A target of the store that `config` speaks of. Opens nothing yet.
+    pub fn new(config: S::Config) -> Self {
         Self { config, open: Mutex::new(None) }
     }
 

@@ -1,0 +1,118 @@
+//! TPC-C-derived load on one embedded database: loads it, runs it, checks the twelve consistency conditions, and prints one
+//! line of numbers with tabs between: transactions/s, NOPM, p99 of New-Order in ms, µs of processor per transaction,
+//! aborts, transactions.
+//!
+//! usage: lydite-peers redb|surrealkv|URL relaxed|full WAREHOUSES SESSIONS SECONDS
+//!
+//! A URL is one that `lydite run` takes; what it says of durability counts, and the second argument must be `-`.
+
+mod options;
+mod redb;
+mod surrealkv;
+
+use lydite_bench::{Mode, RetryPolicy, RunControl, RunPlan, Status};
+use lydite_target::kv::KvTarget;
+use lydite_target::{Target, TargetSpec, TxMode};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::nurand::{CLoad, RunConstants};
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{Mix, Timestamp, TransactionKind};
+use options::{Config, Durability};
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// That of the program `lydite`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const SEED: u64 = 1;
+const WARMUP: Duration = Duration::from_secs(3);
+const USAGE: &str = "usage: lydite-peers redb|surrealkv relaxed|full WAREHOUSES SESSIONS SECONDS, \
+                     or lydite-peers URL - WAREHOUSES SESSIONS SECONDS";
+
+fn target(name: &str, durability: &str) -> Result<Arc<dyn Target>, Box<dyn Error>> {
+    let durability = match durability {
+        "relaxed" => Some(Durability::Relaxed),
+        "full" => Some(Durability::Full),
+        "-" => None,
+        _ => return Err(USAGE.into()),
+    };
+    Ok(match (name, durability) {
+        ("redb", Some(durability)) => Arc::new(KvTarget::<redb::Redb>::new(Config::new(durability)?)),
+        ("surrealkv", Some(durability)) => {
+            Arc::new(KvTarget::<surrealkv::SurrealKv>::new(Config::new(durability)?))
+        }
+        (url, None) => {
+            Arc::from(TargetSpec::parse(url, TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?)
+        }
+        _ => return Err(USAGE.into()),
+    })
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [name, durability, warehouses, sessions, seconds] = arguments.as_slice() else {
+        return Err(USAGE.into());
+    };
+    let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no number: {USAGE}"));
+    let (warehouses, sessions, seconds) = (number(warehouses)?, number(sessions)?, number(seconds)?);
+    let target = target(name, durability)?;
+    let meta = DatabaseMeta {
+        warehouses,
+        seed: SEED,
+        c_load: CLoad::from_seed(SEED),
+        population: POPULATION_VERSION,
+        lydite: env!("CARGO_PKG_VERSION").into(),
+    };
+    let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
+    let control = RunControl::default();
+    lydite_bench::load(&*target, &population, 1, false, &control, &mut |_| ())?;
+    let plan = RunPlan {
+        warehouses,
+        mode: Mode::Direct { terminals: sessions },
+        warmup: WARMUP,
+        duration: Duration::from_secs(u64::from(seconds)),
+        mix: Mix::Deck,
+        seed: SEED,
+        constants: RunConstants::new(SEED, meta.c_load),
+        retry: RetryPolicy::default(),
+        drain: RunPlan::DRAIN,
+    };
+    let found = lydite_bench::run(&target, &plan, &control, &mut |_| ())?;
+    if found.status != Status::Complete || found.lost.is_some() {
+        return Err(format!("{name}: the run did not end well: {:?}, {:?}", found.status, found.lost).into());
+    }
+    let broken: Vec<String> = target
+        .check(&CONDITIONS, &|_| ())?
+        .into_iter()
+        .filter(|finding| !finding.holds())
+        .map(|finding| format!("condition {}: {}", finding.condition.number, finding.examples.join("; ")))
+        .collect();
+    if !broken.is_empty() {
+        return Err(format!("{name}: {}", broken.join(", ")).into());
+    }
+    let new_order = found.kind(TransactionKind::NewOrder);
+    println!(
+        "{:.0}\t{:.0}\t{:.3}\t{:.1}\t{}\t{}",
+        found.tps(),
+        found.nopm(),
+        new_order.latency.value_at_quantile(0.99) as f64 / 1e6,
+        found.client.cpu.as_secs_f64() * 1e6 / found.completed().max(1) as f64,
+        found.aborts.iter().sum::<u64>(),
+        found.completed(),
+    );
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
