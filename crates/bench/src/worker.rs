@@ -280,7 +280,11 @@ impl<W: Runnable> Worker<W> {
             return Some(self.shared.answer(session, &transaction, (due, picked), &effort, ending));
         };
         let then = later();
-        self.shared.in_flight[self.index].committing();
+        {
+            // So that whoever counts what is in flight at the end sees this commit once.
+            let _counting = self.shared.recorder(self.index);
+            self.shared.in_flight[self.index].committing();
+        }
         let (shared, session) = (Arc::clone(&self.shared), (self.index, false));
         commit.on_done(Box::new(move |durable| {
             let ending = match durable {

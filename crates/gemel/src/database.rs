@@ -438,7 +438,8 @@ impl Database {
     /// after [`Options::checkpoint_log_bytes`]. Transactions go on meanwhile.
     ///
     /// # Errors
-    /// A file can't be written. The database goes on with its log.
+    /// A file can't be written. A checkpoint of the memory engine that fails costs nothing but a longer log; when the disk
+    /// engine's files can't be written, its tables take no more writes until the database is opened again.
     pub fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint()
     }
@@ -529,17 +530,25 @@ impl Inner {
             next.log_from = from.iter().map(|lsn| lsn.0).collect();
             next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
             fail_point("checkpoint.before_manifest");
-            next.write(&*self.files, &self.path)?;
+            if let Err(error) = next.write(&*self.files, &self.path) {
+                // Else each attempt would leave one behind. When nobody can tell which one counts, both stay.
+                if let Ok(Some(counts)) = Manifest::read(&*self.files, &self.path)
+                    && counts.checkpoint.is_none_or(|counts| counts.file != file)
+                {
+                    let _ = self.files.remove(&self.path.join(&file));
+                }
+                return Err(error);
+            }
             fail_point("checkpoint.after_manifest");
             *manifest = next;
             old
         };
         self.log_at_checkpoint.store(from.iter().map(|lsn| lsn.0).sum(), Ordering::Relaxed);
+        self.core.logs.drop_before(&from)?;
         if let Some(old) = old.filter(|old| old.file != file) {
             let path = self.path.join(old.file);
             self.files.remove(&path)?;
         }
-        self.core.logs.drop_before(&from)?;
         Ok(bytes)
     }
 

@@ -110,17 +110,31 @@ enum Direct {
     Never,
 }
 
-/// The system's flag for it, if there is one.
+/// The file itself, opened once more: its path may lead to another one by now. None where the system has no such writes.
 #[cfg(target_os = "linux")]
-fn open_direct(path: &Path) -> Option<fs::File> {
+fn open_direct(file: &fs::File) -> std::io::Result<Option<fs::File>> {
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;
     let flag = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    fs::OpenOptions::new().write(true).custom_flags(flag).open(path).ok()
+    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match fs::OpenOptions::new().write(true).custom_flags(flag).open(itself) {
+        Ok(direct) => Ok(Some(direct)),
+        // The file system can't do it, or /proc is not there.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::NotFound
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_direct(_: &Path) -> Option<fs::File> {
-    None
+fn open_direct(_: &fs::File) -> std::io::Result<Option<fs::File>> {
+    Ok(None)
 }
 
 impl RealFile {
@@ -137,7 +151,7 @@ impl RealFile {
             return Ok(false);
         }
         if let Direct::Untried = self.direct {
-            self.direct = open_direct(&self.path).map_or(Direct::Never, Direct::Open);
+            self.direct = open_direct(&self.file)?.map_or(Direct::Never, Direct::Open);
         }
         let Direct::Open(file) = &mut self.direct else { return Ok(false) };
         let outcome = file.seek(SeekFrom::Start(offset)).and_then(|_| file.write_all(bytes));
@@ -281,6 +295,28 @@ mod tests {
         files.remove(&path).unwrap();
         files.sync_dir(&inner).unwrap();
         assert!(files.list(&inner).unwrap().is_empty());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn whole_blocks_go_past_the_cache_and_into_the_file_itself_wherever_its_path_leads_by_then() {
+        #[repr(align(4096))]
+        struct Block([u8; BLOCK_BYTES]);
+        let directory = tempfile::tempdir().unwrap();
+        let (path, moved) = (directory.path().join("file"), directory.path().join("moved"));
+        fs::write(&path, b"old").unwrap();
+        let mut file = RealFile::new(fs::File::options().read(true).write(true).open(&path).unwrap(), &path);
+        fs::rename(&path, &moved).unwrap();
+        fs::write(&path, b"another").unwrap();
+        let block = Block([7; BLOCK_BYTES]);
+        assert!(!file.write_direct(1, &block.0).unwrap(), "not aligned");
+        assert!(!file.write_direct(0, &block.0[..100]).unwrap(), "not whole");
+        file.write_at(0, &block.0).unwrap();
+        file.sync().unwrap();
+        assert_eq!(fs::read(&moved).unwrap(), block.0);
+        assert_eq!(fs::read(&path).unwrap(), b"another");
+        let possible = open_direct(&file.file).unwrap().is_some();
+        assert_eq!(matches!(file.direct, Direct::Open(_)), possible);
     }
 
     #[test]

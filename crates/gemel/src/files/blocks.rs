@@ -2,7 +2,7 @@
 //! system's cache.
 //!
 //! A log or a checkpoint is read again only after a crash. Copying it into the cache costs more than all the rest of writing
-//! it (measured: ten times the processor time), and pushes out what is worth keeping there.
+//! it, and pushes out what is worth keeping there.
 
 use super::File;
 use crate::error::Result;

@@ -64,7 +64,7 @@ impl Clock {
     }
 
     /// Waits until all commits at or below `at` are installed. Short: such commits are between drawing their
-    /// timestamp and publishing it, where nothing waits for a disk or a lock.
+    /// timestamp and publishing it (`DESIGN.md`, "Clocks and snapshots", says what these may wait for).
     pub(crate) fn wait_for(&self, at: Timestamp) {
         let backoff = Backoff::new();
         while self.horizon.load(Ordering::SeqCst) < at.0 {

@@ -119,7 +119,8 @@ fn words(said: &str, status: ExitStatus) -> String {
 /// Lets the run hold the lock, and end when this process does.
 fn tie(command: &mut Command, lock: &File) {
     let lock = lock.as_raw_fd();
-    // SAFETY: fcntl and prctl are async-signal-safe, change only the child, and nothing else is done between fork and
+    let parent = std::process::id() as libc::pid_t;
+    // SAFETY: fcntl, prctl and getppid are async-signal-safe, change only the child, and nothing else is done between fork and
     // exec. The descriptor is open as long as `lock`, which outlives the spawning.
     unsafe {
         command.pre_exec(move || {
@@ -129,6 +130,10 @@ fn tie(command: &mut Command, lock: &File) {
             #[cfg(target_os = "linux")]
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) == -1 {
                 return Err(io::Error::last_os_error());
+            }
+            // It may have ended before that.
+            if libc::getppid() != parent {
+                return Err(io::ErrorKind::Interrupted.into());
             }
             Ok(())
         });

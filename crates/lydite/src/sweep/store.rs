@@ -16,6 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+use xxhash_rust::xxh3::xxh3_64;
 
 const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
@@ -31,6 +32,9 @@ const NAME_LETTERS: usize = 60;
 pub(super) struct Manifest {
     /// Version of Lydite that wrote it last.
     pub(super) lydite: String,
+    /// Digest of the program itself: results of two builds are not put together.
+    #[serde(default)]
+    pub(super) program: String,
     /// The experiment's file.
     pub(super) experiment: String,
     pub(super) title: String,
@@ -234,6 +238,9 @@ pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> R
     if known.repetitions > new.repetitions {
         changes.push(format!("it has {} repetitions, now {}", known.repetitions, new.repetitions));
     }
+    if known.program != new.program && !known.runs.is_empty() {
+        changes.push("its runs were made by another build of Lydite".into());
+    }
     if changes.is_empty() {
         return Ok(());
     }
@@ -243,6 +250,12 @@ pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> R
         experiment.file,
         changes.join("; ")
     )))
+}
+
+/// A digest of the running program; empty where the system does not tell which file that is.
+fn program() -> String {
+    let content = std::env::current_exe().and_then(fs::read);
+    content.map(|content| format!("{:016x}", xxh3_64(&content))).unwrap_or_default()
 }
 
 /// The manifest of an experiment; what is known of its points and runs is kept.
@@ -259,6 +272,7 @@ fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     });
     Manifest {
         lydite: env!("CARGO_PKG_VERSION").into(),
+        program: program(),
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         digest: experiment.digest(),
