@@ -230,10 +230,10 @@ impl Database {
         };
         if manifest.log != options.log {
             return Err(Error::Usage(format!(
-                "{}: the database was made with log mode {:?} and can't be opened with {:?}",
+                "{}: the database was made with {} and can't be opened with {}: it stays with what it was made with",
                 path.display(),
-                manifest.log,
-                options.log
+                manifest.log.words(),
+                options.log.words()
             )));
         }
         remove_strays(&*files, &path, &manifest)?;

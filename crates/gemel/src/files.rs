@@ -213,16 +213,18 @@ impl Files for RealFiles {
     }
 
     fn create_dir(&self, directory: &Path) -> Result<()> {
+        if directory.is_dir() {
+            return Ok(());
+        }
         let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-        match (fs::create_dir(directory), parent) {
-            (Ok(()), parent) => self.sync_dir(parent.unwrap_or(Path::new("."))),
-            // Also when somebody else made it just now.
-            (Err(_), _) if directory.is_dir() => Ok(()),
-            (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
-                self.create_dir(parent)?;
-                self.create_dir(directory)
-            }
-            (Err(error), _) => Err(failed("can't create", directory)(error)),
+        if let Some(parent) = parent {
+            self.create_dir(parent)?;
+        }
+        match fs::create_dir(directory) {
+            Ok(()) => self.sync_dir(parent.unwrap_or(Path::new("."))),
+            // Somebody else made it just now.
+            Err(_) if directory.is_dir() => Ok(()),
+            Err(error) => Err(failed("can't make the directory", directory)(error)),
         }
     }
 }
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(read_all(&files, &path).unwrap(), b"new");
         assert_eq!(files.list(&inner).unwrap(), ["one"]);
         let below = files.create_dir(&path.join("below")).unwrap_err();
-        assert!(matches!(below, Error::Io { what: "can't create", .. }), "{below}");
+        assert!(matches!(below, Error::Io { what: "can't make the directory", .. }), "{below}");
         files.remove(&path).unwrap();
         files.sync_dir(&inner).unwrap();
         assert!(files.list(&inner).unwrap().is_empty());

@@ -25,6 +25,16 @@ pub enum LogMode {
     PerEngine,
 }
 
+impl LogMode {
+    /// For messages.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Shared => "one shared log",
+            Self::PerEngine => "a log for each engine",
+        }
+    }
+}
+
 /// How a transaction over both engines gets its two commit timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CommitStamps {

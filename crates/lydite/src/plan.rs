@@ -173,6 +173,12 @@ impl Plan {
         }
         let json = output(&mut raw, "json");
         let report = output(&mut raw, "report");
+        if json.is_some() && json == report {
+            raw.wrong(
+                "report",
+                "is the file that json names: one of them would be lost, so give each its own",
+            );
+        }
         match (target, wanted) {
             (Some(target), Some(wanted)) if raw.errors.is_empty() => Ok(Self {
                 target,

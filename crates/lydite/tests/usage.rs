@@ -408,3 +408,12 @@ fn a_reader_that_goes_away_costs_nothing_but_the_rest_of_the_text() {
     drop(child.stderr.take());
     assert_eq!(child.wait().expect("its end").code(), Some(0));
 }
+
+#[test]
+fn one_file_for_the_result_and_the_report_is_refused_before_anything_is_done() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let both = directory.path().join("both");
+    let ended = lydite(&["run", "null:", "--json", text(&both), "--report", text(&both)]).code(2);
+    assert!(ended.only_error().contains("give each its own"), "{}", ended.stderr);
+    assert!(!both.exists());
+}

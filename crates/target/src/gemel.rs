@@ -419,8 +419,8 @@ impl Store for GemelStore {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| match error {
                 Error::Usage(text) => StoreError::Failed(format!(
-                    "{text}: the database was loaded with another placement than {}; name that one, or load into \
-                     another path",
+                    "{text}: the database was loaded with another placement than {}; name that one, load into another \
+                     path, or delete this one first",
                     config.placement
                 )),
                 other => store_error(other),

@@ -301,13 +301,14 @@ impl Files for FaultyFiles {
     }
 
     fn create_dir(&self, directory: &Path) -> Result<()> {
-        self.check(Operation::Any, "can't create", directory)?;
+        self.check(Operation::Any, "can't make the directory", directory)?;
         if !directory.is_dir() {
             lock(&self.0).directories.insert(directory.to_path_buf());
         }
         // What does not go through here yet has its place there: the lock, and the files of the disk engine.
         if directory.parent().is_some_and(Path::is_dir) && directory.parent() != Some(Path::new("/")) {
-            std::fs::create_dir_all(directory).map_err(|source| io("can't create", directory, source))?;
+            std::fs::create_dir_all(directory)
+                .map_err(|source| io("can't make the directory", directory, source))?;
         }
         Ok(())
     }
