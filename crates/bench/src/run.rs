@@ -388,7 +388,7 @@ impl<W: Runnable> Run<W> {
     fn finish(self, usage_end: Usage, lost: Option<String>) -> Measurement<W> {
         let shared = &self.shared;
         let window = &shared.window;
-        let (hung, last_answered) = self.close();
+        let (hung, last_answered, unanswered) = self.close();
         // A session may have counted a moment longer, when the run was stopped: then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
         let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len()));
@@ -398,8 +398,14 @@ impl<W: Runnable> Run<W> {
         collector.collect_rest(&shared.recorders, lowest);
         let mut total = Totals::of(shared);
         let mut warnings = Vec::new();
+        let waited = self.frame.drain.as_secs_f64();
+        if unanswered > 0 {
+            warnings.push(format!(
+                "{unanswered} commits that no session waited for had no answer {waited} s after the end: whether they are \
+                 there is not known, and no type counts them"
+            ));
+        }
         if hung > 0 {
-            let waited = self.frame.drain.as_secs_f64();
             warnings.push(format!(
                 "{hung} of {} sessions had no answer {waited} s after the end; what they waited for counts as unknown",
                 self.frame.sessions
@@ -454,17 +460,19 @@ impl<W: Runnable> Run<W> {
         measurement
     }
 
-    /// Closes the recorders, and counts what sessions still wait for. How many these are, and when the last
-    /// transaction that counts was answered.
-    fn close(&self) -> (u32, Nanos) {
+    /// Closes the recorders, and counts what has no answer: how many sessions still wait, when the last transaction
+    /// that counts was answered, and how many commits are on their way that no session waits for.
+    fn close(&self) -> (u32, Nanos, u64) {
         let window = &self.shared.window;
         let mut hung = 0;
+        let mut unanswered = 0;
         let mut last_answered = 0;
         let recorders = &self.shared.recorders;
         for (number, recorder) in recorders.iter().enumerate() {
             // Nobody changes what is in flight to nothing but under this lock.
             let mut recorder = recorder.lock();
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
+                unanswered += in_flight.unanswered();
                 recorder.whole.unknown += in_flight.unanswered();
                 let Some((due, kind, verdict)) = in_flight.get() else { continue };
                 hung += 1;
@@ -477,7 +485,7 @@ impl<W: Runnable> Run<W> {
             recorder.closed = true;
             last_answered = last_answered.max(recorder.last_answered);
         }
-        (hung, last_answered)
+        (hung, last_answered, unanswered)
     }
 }
 

@@ -7,34 +7,55 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 /// Writes lines like `{"queued_us":…,"completed_us":…,"w_id":1,"o_carrier_id":7,"result":"committed",
 /// "delivered":[[1,2101],…]}`. Times are microseconds since 1970 by the client's clock; `delivered` has the
 /// D_ID and O_ID of each order, so skipped districts are those that are missing.
+///
+/// A thread of its own writes them: an answer may come on a thread of the database, which a file must not hold up.
 #[derive(Debug)]
 pub(super) struct DeliveryLog {
     path: PathBuf,
-    state: Mutex<State>,
+    /// None once it is finished.
+    lines: Mutex<Option<Sender<String>>>,
+    writer: Mutex<Option<JoinHandle<Written>>>,
 }
 
-#[derive(Debug)]
-struct State {
-    file: BufWriter<File>,
+/// What did not get into the file.
+#[derive(Debug, Default)]
+struct Written {
     lost_lines: u64,
     first_error: Option<io::Error>,
 }
 
+impl Written {
+    fn note(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.lost_lines += 1;
+            self.first_error.get_or_insert(error);
+        }
+    }
+}
+
 impl DeliveryLog {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = BufWriter::new(File::create(path)?);
-        Ok(Self {
-            path: path.to_owned(),
-            state: Mutex::new(State { file, lost_lines: 0, first_error: None }),
-        })
+        let mut file = BufWriter::new(File::create(path)?);
+        let (lines, received) = channel::<String>();
+        let writer = std::thread::Builder::new().name("delivery-log".into()).spawn(move || {
+            let mut written = Written::default();
+            for line in received {
+                written.note(file.write_all(line.as_bytes()));
+            }
+            written.note(file.flush());
+            written
+        })?;
+        Ok(Self { path: path.to_owned(), lines: Mutex::new(Some(lines)), writer: Mutex::new(Some(writer)) })
     }
 
-    /// Writes a line. An error is kept for [`DeliveryLog::finish`]: the run is worth more than its log.
+    /// Has a line written. An error is kept for [`DeliveryLog::finish`]: the run is worth more than its log.
     pub(super) fn write(
         &self,
         delivery: &Delivery,
@@ -56,25 +77,27 @@ impl DeliveryLog {
             let _ = write!(line, "{comma}[{district},{order}]");
         }
         line.push_str("]}\n");
-        let mut state = self.state.lock();
-        if let Err(error) = state.file.write_all(line.as_bytes()) {
-            state.lost_lines += 1;
-            state.first_error.get_or_insert(error);
+        if let Some(lines) = &*self.lines.lock() {
+            // The writer ends after the last sender.
+            let _ = lines.send(line);
         }
     }
 
     /// Writes out what is buffered; the answer is a warning.
     pub(super) fn finish(&self) -> Option<String> {
-        let mut state = self.state.lock();
-        if let Err(error) = state.file.flush() {
-            state.lost_lines += 1;
-            state.first_error.get_or_insert(error);
-        }
-        let error = state.first_error.as_ref()?;
+        drop(self.lines.lock().take());
+        let writer = self.writer.lock().take()?;
+        let Ok(written) = writer.join() else {
+            return Some(format!(
+                "delivery log {}: its thread panicked: lines are missing",
+                self.path.display()
+            ));
+        };
+        let error = written.first_error?;
         Some(format!(
             "delivery log {}: {error}; {} lines or more are missing: is the disk full?",
             self.path.display(),
-            state.lost_lines
+            written.lost_lines
         ))
     }
 }
