@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::loading::{unusable, watch};
 use crate::micro;
 use crate::output::{eprint, print};
+use crate::targets::typed;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_target::{ConditionFinding, DatabaseState, TableChecksum, Target, TargetSpec, TxMode};
@@ -41,7 +42,8 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
         DatabaseState::Empty => {
             return Err(Failure::usage(format!(
-                "{url} is empty: load it first with `lydite load {url} --warehouses N`"
+                "{url} is empty: load it first with `lydite load {} --warehouses N`",
+                typed(&url)
             )));
         }
         DatabaseState::AnyScale => return Err(Failure::usage(format!("{url} stores nothing to check"))),

@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::micro;
 use crate::plan::{Name, number, whole, workload};
 use crate::raw::Raw;
+use crate::targets::typed;
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
@@ -151,6 +152,7 @@ fn now() -> Timestamp {
 
 /// Why a run can't use what the database holds, and what to do.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
+    let url = typed(url);
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
             "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \

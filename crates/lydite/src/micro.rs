@@ -10,6 +10,7 @@ use crate::plan::{Plan, number, whole};
 use crate::raw::Raw;
 use crate::result::{common, controls, joined, loaded, micro_series, open_json, plan_common, ratio};
 use crate::run::{Conditions, Live, Measured, before, measure};
+use crate::targets::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, Totals};
@@ -192,7 +193,7 @@ fn unusable(state: &DatabaseState, url: &str) -> Failure {
             meta.data
         ),
         DatabaseState::Empty | DatabaseState::AnyScale => {
-            format!("{url} is empty: load it first with `lydite load {url} --workload micro`")
+            format!("{url} is empty: load it first with `lydite load {} --workload micro`", typed(url))
         }
     })
 }

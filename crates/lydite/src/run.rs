@@ -10,6 +10,7 @@ use crate::micro;
 use crate::output::{complain, print};
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
+use crate::targets::typed;
 use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot,
 };
@@ -227,7 +228,7 @@ fn make_ready(
                 } else {
                     format!(
                         ": go on with `lydite load {} --warehouses {} --seed {} --resume`, or start again with --fresh",
-                        target.describe()?.url,
+                        typed(&target.describe()?.url),
                         meta.warehouses,
                         meta.seed
                     )

@@ -161,8 +161,10 @@ pub(crate) struct Config {
     isolation: Isolation,
     pipelined: bool,
     options: Options,
-    /// As given, for results.
+    /// All options, for results.
     settings: BTreeMap<String, String>,
+    /// Those that were given, as they stand in a URL.
+    query: String,
     /// The database while it is open: one process has it open once, whatever tables are used.
     opened: Arc<Mutex<Option<Database>>>,
     /// Keeps a temporary directory as long as anybody has the configuration; deleted after the database is closed.
@@ -288,6 +290,8 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
             (option.name.to_string(), value)
         })
         .collect();
+    let given: Vec<String> = parsed.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let query = if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) };
     if errors.is_empty() {
         Ok(Parsed(Config {
             path,
@@ -298,6 +302,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
             pipelined,
             options,
             settings,
+            query,
             opened: Arc::default(),
         }))
     } else {
@@ -359,7 +364,8 @@ fn home_of(config: &Config, table: KvTable) -> Engine {
 }
 
 fn store_error(error: Error) -> StoreError {
-    let detail = error.to_string();
+    // For a URL's user, who knows the option by another name.
+    let detail = error.to_string().replace("memory_limit_bytes", "the option memory=");
     match error {
         Error::Conflict { kind, .. } => StoreError::Retry {
             reason: match kind {
@@ -388,8 +394,8 @@ impl Store for GemelStore {
             kind: "gemel".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             url: match &config.temporary {
-                Some(_) => "gemel: (temporary)".into(),
-                None => format!("gemel:{}", config.path.display()),
+                Some(_) => format!("gemel:{} (temporary)", config.query),
+                None => format!("gemel:{}{}", config.path.display(), config.query),
             },
             settings: config.settings.clone(),
             isolation: match config.isolation {

@@ -238,7 +238,7 @@ impl MemoryEngine {
         }
         Err(Refusal::Error(Error::Capacity(format!(
             "the memory engine would hold {held} bytes with this commit, and its limit is {}: \
-             raise the memory limit, delete rows, or move a table to disk",
+             raise memory_limit_bytes, delete rows, or move a table to disk",
             self.limit_bytes
         ))))
     }
