@@ -29,21 +29,6 @@ pub(crate) struct Key {
 const _: () = assert!(size_of::<Key>() == 32);
 
 impl Key {
-    /// Before every key that may be used.
-    pub(crate) const SMALLEST: Self = Self { head: [0; 2], len: 0, tail: None };
-
-    /// After every key that may be used: longer than they may be, and all ones.
-    pub(crate) fn largest() -> Self {
-        let tail = Some(Box::new(vec![u8::MAX; MAX_KEY_BYTES + 1 - HEAD].into()));
-        Self { head: [u64::MAX; 2], len: MAX_KEY_BYTES as u32 + 1, tail }
-    }
-
-    /// Whether it is one of these two.
-    #[inline]
-    pub(crate) fn is_edge(&self) -> bool {
-        self.len == 0 || self.len > MAX_KEY_BYTES as u32
-    }
-
     /// From its bytes, of which there must be at most [`MAX_KEY_BYTES`]; callers check that.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         let mut head = [0; HEAD];
@@ -53,6 +38,13 @@ impl Key {
         let head = u128::from_be_bytes(head);
         let head = [(head >> 64) as u64, head as u64];
         Self { head, len: bytes.len() as u32, tail }
+    }
+
+    /// Its first 16 bytes as a number, zeros behind a shorter key: ordered as the keys are, but for equal ones. To compare
+    /// numbers takes no branch, so what searches by them first does not guess wrong.
+    #[inline]
+    pub(crate) fn head(&self) -> u128 {
+        u128::from(self.head[0]) << 64 | u128::from(self.head[1])
     }
 
     /// Length in bytes.
@@ -67,7 +59,7 @@ impl Key {
 
     /// Hands its bytes to `f`.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let head = (u128::from(self.head[0]) << 64 | u128::from(self.head[1])).to_be_bytes();
+        let head = self.head().to_be_bytes();
         match &self.tail {
             None => f(&head[..self.len()]),
             // Clearing room for the longest key would cost more than the rest of a scan's step.

@@ -5,11 +5,11 @@
 //! as its writer has locked it, so that validating a range finds keys that are just being inserted.
 
 mod garbage;
-mod index;
 mod keyspaces;
 mod record;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod version;
 
 pub(crate) use record::RecordRef;
@@ -20,12 +20,12 @@ use crate::error::{Conflict, Error, Result};
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::{Backoff, CachePadded};
 use garbage::{Batch, Deleted, Garbage};
-use index::{OrderedIndex, Tree, index_bytes};
 use keyspaces::Keyspaces;
 use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use tree::Tree;
 use version::{Cut, Pin, version_bytes};
 
 /// Entries of a scan that are read under one pin. A pin keeps from being freed whatever is cut off during it, so the
@@ -69,9 +69,14 @@ impl Placeholders {
     }
 }
 
-/// Bytes of a record and its place in the index.
+/// Bytes of a record and its entry in the index, whose leaves are taken to be two thirds full.
 fn record_bytes(key: &Key) -> u64 {
-    RECORD_BYTES + index_bytes(key)
+    let entry = Tree::<RecordRef>::ENTRY_BYTES * 3 / 2;
+    let heap = match key.heap_bytes() {
+        0 => 0,
+        heap => (heap + version::ALLOCATION_BYTES).next_multiple_of(16),
+    };
+    RECORD_BYTES + (entry + heap) as u64
 }
 
 /// Bytes of the version that a write makes.
@@ -104,7 +109,7 @@ fn clash(kind: Conflict, write: &Write) -> Refusal {
 /// The memory engine.
 pub(crate) struct MemoryEngine {
     clock: Clock,
-    keyspaces: Keyspaces<Tree>,
+    keyspaces: Keyspaces<Tree<RecordRef>>,
     garbage: Garbage,
     limit_bytes: u64,
     counters: CachePadded<Counters>,
@@ -221,7 +226,7 @@ impl MemoryEngine {
             if record.versions.is_empty() {
                 record.kill();
                 if let Ok(tree) = self.keyspaces.get(write.keyspace) {
-                    tree.remove(&write.key, &record);
+                    tree.remove(&write.key, |found| found.is(&record));
                 }
                 removed.add(&write.key);
             } else {
@@ -271,7 +276,7 @@ impl MemoryEngine {
                 Attempt::Busy => waiting.deleted.push(deleted),
                 Attempt::Locked if still_deleted() => {
                     if let Ok(tree) = self.keyspaces.get(*keyspace) {
-                        tree.remove(key, record);
+                        tree.remove(key, |found| found.is(record));
                     }
                     // A leaf of the index may keep the record for long, so it should not keep the version.
                     cut(record.versions.clear(&pin));

@@ -1,4 +1,4 @@
-//! Chains of versions: the only unsafe code of the memory engine.
+//! Chains of versions.
 //!
 //! A version is one allocation: a header and the bytes of the value behind it. Whoever removes the pointer to a version
 //! from its chain, always by an atomic swap, is the only one to have it, and hands it to the epoch, which frees it when

@@ -1,0 +1,294 @@
+//! Leaves: a few entries that are written once, and one word that says which of them count, and in what order.
+
+use super::sync::{AtomicU64, Mutex, MutexGuard, SLOTS};
+use crate::key::Key;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+/// Which entries of a leaf are live, in the order of their keys.
+///
+/// The lowest four bits are their number. Of the 15 groups of four bits above it, each names the slot of an entry, the
+/// smallest key's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order(u64);
+
+/// Bits of a number in an [`Order`].
+const BITS: usize = 4;
+
+const _: () = assert!(SLOTS < 1 << BITS && BITS * (SLOTS + 1) <= u64::BITS as usize);
+
+impl Order {
+    const EMPTY: Self = Self(0);
+
+    /// How many entries are live.
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.0 as usize % (1 << BITS)
+    }
+
+    /// The slot of the `rank`th smallest.
+    #[inline]
+    fn slot(self, rank: usize) -> usize {
+        (self.0 >> (BITS * (rank + 1))) as usize % (1 << BITS)
+    }
+
+    /// The bits below those of `rank`, and the rest.
+    fn split(self, rank: usize) -> (u64, u64) {
+        let below = self.0 & ((1 << (BITS * (rank + 1))) - 1);
+        (below, self.0 ^ below)
+    }
+
+    /// Whether it names `slot`.
+    #[inline]
+    fn names(self, slot: usize) -> bool {
+        const ONES: u64 = u64::MAX / 15;
+        // Zero where the slot is named; the lowest zero is found for sure.
+        let others = (self.0 >> BITS) ^ (slot as u64 * ONES);
+        let zeros = others.wrapping_sub(ONES) & !others & (ONES << (BITS - 1));
+        zeros.trailing_zeros() as usize / BITS < self.len()
+    }
+
+    /// With `slot` as the `rank`th smallest, and the others behind it. There must be room.
+    fn with(self, rank: usize, slot: usize) -> Self {
+        let (below, above) = self.split(rank);
+        Self((below | (slot as u64) << (BITS * (rank + 1)) | above << BITS) + 1)
+    }
+
+    /// Without the `rank`th smallest.
+    fn without(self, rank: usize) -> Self {
+        let (below, _) = self.split(rank);
+        let (_, above) = Self(self.0 >> BITS).split(rank);
+        Self((below | above) - 1)
+    }
+}
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<V> {
+    pub(super) key: Key,
+    pub(super) value: V,
+}
+
+/// What only the holder of a leaf's lock knows and changes.
+#[derive(Debug)]
+pub(super) struct Writing {
+    /// Slots that have been written, live or not. A slot is never written twice: a reader may still be at it.
+    pub(super) used: usize,
+    /// Whether other leaves stand in this one's place. It never changes again.
+    pub(super) replaced: bool,
+}
+
+/// A byte for each slot, by which the slot of a key is found without a look at the others' keys.
+#[derive(Clone, Copy)]
+struct Marks([u64; 2]);
+
+/// Slots in one word of [`Marks`].
+const MARKS: usize = size_of::<u64>();
+
+const _: () = assert!(SLOTS <= 2 * MARKS);
+
+impl Marks {
+    const ONES: u64 = u64::MAX / 255;
+
+    /// The mark of a key.
+    #[inline]
+    fn mark(key: &Key) -> u64 {
+        let head = key.head();
+        ((head as u64 ^ (head >> 64) as u64 ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 56
+    }
+
+    /// The slots that have a mark, and maybe others.
+    #[inline]
+    fn slots_with(self, mark: u64) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(move |(word, marks)| {
+            let others = marks ^ (mark * Self::ONES);
+            let mut zeros = others.wrapping_sub(Self::ONES) & !others & (Self::ONES << 7);
+            std::iter::from_fn(move || {
+                let slot = (zeros != 0).then(|| word * MARKS + zeros.trailing_zeros() as usize / 8);
+                zeros &= zeros.wrapping_sub(1);
+                slot
+            })
+        })
+    }
+}
+
+/// A leaf.
+#[repr(C)]
+pub(super) struct Leaf<V> {
+    order: AtomicU64,
+    marks: [AtomicU64; 2],
+    writing: Mutex<Writing>,
+    slots: [OnceLock<Entry<V>>; SLOTS],
+}
+
+/// How adding an entry to a leaf ended.
+pub(super) enum Added<V> {
+    /// It is there now.
+    New(V),
+    /// The key had a value.
+    There(V),
+    /// Every slot has been written.
+    Full,
+    /// The leaf is not in the tree any more.
+    Replaced,
+}
+
+impl<V: Clone> Leaf<V> {
+    /// A leaf with these entries, which are in order and at most [`SLOTS`].
+    pub(super) fn new(entries: impl IntoIterator<Item = Entry<V>>) -> Self {
+        let slots: [OnceLock<Entry<V>>; SLOTS] = std::array::from_fn(|_| OnceLock::new());
+        let (mut order, mut marks) = (Order::EMPTY, [0; 2]);
+        for (entry, slot) in entries.into_iter().zip(&slots) {
+            marks[order.len() / MARKS] |= Marks::mark(&entry.key) << (8 * (order.len() % MARKS));
+            order = order.with(order.len(), order.len());
+            let _ = slot.set(entry);
+        }
+        Self {
+            order: AtomicU64::new(order.0),
+            marks: marks.map(AtomicU64::new),
+            writing: Mutex::new(Writing { used: order.len(), replaced: false }),
+            slots,
+        }
+    }
+
+    /// What is live now. It stays readable as it is, whatever is added or removed meanwhile.
+    #[inline]
+    pub(super) fn order(&self) -> Order {
+        Order(self.order.load(Ordering::Acquire))
+    }
+
+    /// The `rank`th smallest entry of an order of this leaf.
+    #[inline]
+    pub(super) fn entry(&self, order: Order, rank: usize) -> &Entry<V> {
+        let Some(entry) = self.slots[order.slot(rank)].get() else {
+            unreachable!("a slot is written before an order names it")
+        };
+        entry
+    }
+
+    /// How many of an order's entries, the smallest first, `is_before` holds for.
+    #[inline]
+    pub(super) fn count(&self, order: Order, is_before: impl Fn(&Key) -> bool) -> usize {
+        let (mut from, mut to) = (0, order.len());
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            if is_before(&self.entry(order, middle).key) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
+    /// The rank of a key that is there, else the one that it would have.
+    #[inline]
+    fn search(&self, order: Order, key: &Key) -> Result<usize, usize> {
+        let rank = self.count(order, |other| other < key);
+        if rank < order.len() && self.entry(order, rank).key == *key { Ok(rank) } else { Err(rank) }
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub(super) fn get(&self, key: &Key) -> Option<&V> {
+        let order = self.order();
+        // Those of the slots that the order names stood there before it.
+        let marks = Marks([0, 1].map(|word| self.marks[word].load(Ordering::Relaxed)));
+        for slot in marks.slots_with(Marks::mark(key)) {
+            let Some(entry) = self.slots.get(slot).and_then(OnceLock::get) else { continue };
+            if entry.key == *key && order.names(slot) {
+                return Some(&entry.value);
+            }
+        }
+        None
+    }
+
+    /// The live entries, in order.
+    pub(super) fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry<V>> + ExactSizeIterator {
+        let order = self.order();
+        (0..order.len()).map(move |rank| self.entry(order, rank))
+    }
+
+    /// Keeps others from changing it.
+    pub(super) fn write(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock()
+    }
+
+    /// Gives `key` the value that `make` makes, unless it has one.
+    pub(super) fn add(&self, key: &Key, make: &mut impl FnMut() -> V) -> Added<V> {
+        let mut writing = self.write();
+        if writing.replaced {
+            return Added::Replaced;
+        }
+        let order = self.order();
+        let rank = match self.search(order, key) {
+            Ok(rank) => return Added::There(self.entry(order, rank).value.clone()),
+            Err(rank) => rank,
+        };
+        let Some(slot) = self.slots.get(writing.used) else { return Added::Full };
+        let value = make();
+        let _ = slot.set(Entry { key: key.clone(), value: value.clone() });
+        let marks = &self.marks[writing.used / MARKS];
+        let mark = Marks::mark(key) << (8 * (writing.used % MARKS));
+        marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
+        self.order.store(order.with(rank, writing.used).0, Ordering::Release);
+        writing.used += 1;
+        Added::New(value)
+    }
+
+    /// Removes a key whose value `is` it. Tells how many are left if it did, nothing if the leaf was replaced.
+    pub(super) fn remove(&self, key: &Key, is: impl FnOnce(&V) -> bool) -> Result<Option<usize>, Replaced> {
+        let writing = self.write();
+        if writing.replaced {
+            return Err(Replaced);
+        }
+        let order = self.order();
+        let Ok(rank) = self.search(order, key) else { return Ok(None) };
+        if !is(&self.entry(order, rank).value) {
+            return Ok(None);
+        }
+        let order = order.without(rank);
+        self.order.store(order.0, Ordering::Release);
+        Ok(Some(order.len()))
+    }
+
+    /// Where to split a full leaf for a key that is to come: how many entries stay on the left.
+    ///
+    /// Behind the entry that was added last, keys are taken to come in their order, so nothing more will come to its
+    /// left; else in the middle.
+    pub(super) fn cut(&self, key: &Key) -> usize {
+        let order = self.order();
+        let rank = self.count(order, |other| other < key);
+        let ascending = rank > order.len() / 2 && order.slot(rank - 1) == SLOTS - 1;
+        if ascending { rank } else { order.len() / 2 }
+    }
+}
+
+/// The leaf is not in the tree any more.
+#[derive(Debug)]
+pub(super) struct Replaced;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_order_is_a_list_in_one_word(steps in proptest::collection::vec((any::<bool>(), 0_usize..SLOTS, 0_usize..SLOTS), 0..60)) {
+            let (mut order, mut list) = (Order::EMPTY, Vec::new());
+            for (add, at, slot) in steps {
+                if add && list.len() < SLOTS {
+                    let at = at % (list.len() + 1);
+                    (order, _) = (order.with(at, slot), list.insert(at, slot));
+                } else if !add && !list.is_empty() {
+                    let at = at % list.len();
+                    (order, _) = (order.without(at), list.remove(at));
+                }
+                let slots: Vec<usize> = (0..order.len()).map(|rank| order.slot(rank)).collect();
+                prop_assert_eq!(&slots, &list);
+                prop_assert!((0..SLOTS).all(|slot| order.names(slot) == list.contains(&slot)));
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The model checker's locks and atomics, in the shape of those of `tree/sync.rs`, and a reclamation that frees nothing
+//! before the end, but tells whoever reaches a node that could have been freed.
+
+use std::cell::RefCell;
+use std::sync::PoisonError;
+
+pub(super) use shuttle::sync::MutexGuard;
+pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
+
+/// Small, so that few keys make a tree of some height.
+pub(super) const FANOUT: usize = 2;
+pub(super) const SLOTS: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(super) fn new(inner: T) -> Self {
+        Self(shuttle::sync::Mutex::new(inner))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+std::thread_local! {
+    /// The nodes that were retired in this order of steps, oldest first. All threads of the model run on one.
+    static RETIRED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// What frees them.
+    static FREE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Frees what was retired in the order of steps before this one.
+pub(super) fn begin() {
+    RETIRED.take();
+    for free in FREE.take() {
+        free();
+    }
+}
+
+pub(super) struct Guard {
+    /// Nodes that had been retired before.
+    gone: usize,
+}
+
+impl Guard {
+    pub(super) fn pin() -> Self {
+        Self { gone: RETIRED.with_borrow(Vec::len) }
+    }
+
+    pub(super) unsafe fn node<T>(&self, node: *mut T) -> &T {
+        let freed = RETIRED.with_borrow(|retired| retired[..self.gone].contains(&(node as usize)));
+        assert!(!freed, "a node was found that may have been freed");
+        // SAFETY: nothing is freed before all threads have ended.
+        unsafe { &*node }
+    }
+
+    pub(super) unsafe fn retire<T: 'static>(&self, node: *mut T) {
+        // SAFETY: nobody has it once all threads of this order of steps have ended.
+        FREE.with_borrow_mut(|free| free.push(Box::new(move || drop(unsafe { Box::from_raw(node) }))));
+        RETIRED.with_borrow_mut(|retired| {
+            assert!(!retired.contains(&(node as usize)), "a node was retired twice");
+            retired.push(node as usize);
+        });
+    }
+}
