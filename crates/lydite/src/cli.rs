@@ -29,6 +29,39 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// List the databases that are built in, with their URLs and options
     Targets,
+    /// Start a real cluster to throw away on this machine, and end it
+    Lab(LabArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Start one, and print the URL of its database; if it runs already, just print that
+    Up {
+        /// pg, or pg-sharded: see `lydite lab list`
+        kind: String,
+        /// Shards beside the coordinator (pg-sharded) [default: 3]
+        #[arg(long, value_name = "N")]
+        shards: Option<u16>,
+        /// Directory of its data, which must be empty or not there [default: one for temporary files]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// End one, and delete its data
+    Down {
+        /// Which
+        kind: String,
+        /// Its directory, if it was given one
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// List what there is, and what runs
+    List,
 }
 
 // Negative numbers are values, not flags: the plan refuses them together with whatever else is wrong.

@@ -6,6 +6,7 @@ mod cli;
 mod exit;
 mod host;
 mod interrupt;
+mod lab;
 mod loading;
 mod micro;
 mod output;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Report(args) => result::report(args),
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),
+        Command::Lab(args) => lab::command(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -69,7 +69,7 @@ pub fn families() -> &'static [Family] {
             about: "PostgreSQL 12 or later",
             modes: &TxMode::ALL,
             options: postgres::OPTIONS,
-            tpcc_options: &["foreign_keys"],
+            tpcc_options: &["foreign_keys", "shards"],
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
         Family {

@@ -110,6 +110,23 @@ impl Table {
         Self::Stock,
     ];
 
+    /// The column that says to which warehouse a row belongs; none for ITEM. A row of HISTORY belongs to the warehouse that
+    /// took the payment.
+    #[must_use]
+    pub fn warehouse_column(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Item => return None,
+            Self::Warehouse => "w_id",
+            Self::District => "d_w_id",
+            Self::Customer => "c_w_id",
+            Self::History => "h_w_id",
+            Self::Orders => "o_w_id",
+            Self::NewOrder => "no_w_id",
+            Self::OrderLine => "ol_w_id",
+            Self::Stock => "s_w_id",
+        })
+    }
+
     /// Its columns, keys and indexes.
     #[must_use]
     pub fn schema(self) -> &'static TableSchema {
@@ -375,6 +392,7 @@ mod tests {
             let schema = table.schema();
             let has = |name: &str| schema.columns.iter().any(|column| column.name == name);
             assert!(schema.primary_key.iter().all(|name| has(name)), "{table:?}");
+            assert!(table.warehouse_column().is_none_or(has), "{table:?}");
             assert!(
                 schema.indexes.iter().all(|index| index.columns.iter().all(|name| has(name))),
                 "{table:?}"

@@ -26,6 +26,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "schema that holds the tables",
     },
     OptionSpec {
+        name: "shards",
+        values: "HOST:PORT,HOST:PORT,… as the server of the URL reaches them",
+        default: "none",
+        about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
+    },
+    OptionSpec {
         name: "sslmode",
         values: "prefer, disable, require, verify-full",
         default: "prefer",
@@ -94,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) isolation: Isolation,
     pub(crate) foreign_keys: bool,
     pub(crate) schema: Option<String>,
+    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    pub(crate) shards: Vec<(String, u16)>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -139,7 +147,17 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
             "read-committed" => Isolation::ReadCommitted,
             _ => Isolation::RepeatableRead,
         };
+    let shards = parsed.options.get("shards").map_or_else(Vec::new, |list| shards(list, &mut errors));
     let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
+    if !shards.is_empty() && mode != TxMode::Statements {
+        errors.push(format!("--tx {mode} {ONLY_STATEMENTS}"));
+    }
+    if foreign_keys && !shards.is_empty() && parsed.options.contains_key("foreign_keys") {
+        errors.push(
+            "target option foreign_keys=on is not possible with shards=: rows refer to rows of other servers; leave it out"
+                .into(),
+        );
+    }
     let host = match (parsed.options.get("host"), url.host_str()) {
         (Some(directory), None | Some("")) if directory.starts_with('/') => Host::Unix(directory.clone()),
         (Some(_), Some(name)) if !name.is_empty() => {
@@ -183,12 +201,36 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         database,
         sslmode,
         isolation,
-        foreign_keys,
+        foreign_keys: foreign_keys && shards.is_empty(),
         schema,
+        shards,
         mode,
         url: url.to_string(),
         url_password,
     })
+}
+
+/// Why tables in parts are not asked in the other ways, behind the name of such a way.
+pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
+                                          all rows of each shard; use --tx statements";
+
+/// Reads `HOST:PORT,HOST:PORT`.
+fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
+    let mut shards = Vec::new();
+    for text in list.split(',') {
+        let shard = text
+            .rsplit_once(':')
+            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|&port| port > 0)?)))
+            .filter(|(host, _)| !host.is_empty());
+        match shard {
+            Some((host, port)) if shards.contains(&(host.to_string(), port)) => {
+                errors.push(format!("target option shards names {host}:{port} twice"));
+            }
+            Some((host, port)) => shards.push((host.to_string(), port)),
+            None => errors.push(format!("target option shards: {text:?} is not HOST:PORT")),
+        }
+    }
+    shards
 }
 
 fn percent_decode(text: &str) -> String {
@@ -196,6 +238,17 @@ fn percent_decode(text: &str) -> String {
 }
 
 impl Config {
+    /// The same database on each of the shards.
+    pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
+        self.shards.iter().map(|(host, port)| Self {
+            host: Host::Tcp(host.clone()),
+            port: *port,
+            shards: Vec::new(),
+            url: format!("postgres://{}@{host}:{port}/{}", self.user, self.database),
+            ..self.clone()
+        })
+    }
+
     /// Host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         match &self.host {

@@ -35,6 +35,20 @@ impl PgLoader {
         Ok(Self { wire, place })
     }
 
+    /// Whether the server at hand has noted a unit as loaded.
+    pub(super) fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
+        Ok(!noted.is_empty())
+    }
+
+    /// Notes a unit as loaded.
+    pub(super) fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
+    }
+
     fn table(
         &mut self,
         population: &Population,

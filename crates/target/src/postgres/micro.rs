@@ -64,8 +64,8 @@ impl MicroTarget for Postgres {
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, dialect(self.config.isolation));
-        let connection =
-            PgConnection::open(&self.config, &statements).map_err(|error| refused(error, &self.config))?;
+        let connection = PgConnection::open(&self.config, "", &statements)
+            .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(MicroSession::new(connection)))
     }
 

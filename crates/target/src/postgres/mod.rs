@@ -7,6 +7,7 @@ mod loader;
 mod micro;
 mod numeric;
 mod session;
+mod shards;
 mod tls;
 mod wire;
 
@@ -18,22 +19,24 @@ use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
+use crate::sql::dialect::Dialect;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, Loader, Placement, Session, TableChecksum, Target, TxMode,
 };
-use config::Isolation;
+use config::{Isolation, ONLY_STATEMENTS};
 use load_lock::LoadLock;
 use loader::PgLoader;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use session::PgConnection;
+use shards::ShardedLoader;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
@@ -82,6 +85,10 @@ const CHECK_CONNECTIONS: usize = 2;
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
     config: Config,
+    /// The servers over which loading parts the tables.
+    shards: Vec<Postgres>,
+    /// Whether the tables that are there are in parts, once it is known.
+    parted: OnceLock<bool>,
     /// Whether this process has made the procedures fit itself.
     procedures: Mutex<bool>,
     checks: Mutex<Checks>,
@@ -120,7 +127,14 @@ fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
 
 impl Postgres {
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, procedures: Mutex::new(false), checks: Mutex::default() }
+        let shards = config.of_shards().map(Self::new).collect();
+        Self {
+            config,
+            shards,
+            parted: OnceLock::new(),
+            procedures: Mutex::new(false),
+            checks: Mutex::default(),
+        }
     }
 
     fn checks(&self) -> MutexGuard<'_, Checks> {
@@ -129,6 +143,15 @@ impl Postgres {
 
     fn connect_wire(&self) -> Result<Wire, TargetError> {
         connected(&self.config)
+    }
+
+    /// What a session on the tables that are there sets before all else.
+    fn session_settings(&self) -> Result<&'static str, TargetError> {
+        if let Some(parted) = self.parted.get() {
+            return Ok(if *parted { shards::SESSION } else { "" });
+        }
+        let parted = shards::is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
+        Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -176,6 +199,21 @@ impl Postgres {
         })
     }
 
+    /// What makes the primary keys that are not there yet, and the indexes.
+    fn keys_and_indexes(&self, tables: &[Table]) -> Result<Vec<String>, TargetError> {
+        let there = self.constraints()?;
+        let mut indexes = Vec::new();
+        for &table in tables {
+            let name = format!("{}_pkey", table.name());
+            if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
+                indexes
+                    .push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
+            }
+            indexes.extend(ddl::create_indexes(table));
+        }
+        Ok(indexes)
+    }
+
     /// Names of the constraints that are there already, when a load is finished for the second time.
     fn constraints(&self) -> Result<Vec<String>, TargetError> {
         let mut wire = self.connect_wire()?;
@@ -184,6 +222,32 @@ impl Postgres {
         ))
         .map_err(self.failed("look for constraints"))
     }
+}
+
+/// The largest tables first, so that the last job to end is a small one.
+const BY_SIZE: [Table; 9] = [
+    Table::OrderLine,
+    Table::Stock,
+    Table::Customer,
+    Table::Orders,
+    Table::NewOrder,
+    Table::History,
+    Table::Item,
+    Table::District,
+    Table::Warehouse,
+];
+
+/// What makes a table without keys, `;` at the end.
+fn create_table(dialect: &Dialect, table: Table) -> String {
+    let storage =
+        fill_factor(table).map_or_else(String::new, |percent| format!(" WITH (fillfactor = {percent})"));
+    format!("{}{storage}; ", ddl::create_table(dialect, table, ""))
+}
+
+/// What gathers statistics. VACUUM too: else the first readers of each page would set its hint bits, and the first run
+/// would write the whole database once more.
+fn vacuums(tables: &[Table]) -> Vec<String> {
+    tables.iter().map(|table| format!("VACUUM (ANALYZE) {}", table.name())).collect()
 }
 
 fn panicked() -> TargetError {
@@ -227,10 +291,15 @@ impl Target for Postgres {
             ))
             .map_err(self.failed("look for foreign keys"))?;
         settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
+        if !self.shards.is_empty() {
+            settings.insert("shards".into(), self.shards.len().to_string());
+        }
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
         let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
         let durable = on("fsync") && on("synchronous_commit") && on("full_page_writes");
+        let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
+        let durable = durable && shards?.iter().all(|shard| shard.durable);
         Ok(Description {
             kind: "postgres".into(),
             // "PostgreSQL 15.18 (Debian …) on x86_64…": the platform is the host's matter.
@@ -254,13 +323,13 @@ impl Target for Postgres {
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         let dialect = session::dialect(self.config.isolation);
+        self.check_shards(meta)?;
         let mut sql = String::from("BEGIN; ");
-        for table in Table::ALL {
-            sql += &ddl::create_table(dialect, table, "");
-            if let Some(percent) = fill_factor(table) {
-                sql += &format!(" WITH (fillfactor = {percent})");
-            }
-            sql += "; ";
+        if self.shards.is_empty() {
+            Table::ALL.iter().for_each(|&table| sql += &create_table(dialect, table));
+        } else {
+            sql += &create_table(dialect, Table::Item);
+            sql += &self.create_shards(meta)?;
         }
         sql += &meta::create(meta);
         sql += "; COMMIT";
@@ -268,43 +337,28 @@ impl Target for Postgres {
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        Ok(Box::new(LoadLock::take(&self.config)?))
+        Ok(Box::new(shards::lock(self)?))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
-        Ok(Box::new(PgLoader::open(&self.config)?))
+        if self.shards.is_empty() {
+            Ok(Box::new(PgLoader::open(&self.config)?))
+        } else {
+            Ok(Box::new(ShardedLoader::open(self)?))
+        }
     }
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        let there = self.constraints()?;
-        // The largest tables first, so that the last job to end is a small one.
-        let by_size = [
-            Table::OrderLine,
-            Table::Stock,
-            Table::Customer,
-            Table::Orders,
-            Table::NewOrder,
-            Table::History,
-            Table::Item,
-            Table::District,
-            Table::Warehouse,
-        ];
+        let here = if self.shards.is_empty() { &BY_SIZE[..] } else { &[Table::Item] };
         stage("building keys and indexes");
-        let mut indexes = Vec::new();
-        for table in by_size {
-            let name = format!("{}_pkey", table.name());
-            if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
-                indexes
-                    .push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
-            }
-            indexes.extend(ddl::create_indexes(table));
-        }
-        self.run_all(&indexes, jobs)?;
+        self.run_all(&self.keys_and_indexes(here)?, jobs)?;
+        self.finish_shards(jobs)?;
         if self.config.foreign_keys {
             stage("adding foreign keys");
+            let there = self.constraints()?;
             let mut add = Vec::new();
             let mut validate = Vec::new();
-            for table in by_size {
+            for table in BY_SIZE {
                 for (number, key) in table.schema().foreign_keys.iter().enumerate() {
                     let name = format!("{}_fkey_{}", table.name(), number + 1);
                     if !there.contains(&name) {
@@ -323,11 +377,7 @@ impl Target for Postgres {
             self.run_all(&validate, jobs)?;
         }
         stage("gathering statistics");
-        // VACUUM too: else the first readers of each page would set its hint bits, and the first run would write
-        // the whole database once more.
-        let analyze: Vec<String> =
-            by_size.iter().map(|table| format!("VACUUM (ANALYZE) {}", table.name())).collect();
-        self.run_all(&analyze, jobs)?;
+        self.run_all(&vacuums(here), jobs)?;
         stage("making procedures");
         self.ensure_procedures()?;
         let mut wire = self.connect_wire()?;
@@ -360,7 +410,19 @@ impl Target for Postgres {
         }
     }
 
+    fn placement(&self) -> Result<Option<Placement>, TargetError> {
+        match self.state()? {
+            DatabaseState::Ready { meta } => self.read_placement(meta.warehouses),
+            _ => Ok(None),
+        }
+    }
+
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        let settings = self.session_settings()?;
+        if !settings.is_empty() && self.config.mode != TxMode::Statements {
+            let (place, mode) = (self.config.place(), self.config.mode);
+            return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
+        }
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
@@ -369,8 +431,8 @@ impl Target for Postgres {
             .into_iter()
             .map(|statement| (statement, statement.text(dialect)))
             .collect();
-        let connection =
-            PgConnection::open(&self.config, &statements).map_err(|error| refused(error, &self.config))?;
+        let connection = PgConnection::open(&self.config, settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode)))
     }
 
@@ -415,6 +477,9 @@ impl Target for Postgres {
             ))
             .map_err(self.failed("look for tables"))?;
         wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))?;
+        if !self.shards.is_empty() {
+            self.reset_shards(wire)?;
+        }
         lock.release().map_err(self.failed("end the load"))
     }
 
@@ -424,6 +489,7 @@ impl Target for Postgres {
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError> {
         let failed = self.failed("check");
+        let settings = self.session_settings()?;
         let mut first = self.connect_wire()?;
         first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
         let snapshot = first
@@ -441,7 +507,7 @@ impl Target for Postgres {
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
             wire.execute(&format!(
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot}'; \
+                "{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot}'; \
                  SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; SET LOCAL statement_timeout = 0"
             ))
             .map_err(&failed)?;

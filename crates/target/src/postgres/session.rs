@@ -94,9 +94,16 @@ pub(crate) struct PgConnection {
 }
 
 impl PgConnection {
-    /// Connects and prepares statements.
-    pub(crate) fn open<S: Prepared>(config: &Config, statements: &[(S, String)]) -> Result<Self, SqlError> {
-        let wire = Wire::connect(config)?;
+    /// Connects, runs `settings`, and prepares statements.
+    pub(crate) fn open<S: Prepared>(
+        config: &Config,
+        settings: &str,
+        statements: &[(S, String)],
+    ) -> Result<Self, SqlError> {
+        let mut wire = Wire::connect(config)?;
+        if !settings.is_empty() {
+            wire.execute(settings)?;
+        }
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
         let mut connection = Self { wire, prepared: (0..count).map(|_| Known::default()).collect() };
         statements.chunks(PREPARED_AT_ONCE).try_for_each(|statements| connection.prepare(statements))?;

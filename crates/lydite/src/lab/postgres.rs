@@ -1,0 +1,174 @@
+//! Labs of PostgreSQL servers.
+
+use super::Server;
+use crate::Outcome;
+use crate::exit::Failure;
+use std::fs;
+use std::io;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Settings of all servers, beside their ports.
+const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 \
+                        -c shared_buffers=128MB -c max_wal_size=2GB";
+/// How long a server may take to start or to end, in seconds.
+const PATIENCE: &str = "60";
+
+/// The server's programs, and the user that runs them.
+pub(super) struct Programs {
+    directory: PathBuf,
+    /// User and group: PostgreSQL refuses to run as root.
+    user: Option<(u32, u32)>,
+}
+
+impl Programs {
+    /// Those in `PG_BIN`, else of Debian's newest version, else on the path.
+    pub(super) fn find() -> Result<Self, Failure> {
+        let complete =
+            |path: &PathBuf| ["initdb", "pg_ctl", "postgres"].iter().all(|name| path.join(name).exists());
+        let directory = match std::env::var_os("PG_BIN") {
+            Some(given) => {
+                let given = PathBuf::from(given);
+                if !complete(&given) {
+                    return Err(Failure::usage(format!(
+                        "PG_BIN={}: initdb, pg_ctl and postgres are not there: name the directory that has them",
+                        given.display()
+                    )));
+                }
+                given
+            }
+            None => debian().into_iter().chain(on_path()).find(complete).ok_or_else(|| {
+                Failure::usage(
+                    "PostgreSQL's server programs are not found: install them (Debian: apt-get install postgresql), \
+                     or name their directory in PG_BIN",
+                )
+            })?,
+        };
+        Ok(Self { directory, user: unprivileged()? })
+    }
+
+    /// A command of one of the programs.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.directory.join(name));
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command.current_dir("/").stdin(Stdio::null());
+        command
+    }
+}
+
+/// Directories of Debian's packages, the newest version first.
+fn debian() -> Vec<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    found.sort_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+fn on_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
+/// The user that servers run as when root starts them.
+fn unprivileged() -> Result<Option<(u32, u32)>, Failure> {
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let user = users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let ["postgres", _, user, group, ..] = fields[..] else { return None };
+        Some((user.parse().ok()?, group.parse().ok()?))
+    });
+    user.map(Some).ok_or_else(|| {
+        Failure::usage(
+            "PostgreSQL does not run as root, and there is no user postgres: run lydite as another user",
+        )
+    })
+}
+
+/// The URL of a lab: the first server's, which is the coordinator if there are others.
+pub(super) fn url(servers: &[Server]) -> String {
+    let port = |server: &Server| server.port;
+    let shards: Vec<String> =
+        servers.iter().skip(1).map(|shard| format!("127.0.0.1:{}", shard.port)).collect();
+    let shards = if shards.is_empty() { String::new() } else { format!("?shards={}", shards.join(",")) };
+    format!("postgres://postgres@127.0.0.1:{}/postgres{shards}", servers.first().map_or(0, port))
+}
+
+/// Makes and starts the servers, side by side.
+pub(super) fn start(programs: &Programs, directory: &Path, servers: &[Server]) -> Outcome {
+    std::thread::scope(|scope| {
+        let starting: Vec<_> =
+            servers.iter().map(|server| scope.spawn(|| start_one(programs, server))).collect();
+        let failures = starting.into_iter().filter_map(|thread| match thread.join() {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(Failure::Target(format!("{}: {problem}", directory.display()))),
+            Err(_) => Some(Failure::Target("a thread of Lydite's own panicked: please report this".into())),
+        });
+        Failure::all(failures.collect())
+    })
+}
+
+fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
+    let told = |doing: &str, error: io::Error| format!("{doing} {}: {error}", server.path.display());
+    fs::create_dir(&server.path).map_err(|error| told("make", error))?;
+    if let Some((user, group)) = programs.user {
+        chown(&server.path, Some(user), Some(group)).map_err(|error| told("give away", error))?;
+    }
+    let data = server.path.join("data");
+    let mut initdb = programs.command("initdb");
+    initdb.args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
+    finish(initdb, "initdb")?;
+    let mut start = programs.command("pg_ctl");
+    start.args(["start", "-w", "-t", PATIENCE, "-D"]).arg(&data).arg("-l").arg(server.path.join("log"));
+    start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
+    // The server keeps what it inherits: a pipe would stay open as long as it lives.
+    start.stdout(Stdio::null()).stderr(Stdio::null());
+    let status = start.status().map_err(|error| format!("pg_ctl: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let log = fs::read_to_string(server.path.join("log")).unwrap_or_default();
+    let last = log.lines().last().unwrap_or("its log is empty");
+    Err(format!("the server for port {} did not start: {last}", server.port))
+}
+
+/// Runs a command to its end, and tells its last words if it fails.
+fn finish(mut command: Command, name: &str) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name}: {}", words.lines().last().unwrap_or("it failed without a word")))
+}
+
+/// Ends a server if it runs.
+pub(super) fn stop(programs: &Programs, server: &Server) -> Outcome {
+    let data = server.path.join("data");
+    if !data.join("postmaster.pid").exists() {
+        return Ok(());
+    }
+    let mut status = programs.command("pg_ctl");
+    status.arg("status").arg("-D").arg(&data).stdout(Stdio::null()).stderr(Stdio::null());
+    // What was killed left the file behind.
+    let runs = status.status().is_ok_and(|status| status.success());
+    if !runs {
+        return Ok(());
+    }
+    let mut stop = programs.command("pg_ctl");
+    stop.args(["stop", "-w", "-m", "immediate", "-t", PATIENCE, "-D"]).arg(&data);
+    finish(stop, "pg_ctl").map_err(|problem| {
+        Failure::Target(format!("the server on port {} did not end: {problem}", server.port))
+    })
+}

@@ -1,0 +1,64 @@
+//! Clusters to throw away.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod program;
+
+use program::{lydite, scratch, text};
+use std::fs;
+
+#[test]
+fn a_lab_is_started_used_and_leaves_nothing_behind() {
+    let parent = scratch();
+    let directory = parent.path().join("lab");
+    let directory = text(&directory);
+    // Ended also when something below fails.
+    struct Down(String);
+    impl Drop for Down {
+        fn drop(&mut self) {
+            let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
+                .args(["lab", "down", "pg-sharded", "--dir", &self.0])
+                .output();
+        }
+    }
+    let _down = Down(directory.to_string());
+    let up = ["lab", "up", "pg-sharded", "--shards", "2", "--dir", directory];
+    let url = lydite(&up).code(0).stdout.trim().to_string();
+    assert!(url.starts_with("postgres://postgres@127.0.0.1:"), "{url}");
+    assert_eq!(lydite(&up).code(0).stdout.trim(), url, "once more is the same");
+    let run = ["run", &url, "--warehouses", "2", "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let ran = lydite(&run).code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+
+    let pids: Vec<String> = (0..3)
+        .map(|server| {
+            let file =
+                fs::read_to_string(format!("{directory}/server-{server}/data/postmaster.pid")).unwrap();
+            file.lines().next().unwrap().to_string()
+        })
+        .collect();
+    lydite(&["lab", "down", "pg-sharded", "--dir", directory]).code(0);
+    assert!(!fs::exists(directory).unwrap());
+    for pid in pids {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        assert!(!command.contains(directory), "server {pid} still runs: {command}");
+    }
+    let again = lydite(&["lab", "down", "pg-sharded", "--dir", directory]).code(2);
+    assert!(again.only_error().contains("there is no lab"), "{}", again.only_error());
+}
+
+#[test]
+fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
+    let parent = scratch();
+    fs::write(parent.path().join("mine"), "").unwrap();
+    let occupied = text(parent.path());
+    for (arguments, says) in [
+        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded"),
+        (vec!["lab", "up", "pg", "--shards", "2"], "--shards is for pg-sharded"),
+        (vec!["lab", "up", "pg-sharded", "--shards", "0"], "a lab has 1 to 32"),
+        (vec!["lab", "up", "pg", "--dir", occupied], "is not empty"),
+    ] {
+        let refused = lydite(&arguments).code(2);
+        assert!(refused.only_error().contains(says), "{}", refused.only_error());
+    }
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1, "nothing was made");
+}

@@ -1,0 +1,269 @@
+//! PostgreSQL over several servers: the tables of the warehouses are partitioned over shards by `postgres_fdw`, and ITEM,
+//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not.
+//!
+//! Each shard has the tables under their own names, with rows of its warehouses alone. What PostgreSQL leaves open here
+//! is left open: there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
+
+use crate::error::TargetError;
+use crate::postgres::config::Config;
+use crate::postgres::load_lock::LoadLock;
+use crate::postgres::loader::PgLoader;
+use crate::postgres::wire::Wire;
+use crate::postgres::{Postgres, SCHEMA, create_table, session};
+use crate::sql::connection::SqlError;
+use crate::sql::ddl;
+use crate::sql::meta::{Admin, OWN_TABLES};
+use crate::target::{LoadProgress, LoadUnit, Loader, Placement};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+
+/// How long a statement waits for a lock on a shard. Transactions that wait for each other on two shards would wait for
+/// ever: each server sees half of the ring.
+const LOCK_TIMEOUT: &str = "5s";
+
+/// Settings of a session on the coordinator: plans for the values at hand, since a plan for all values asks all shards; and
+/// joins and sums shard by shard.
+pub(super) const SESSION: &str = "SET plan_cache_mode = force_custom_plan; \
+     SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on";
+
+/// The name of a shard's foreign server.
+fn server(shard: usize) -> String {
+    format!("lydite_shard_{}", shard + 1)
+}
+
+/// A text as SQL writes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Where loading puts the warehouses.
+fn planned(shards: usize, warehouses: u32) -> Placement {
+    Placement::ranges((0..shards).map(server).collect(), warehouses)
+}
+
+impl Postgres {
+    /// Refuses shards that have tables of the names that will be made, or too few warehouses for them.
+    pub(super) fn check_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        if self.shards.len() > meta.warehouses as usize {
+            return Err(TargetError::usage(format!(
+                "{} shards need at least as many warehouses, and the plan has {}: raise --warehouses, or name fewer \
+                 shards",
+                self.shards.len(),
+                meta.warehouses
+            )));
+        }
+        for shard in &self.shards {
+            let there = shard.tables(&mut shard.connect_wire()?)?;
+            let ours = |name: &&String| {
+                OWN_TABLES.contains(&name.as_str()) || Table::ALL.iter().any(|table| table.name() == *name)
+            };
+            let found: Vec<&str> = there.iter().filter(ours).map(String::as_str).collect();
+            if !found.is_empty() {
+                return Err(TargetError::usage(format!(
+                    "{}: this shard has tables already: {}: name another database, or drop them with --fresh",
+                    shard.config.place(),
+                    found.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the tables of the shards, and gives the SQL that makes those of the coordinator.
+    pub(super) fn create_shards(&self, meta: &DatabaseMeta) -> Result<String, TargetError> {
+        let placement = planned(self.shards.len(), meta.warehouses);
+        let dialect = session::dialect(self.config.isolation);
+        let mut sql = String::from("CREATE EXTENSION IF NOT EXISTS postgres_fdw; ");
+        for table in Table::OF_WAREHOUSE {
+            let Some(column) = table.warehouse_column() else { continue };
+            sql += &format!("{} PARTITION BY RANGE ({column}); ", ddl::create_table(dialect, table, ""));
+        }
+        for (index, shard) in self.shards.iter().enumerate() {
+            let mut wire = shard.connect_wire()?;
+            let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
+            for table in Table::OF_WAREHOUSE {
+                tables += &create_table(dialect, table);
+            }
+            wire.execute(&(tables + "COMMIT")).map_err(shard.failed("create the tables"))?;
+            let schema =
+                wire.column("SELECT current_schema()").map_err(shard.failed("look for the schema"))?.concat();
+            sql += &self.foreign_server(index, &shard.config);
+            let numbers: Vec<u32> =
+                placement.warehouses_of(index as u32).map(|warehouse| warehouse.0).collect();
+            let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { continue };
+            for table in Table::OF_WAREHOUSE {
+                let name = table.name();
+                sql += &format!(
+                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({first}) TO ({}) SERVER {} \
+                     OPTIONS (schema_name {}, table_name '{name}'); ",
+                    index + 1,
+                    last + 1,
+                    server(index),
+                    quoted(&schema),
+                );
+            }
+        }
+        Ok(sql)
+    }
+
+    fn foreign_server(&self, index: usize, shard: &Config) -> String {
+        let (host, port) = &self.config.shards[index];
+        let password =
+            shard.password().map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
+        format!(
+            "CREATE SERVER {0} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {1}, port '{port}', dbname {2}, \
+             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={LOCK_TIMEOUT}'); \
+             CREATE USER MAPPING FOR CURRENT_USER SERVER {0} OPTIONS (user {3}{password}); ",
+            server(index),
+            quoted(host),
+            quoted(&shard.database),
+            quoted(&shard.user),
+        )
+    }
+
+    /// Builds the shards' keys and indexes, and gathers their statistics.
+    pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
+        for shard in &self.shards {
+            shard.run_all(&shard.keys_and_indexes(&Table::OF_WAREHOUSE)?, jobs)?;
+            shard.run_all(&super::vacuums(&Table::OF_WAREHOUSE), jobs)?;
+            let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
+        }
+        // The coordinator plans joins over rows of a shard by statistics of its own; for these it reads the shard's tables.
+        let analyze: Vec<String> = (1..=self.shards.len())
+            .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}_{shard}", table.name())))
+            .collect();
+        self.run_all(&analyze, jobs)
+    }
+
+    /// Drops what loading made on the shards, and the coordinator's ways to them.
+    pub(super) fn reset_shards(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
+        for shard in &self.shards {
+            crate::target::Target::reset(shard)?;
+        }
+        let servers = coordinator
+            .column("SELECT srvname FROM pg_foreign_server WHERE srvname ~ '^lydite_shard_[0-9]+$'")
+            .map_err(self.failed("look for shards"))?;
+        for server in servers {
+            // Whatever else hangs on it was not made by Lydite, and stays: then this is refused.
+            coordinator
+                .execute(&format!(
+                    "DROP USER MAPPING IF EXISTS FOR CURRENT_USER SERVER {server}; DROP SERVER {server}"
+                ))
+                .map_err(self.failed(&format!("drop the server {server}")))?;
+        }
+        Ok(())
+    }
+
+    /// Which shard has which warehouses, as the coordinator's catalog says; none if the tables are not in parts.
+    pub(super) fn read_placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let mut parts = Vec::new();
+        wire.query_each(
+            &format!(
+                "SELECT srvname, pg_get_expr(child.relpartbound, child.oid), \
+                 (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(srvoptions) AS option \
+                 WHERE option LIKE 'host=%' OR option LIKE 'port=%') \
+                 FROM pg_class AS parent JOIN pg_inherits ON inhparent = parent.oid JOIN pg_class AS child \
+                 ON child.oid = inhrelid JOIN pg_foreign_table ON ftrelid = child.oid JOIN pg_foreign_server AS server \
+                 ON server.oid = ftserver WHERE parent.relname = 'warehouse' AND parent.relnamespace = {SCHEMA} \
+                 ORDER BY srvname"
+            ),
+            &mut |row| {
+                if let [Some(name), Some(bounds), options] = row {
+                    parts.push((format!("{name} ({})", options.unwrap_or_default()), range(bounds)));
+                }
+            },
+        )
+        .map_err(self.failed("look for shards"))?;
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let mut node_of = Vec::new();
+        for warehouse in 1..=warehouses {
+            let node = parts
+                .iter()
+                .position(|(_, range)| range.as_ref().is_some_and(|range| range.contains(&warehouse)));
+            let node = node.ok_or_else(|| {
+                TargetError::database(format!(
+                    "{}: no partition of the table warehouse takes warehouse {warehouse} by its range: load again with \
+                     --fresh",
+                    self.config.place()
+                ))
+            })?;
+            node_of.push(node as u32);
+        }
+        Ok(Some(Placement { nodes: parts.into_iter().map(|(name, _)| name).collect(), node_of }))
+    }
+}
+
+/// Reads `FOR VALUES FROM (1) TO (4)`.
+fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
+    let (from, to) = bounds.strip_prefix("FOR VALUES FROM (")?.split_once(") TO (")?;
+    Some(from.trim_matches('\'').parse().ok()?..to.strip_suffix(')')?.trim_matches('\'').parse().ok()?)
+}
+
+/// Loads a warehouse into its shard, and notes it there in the same transaction; then on the coordinator.
+pub(super) struct ShardedLoader {
+    /// Loads ITEM.
+    coordinator: PgLoader,
+    shards: Vec<PgLoader>,
+}
+
+impl ShardedLoader {
+    pub(super) fn open(coordinator: &Postgres) -> Result<Self, TargetError> {
+        let shards =
+            coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
+        Ok(Self { coordinator: PgLoader::open(&coordinator.config)?, shards })
+    }
+}
+
+impl Loader for ShardedLoader {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let LoadUnit::Warehouse(warehouse) = unit else {
+            return self.coordinator.load(unit, population, progress);
+        };
+        let warehouses = population.warehouse_ids().count() as u32;
+        let placement = planned(self.shards.len(), warehouses);
+        let shard = &mut self.shards[placement.node_of[warehouse.0 as usize - 1] as usize];
+        // A load that was killed between the two notes left the rows.
+        if !shard.has_loaded(unit)? {
+            shard.load(unit, population, progress)?;
+        }
+        self.coordinator.note(unit)
+    }
+}
+
+/// The right to load on all servers.
+pub(super) fn lock(postgres: &Postgres) -> Result<Vec<LoadLock>, TargetError> {
+    std::iter::once(&postgres.config)
+        .chain(postgres.shards.iter().map(|shard| &shard.config))
+        .map(LoadLock::take)
+        .collect()
+}
+
+/// Whether the tables of a database are in parts.
+pub(super) fn is_parted(wire: &mut Wire) -> Result<bool, SqlError> {
+    let kinds = wire.column(&format!(
+        "SELECT relkind FROM pg_class WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
+    ))?;
+    Ok(kinds == ["p"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_a_partition_are_read_as_the_catalog_writes_them() {
+        assert_eq!(range("FOR VALUES FROM (1) TO (4)"), Some(1..4));
+        assert_eq!(range("FOR VALUES FROM ('1') TO ('4')"), Some(1..4));
+        assert_eq!(range("FOR VALUES FROM (MINVALUE) TO (4)"), None);
+        assert_eq!(range("DEFAULT"), None);
+    }
+}

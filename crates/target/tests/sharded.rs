@@ -1,0 +1,164 @@
+//! PostgreSQL over several servers, on real ones: a coordinator and three shards.
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
+use lydite_target::{
+    Committed, DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TargetSpec, TxError, TxMode,
+};
+use lydite_testkit::postgres::{Server, shared};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::deck::Mix;
+use lydite_tpcc::input::InputPlan;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{Timestamp, Transaction, WarehouseId};
+
+const WAREHOUSES: u32 = 4;
+
+/// A coordinator, its three shards, and the URL of a database over them.
+struct Cluster {
+    coordinator: Server,
+    shards: Vec<Server>,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let start = || Server::start(&["fsync=off", "shared_buffers=64MB"]);
+        Self { coordinator: start(), shards: (0..3).map(|_| start()).collect() }
+    }
+
+    fn url(&self) -> String {
+        let shards: Vec<String> =
+            self.shards.iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
+        format!("{}?shards={}", self.coordinator.url("postgres"), shards.join(","))
+    }
+}
+
+fn open(url: &str) -> Box<dyn Target> {
+    TargetSpec::parse(url, TxMode::Statements).expect("a good URL").open().expect("a target")
+}
+
+fn meta() -> DatabaseMeta {
+    DatabaseMeta {
+        warehouses: WAREHOUSES,
+        seed: 7,
+        c_load: CLoad::from_seed(7),
+        population: POPULATION_VERSION,
+        lydite: "test".into(),
+    }
+}
+
+fn load(target: &dyn Target, units: impl IntoIterator<Item = LoadUnit>) {
+    let population = Population::from_meta(&meta(), Timestamp(1_700_000_000_000_000));
+    let mut loader = target.loader().expect("loader");
+    for unit in units {
+        loader.load(unit, &population, &LoadProgress::default()).expect("load");
+    }
+}
+
+fn warehouse(number: u32) -> LoadUnit {
+    LoadUnit::Warehouse(WarehouseId(number))
+}
+
+fn inputs(count: usize) -> Vec<Transaction> {
+    let plan = InputPlan::new(7, WAREHOUSES, CLoad::from_seed(7), Mix::Deck);
+    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
+    let count_of_terminals = terminals.len();
+    (0..count).map(|number| terminals[number % count_of_terminals].next(&plan)).collect()
+}
+
+/// One sequence, since four servers take a while to start.
+#[test]
+fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
+    let cluster = Cluster::start();
+    let target = open(&cluster.url());
+    let few = DatabaseMeta { warehouses: 2, ..meta() };
+    let refused = target.create_schema(&few).expect_err("two warehouses on three shards");
+    assert!(refused.message.contains("3 shards need at least as many warehouses"), "{refused:?}");
+    assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+
+    target.create_schema(&meta()).expect("create_schema");
+    load(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
+    // As if killed between the two notes: the shard has the rows, the coordinator does not know.
+    cluster.coordinator.psql("postgres", "DELETE FROM lydite_load WHERE unit = 3");
+    let DatabaseState::Loading { warehouses, items: true, .. } = target.state().expect("a state") else {
+        panic!("a load that did not end is told")
+    };
+    assert_eq!(warehouses, [WarehouseId(1)]);
+    load(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
+    target.finish_load(2, &|_| ()).expect("finish_load");
+
+    let placement = target.placement().expect("a placement").expect("one that is known");
+    assert_eq!(placement.node_of, [0, 1, 2, 2]);
+    assert_eq!(placement.nodes.len(), 3);
+    for (shard, warehouses) in cluster.shards.iter().zip(["1", "2", "3,4"]) {
+        let there = shard.psql("postgres", "SELECT string_agg(w_id::text, ',' ORDER BY w_id) FROM warehouse");
+        assert_eq!(there, warehouses);
+        assert!(placement.nodes.iter().any(|node| node.contains(&format!("port={}", shard.port()))));
+    }
+
+    let plain = open(&shared().create_database("beside_shards"));
+    plain.create_schema(&meta()).expect("create_schema");
+    load(plain.as_ref(), [LoadUnit::Items].into_iter().chain((1..=WAREHOUSES).map(warehouse)));
+    plain.finish_load(2, &|_| ()).expect("finish_load");
+    assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
+    let inputs = inputs(300);
+    for target in [&target, &plain] {
+        let mut session = target.connect().expect("a session");
+        for input in &inputs {
+            let outcome = session.execute(input);
+            assert!(matches!(outcome, Ok(_) | Err(TxError::RolledBack(_))), "{outcome:?}");
+        }
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("a check");
+        assert!(findings.iter().all(|finding| finding.holds()), "{findings:?}");
+    }
+    assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
+
+    // Without the shards in the URL it is the same database; ways that would lock whole tables are refused.
+    let url = cluster.coordinator.url("postgres");
+    assert!(open(&url).placement().expect("a placement").is_some());
+    let batched = TargetSpec::parse(&url, TxMode::Batched).expect("a good URL").open().expect("a target");
+    let refused = batched.connect().err().expect("batched on shards");
+    assert!(
+        refused.kind == TargetErrorKind::Usage && refused.message.contains("--tx statements"),
+        "{refused:?}"
+    );
+
+    // A shard that goes away takes its transactions with it, and only these.
+    cluster.shards[1].kill();
+    let mut session = target.connect().expect("a session");
+    let mut lost = 0;
+    for input in inputs.iter().take(100) {
+        match session.execute(input) {
+            Err(TxError::Unavailable { committed: Committed::No, .. }) => {
+                lost += 1;
+                session = target.connect().expect("a session");
+            }
+            outcome => assert!(matches!(outcome, Ok(_) | Err(TxError::RolledBack(_))), "{outcome:?}"),
+        }
+    }
+    assert!((5..=60).contains(&lost), "{lost} of 100 need a warehouse of the shard");
+    cluster.shards[1].restart();
+
+    target.reset().expect("a reset");
+    assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+    for shard in &cluster.shards {
+        assert_eq!(shard.psql("postgres", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
+    }
+    cluster.shards[2].psql("postgres", "CREATE TABLE stock (mine int)");
+    let refused = target.create_schema(&meta()).expect_err("a shard with a table of that name");
+    assert!(refused.message.contains("has tables already: stock"), "{refused:?}");
+    assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+}
+
+#[test]
+fn what_shards_cannot_do_is_refused_before_anything_is_touched() {
+    let url = "postgres://me@h/db?shards=a:1,a:1,b,:3&foreign_keys=on";
+    let errors = TargetSpec::parse(url, TxMode::Procedures).map(|_| ()).expect_err("bad options");
+    let says = |text: &str| assert!(errors.iter().any(|error| error.contains(text)), "{text}: {errors:?}");
+    says("names a:1 twice");
+    says("\"b\" is not HOST:PORT");
+    says("\":3\" is not HOST:PORT");
+    says("foreign_keys=on is not possible");
+    says("--tx procedures is not possible on shards");
+}
