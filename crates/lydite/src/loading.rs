@@ -5,6 +5,7 @@ use crate::cli::LoadArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::micro;
+use crate::output::complain;
 use crate::plan::{Name, number, whole, workload};
 use crate::raw::Raw;
 use crate::targets::typed;
@@ -90,12 +91,20 @@ pub(crate) fn load(
     style: Style,
     interrupt: &Interrupt,
 ) -> Result<LoadReport, Failure> {
+    tell_notes(&target.load_notes()?);
     let population = Population::from_meta(meta, now());
     let title = format!("Loading {} warehouses", meta.warehouses);
     let expected = (expected_rows(meta.warehouses), u64::from(meta.warehouses));
     show(style, &title, expected, interrupt, |control, observer| {
         lydite_bench::load(target, &population, jobs, resume, control, observer)
     })
+}
+
+/// Tells what the database does not let be done in the usual way.
+pub(crate) fn tell_notes(notes: &[String]) {
+    for note in notes {
+        complain(&format!("note: {note}"));
+    }
 }
 
 /// Loads with `work`, showing how it gets on: rows and units in all are `expected`.

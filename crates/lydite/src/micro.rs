@@ -166,6 +166,7 @@ fn load(
     style: Style,
     interrupt: &Interrupt,
 ) -> Result<LoadReport, Failure> {
+    loading::tell_notes(&target.load_notes()?);
     let engines = target.engines();
     let tables = meta.data.all_tables(engines).count() as u64;
     let title = format!("Loading {tables} tables of {} records", meta.data.records);

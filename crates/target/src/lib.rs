@@ -7,6 +7,8 @@ mod error;
 mod gemel;
 pub mod kv;
 mod micro;
+mod mysql;
+mod net;
 mod null;
 mod postgres;
 mod profile;

@@ -3,6 +3,7 @@
 use crate::error::TargetError;
 use crate::gemel;
 use crate::micro::MicroTarget;
+use crate::mysql;
 use crate::null::Null;
 use crate::postgres;
 use crate::sqlite;
@@ -44,7 +45,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 4] = [
+    static FAMILIES: [Family; 5] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -73,6 +74,15 @@ pub fn families() -> &'static [Family] {
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
         Family {
+            schemes: &["mysql", "mariadb", "tidb", "oceanbase", "polardb"],
+            url: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+            about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
+            modes: &TxMode::ALL,
+            options: mysql::OPTIONS,
+            tpcc_options: mysql::TPCC_OPTIONS,
+            parse: |url, mode| mysql::parse(url, mode).map(|config| Spec::Mysql(Box::new(config))),
+        },
+        Family {
             schemes: &["null"],
             url: "null:",
             about: "answers at once and stores nothing: measures Lydite itself",
@@ -95,6 +105,7 @@ enum Spec {
     Gemel(Box<gemel::Parsed>),
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
+    Mysql(Box<mysql::Config>),
 }
 
 impl TargetSpec {
@@ -103,6 +114,7 @@ impl TargetSpec {
     pub fn without_password(&self, url: &str) -> String {
         match &self.0 {
             Spec::Postgres(config) => config.url.clone(),
+            Spec::Mysql(config) => config.url.clone(),
             Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
@@ -203,7 +215,7 @@ impl TargetSpec {
     pub fn engines(&self) -> Engines {
         match &self.0 {
             Spec::Null | Spec::Gemel(_) => Engines::Two,
-            Spec::Sqlite(_) | Spec::Postgres(_) => Engines::One,
+            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::Mysql(_) => Engines::One,
         }
     }
 
@@ -213,7 +225,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null | Spec::Postgres(_) => false,
+            Spec::Null | Spec::Postgres(_) | Spec::Mysql(_) => false,
         }
     }
 
@@ -240,6 +252,7 @@ impl TargetSpec {
             }
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
+            Spec::Mysql(config) => Box::new(mysql::Mysql::new((**config).clone())),
         })
     }
 }

@@ -60,6 +60,15 @@ pub trait Target: Send + Sync {
         Ok(Box::new(()))
     }
 
+    /// What should be known of a load before it begins, one line each: what the database does not let be done in the usual
+    /// way.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
     /// A connection that loads. Several may work at the same time, each on warehouses of its own.
     ///
     /// # Errors

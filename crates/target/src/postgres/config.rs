@@ -1,6 +1,9 @@
 //! What a `postgres://` URL says, and where the password comes from.
 
+use crate::net::url::{ServerUrl, sslmode, variable};
+use crate::net::{Host, SslMode};
 use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::isolation::Isolation;
 use crate::target::TxMode;
 use std::fmt;
 use std::path::PathBuf;
@@ -45,50 +48,6 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
-/// Where the server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// A name or an address.
-    Tcp(String),
-    /// The directory of its socket.
-    Unix(String),
-}
-
-/// Whether to talk TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SslMode {
-    /// No.
-    Disable,
-    /// If the server offers it; its certificate is not checked.
-    Prefer,
-    /// Yes; the certificate is not checked.
-    Require,
-    /// Yes; the certificate must be good for the host.
-    VerifyFull,
-}
-
-/// An isolation level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
-    /// PostgreSQL's snapshot isolation.
-    RepeatableRead,
-    /// Serializable snapshot isolation.
-    Serializable,
-    /// A snapshot per statement.
-    ReadCommitted,
-}
-
-impl Isolation {
-    /// As SQL writes it.
-    pub(crate) fn sql(self) -> &'static str {
-        match self {
-            Self::RepeatableRead => "REPEATABLE READ",
-            Self::Serializable => "SERIALIZABLE",
-            Self::ReadCommitted => "READ COMMITTED",
-        }
-    }
-}
-
 /// A target `postgres://…`. Its `Debug` shows no password.
 #[derive(Clone)]
 pub(crate) struct Config {
@@ -117,36 +76,9 @@ impl fmt::Debug for Config {
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    // The URL may hold a password, so nothing of one that can't be read is repeated.
-    let bad = |problem: &dyn fmt::Display| {
-        vec![format!(
-            "target URL: {problem}: write postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, and in a password %2F for \
-             a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
-        )]
-    };
-    let mut url = url::Url::parse(&parsed.whole).map_err(|error| bad(&error))?;
-    if !parsed.rest.starts_with("//") {
-        return Err(bad(&"two slashes are missing behind the scheme"));
-    }
-    // What looks like a path may be the rest of a password, cut by a character that must be written otherwise.
-    if url.path().contains('@') || url.fragment().is_some() {
-        return Err(bad(&"an @ or # stands where none can be"));
-    }
-    let decode = percent_decode;
-    let sslmode =
-        match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], &mut errors) {
-            "disable" => SslMode::Disable,
-            "require" => SslMode::Require,
-            "verify-full" => SslMode::VerifyFull,
-            _ => SslMode::Prefer,
-        };
-    let isolation =
-        match parsed.choice("isolation", &["repeatable-read", "serializable", "read-committed"], &mut errors)
-        {
-            "serializable" => Isolation::Serializable,
-            "read-committed" => Isolation::ReadCommitted,
-            _ => Isolation::RepeatableRead,
-        };
+    let url = ServerUrl::parse(parsed, "postgres", &mut errors)?;
+    let sslmode = sslmode(parsed, &mut errors);
+    let isolation = Isolation::of(parsed, &mut errors);
     let shards = parsed.options.get("shards").map_or_else(Vec::new, |list| shards(list, &mut errors));
     let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
     if !shards.is_empty() && mode != TxMode::Statements {
@@ -158,45 +90,31 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
                 .into(),
         );
     }
-    let host = match (parsed.options.get("host"), url.host_str()) {
-        (Some(directory), None | Some("")) if directory.starts_with('/') => Host::Unix(directory.clone()),
-        (Some(_), Some(name)) if !name.is_empty() => {
+    let host = match (parsed.options.get("host"), url.host) {
+        (Some(directory), None) if directory.starts_with('/') => Host::Unix(directory.clone()),
+        (Some(_), Some(name)) => {
             errors.push("target URL names a host twice: before the path and in ?host=".into());
-            Host::Tcp(name.to_string())
+            Host::Tcp(name)
         }
-        (Some(directory), _) => {
+        (Some(directory), None) => {
             errors.push(format!("target option host={directory:?} is not a directory: start it with /"));
             Host::Tcp(String::new())
         }
-        (None, Some(name)) if !name.is_empty() => {
-            Host::Tcp(name.trim_start_matches('[').trim_end_matches(']').to_string())
-        }
-        (None, _) => Host::Tcp("localhost".to_string()),
+        (None, Some(name)) => Host::Tcp(name),
+        (None, None) => Host::Tcp("localhost".to_string()),
     };
-    let user = if url.username().is_empty() {
-        std::env::var("PGUSER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "postgres".into())
-    } else {
-        decode(url.username())
-    };
-    let database = decode(url.path().trim_start_matches('/'));
-    if database.contains('/') {
-        errors.push(format!("target URL names the database {database:?}: a slash can't be part of it"));
-    }
-    let database = if database.is_empty() { user.clone() } else { database };
+    let user = url.user.or_else(|| variable(&["PGUSER", "USER"])).unwrap_or_else(|| "postgres".into());
+    let database = url.database.unwrap_or_else(|| user.clone());
     let schema = parsed.options.get("schema").cloned();
     if schema.as_ref().is_some_and(String::is_empty) {
         errors.push("target option schema is empty: name a schema, or leave it out".into());
-    }
-    let url_password = url.password().map(decode);
-    if url.set_password(None).is_err() && url_password.is_some() {
-        errors.push("target URL has a password but no host".into());
     }
     if !errors.is_empty() {
         return Err(errors);
     }
     Ok(Config {
         host,
-        port: url.port().unwrap_or(5432),
+        port: url.port.unwrap_or(5432),
         user,
         database,
         sslmode,
@@ -205,8 +123,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         schema,
         shards,
         mode,
-        url: url.to_string(),
-        url_password,
+        url: url.shown,
+        url_password: url.password,
     })
 }
 
@@ -233,10 +151,6 @@ fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
     shards
 }
 
-fn percent_decode(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
 impl Config {
     /// The same database on each of the shards.
     pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
@@ -261,11 +175,9 @@ impl Config {
 
     /// The password: from the URL, LYDITE_PASSWORD, libpq's PGPASSWORD, or the password file.
     pub(crate) fn password(&self) -> Option<String> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|password| !password.is_empty());
         self.url_password
             .clone()
-            .or_else(|| variable("LYDITE_PASSWORD"))
-            .or_else(|| variable("PGPASSWORD"))
+            .or_else(|| variable(&["LYDITE_PASSWORD", "PGPASSWORD"]))
             .or_else(|| self.password_file())
     }
 

@@ -8,7 +8,6 @@ mod micro;
 mod numeric;
 mod session;
 mod shards;
-mod tls;
 mod wire;
 
 pub(crate) use config::{Config, OPTIONS, parse};
@@ -20,13 +19,14 @@ use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::dialect::Dialect;
+use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Placement, Session, TableChecksum, Target, TxMode,
 };
-use config::{Isolation, ONLY_STATEMENTS};
+use config::ONLY_STATEMENTS;
 use load_lock::LoadLock;
 use loader::PgLoader;
 use lydite_tpcc::consistency::Condition;
@@ -427,13 +427,13 @@ impl Target for Postgres {
             self.ensure_procedures()?;
         }
         let dialect = session::dialect(self.config.isolation);
-        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode)
+        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
             .into_iter()
             .map(|statement| (statement, statement.text(dialect)))
             .collect();
         let connection = PgConnection::open(&self.config, settings, &statements)
             .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode)))
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -553,6 +553,7 @@ impl Target for Postgres {
         let canonical = Canonical {
             money: |column| format!("({column} * 100)::bigint"),
             rate: |column| format!("({column} * 10000)::bigint"),
+            as_text: session::dialect(self.config.isolation).as_text,
         };
         let mut wire = self.connect_wire()?;
         checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))

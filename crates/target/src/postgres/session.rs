@@ -1,10 +1,11 @@
 //! Prepared statements over the wire, as the one text of the transactions wants them.
 
-use crate::postgres::config::{Config, Isolation};
+use crate::postgres::config::Config;
 use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
 use crate::sql::connection::{Connection, SqlError, Step};
-use crate::sql::dialect::Dialect;
+use crate::sql::dialect::{Batches, Dialect};
+use crate::sql::isolation::Isolation;
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};
 use crate::sql::value::{Field, Rows, Value};
@@ -58,10 +59,16 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
             static DIALECT: Dialect = Dialect {
                 column_type,
                 money_text: str::to_string,
+                as_text: |value| format!("CAST({value} AS varchar(500))"),
                 placeholder: '$',
                 now: "CURRENT_TIMESTAMP",
                 // Not FOR UPDATE: that would also keep out the foreign key checks of other transactions' inserts.
                 for_update: " FOR NO KEY UPDATE",
+                // It shows what they are now, or the lock failed.
+                newest: "",
+                call: "SELECT * FROM",
+                procedures_commit: false,
+                batches: Batches::Arrays,
                 begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
                 begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
             };

@@ -5,8 +5,9 @@
 //! trip; an asynchronous client pays for its scheduler with every statement, which here would be billed to the
 //! database.
 
-use crate::postgres::config::{Config, Host, SslMode};
-use crate::postgres::{errors, tls};
+use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
+use crate::postgres::config::Config;
+use crate::postgres::errors;
 use crate::sql::connection::SqlError;
 use crate::sql::meta::Admin;
 use bytes::BytesMut;
@@ -16,53 +17,10 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::net::TcpStream;
 
-/// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
-/// ready. What comes after may take as long as it takes.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
-const GONE: Duration = Duration::from_secs(30);
 /// How much is read at once.
 const READ_BYTES: usize = 16 * 1024;
-
-/// The bytes' way to the server.
-enum Transport {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-    Tls(Box<tls::TlsStream>),
-}
-
-impl Transport {
-    fn stream(&mut self) -> &mut dyn ReadWrite {
-        match self {
-            Self::Tcp(stream) => stream,
-            Self::Unix(stream) => stream,
-            Self::Tls(stream) => stream.as_mut(),
-        }
-    }
-
-    /// Gives up reads and writes that take longer; none for never.
-    fn limit(&self, longest: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => limit(stream, longest),
-            Self::Unix(stream) => {
-                stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
-            }
-            Self::Tls(stream) => limit(&stream.sock, longest),
-        }
-    }
-}
-
-fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
-    stream.set_read_timeout(longest)?;
-    stream.set_write_timeout(longest)
-}
-
-trait ReadWrite: Read + Write {}
-impl<T: Read + Write> ReadWrite for T {}
 
 /// What the server calls its end of a connection, and the word by which it knows who may cancel its work.
 #[derive(Clone, Copy, Debug)]
@@ -297,48 +255,12 @@ impl Admin for Wire {
 }
 
 fn dial(config: &Config) -> Result<Transport, SqlError> {
-    let place = config.place();
     match &config.host {
         Host::Unix(directory) => {
-            let path = format!("{directory}/.s.PGSQL.{}", config.port);
-            UnixStream::connect(&path)
-                .map(Transport::Unix)
-                .map_err(|error| SqlError::Lost(format!("{}: is the server running?", os_text(&error))))
+            net::dial_unix(&format!("{directory}/.s.PGSQL.{}", config.port)).map(Transport::Unix)
         }
-        Host::Tcp(name) => {
-            let addresses = (name.as_str(), config.port)
-                .to_socket_addrs()
-                .map_err(|error| SqlError::Lost(format!("{}: check the host's name", os_text(&error))))?;
-            let mut last = SqlError::Lost(format!("{place} has no address"));
-            for address in addresses {
-                match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                    Ok(stream) => {
-                        stream.set_nodelay(true).map_err(lost)?;
-                        watch(&stream).map_err(lost)?;
-                        // A frozen server's system takes connections, but nobody answers on them.
-                        limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
-                        return secure(config, stream);
-                    }
-                    Err(error) => {
-                        last = SqlError::Lost(format!(
-                            "{}: is the server running, and does it listen there?",
-                            os_text(&error)
-                        ));
-                    }
-                }
-            }
-            Err(last)
-        }
+        Host::Tcp(name) => secure(config, net::dial_tcp(name, config.port)?),
     }
-}
-
-/// Lets the kernel notice a host that is gone without a word, so that the session can be connected again.
-fn watch(stream: &TcpStream) -> io::Result<()> {
-    let socket = socket2::SockRef::from(stream);
-    socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6))?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(GONE))?;
-    Ok(())
 }
 
 /// Asks for TLS as `sslmode` wants.
@@ -352,7 +274,9 @@ fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError>
     let mut answer = [0];
     stream.read_exact(&mut answer).map_err(lost)?;
     match answer[0] {
-        b'S' => tls::handshake(config, stream).map(|tls| Transport::Tls(Box::new(tls))),
+        b'S' => {
+            net::tls::handshake(&config.host, config.sslmode, stream).map(|tls| Transport::Tls(Box::new(tls)))
+        }
         _ if config.sslmode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
         _ => Err(SqlError::Lost("the server offers no TLS: use ?sslmode=disable if that is meant".into())),
     }
@@ -364,24 +288,6 @@ fn password(config: &Config) -> Result<String, SqlError> {
             "the server wants a password for user {:?}: give it in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
             config.user
         ))
-    })
-}
-
-/// The operating system's words without Rust's "(os error N)".
-fn os_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text).to_string();
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-}
-
-/// The error of a connection that broke, or of one that got no answer while it was being made.
-pub(crate) fn lost(error: io::Error) -> SqlError {
-    SqlError::Lost(match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no answer within {} s: is the server frozen or overloaded?", CONNECT_TIMEOUT.as_secs())
-        }
-        _ => os_text(&error),
     })
 }
 

@@ -40,7 +40,10 @@ pub(crate) fn rounds(input: &NewOrder) -> ArrayVec<i32, MAX_ORDER_LINES> {
 }
 
 /// Sends the steps together; the last one is the commit. An error of the connection leaves the commit unknown.
-fn commit_with<C: Connection>(session: &mut SqlSession<C>, steps: &[Step<'_>]) -> Result<(), Stop> {
+pub(crate) fn commit_with<C: Connection>(
+    session: &mut SqlSession<C>,
+    steps: &[Step<'_>],
+) -> Result<(), Stop> {
     session.connection.pipeline(steps, &mut session.rows[..steps.len()]).map_err(Stop::CommitFailed)
 }
 
@@ -57,7 +60,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
         (Statement::BatchTakeOrderId, &[w, d]),
     ];
     session.connection.pipeline(&steps, &mut session.rows[..5])?;
-    let [_, warehouse, customer, item_rows, district] = &session.rows;
+    let [_, warehouse, customer, item_rows, district, ..] = &session.rows;
     present(warehouse, || format!("warehouse {}", input.w_id))?;
     let (w_tax, entry_d) = (warehouse.rate(0, 0)?, warehouse.time(0, 1)?);
     present(customer, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
@@ -208,7 +211,7 @@ fn payment<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Playe
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
-fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
+pub(crate) fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let (mut outcome, order) = match &input.customer {
@@ -275,7 +278,7 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
     Ok(Outcome::Delivery(outcome))
 }
 
-fn stock_level<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
+pub(crate) fn stock_level<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
     let params =
         [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), Value::Int(i64::from(input.threshold))];
     commit_with(

@@ -11,6 +11,8 @@ pub(crate) struct Canonical {
     pub(crate) money: fn(&str) -> String,
     /// A rate.
     pub(crate) rate: fn(&str) -> String,
+    /// Any value as text.
+    pub(crate) as_text: fn(&str) -> String,
 }
 
 /// One text per row: the columns joined by `|`; of a time only whether it is there.
@@ -29,7 +31,7 @@ fn select(canonical: &Canonical, table: Table) -> String {
                     name.to_string()
                 }
             };
-            format!("coalesce(CAST({text} AS varchar(500)), '-')")
+            format!("coalesce({}, '-')", (canonical.as_text)(&text))
         })
         .collect();
     format!("SELECT {} FROM {}", columns.join(" || '|' || "), table.name())

@@ -11,14 +11,14 @@ use std::time::Instant;
 const EXAMPLES: usize = 5;
 
 /// Per order: its lines, how many are delivered, and what the delivered ones cost. One pass over ORDER-LINE.
-const LINES: &str = "SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS lines, count(ol_delivery_d) AS delivered, \
+const LINES: &str = "SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS line_count, count(ol_delivery_d) AS delivered, \
                      sum(CASE WHEN ol_delivery_d IS NULL THEN 0 ELSE ol_amount END) AS amount \
                      FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id";
 
 /// Per customer: what the delivered lines of all their orders cost.
 const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered \
                          FROM (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line \
-                         WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS lines \
+                         WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS summed \
                          JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                          GROUP BY o_w_id, o_d_id, o_c_id";
 
@@ -35,12 +35,13 @@ fn offenders(condition: Condition, dialect: &Dialect) -> String {
              ON d_w_id = w_id WHERE w_ytd <> coalesce(total, 0) \
              UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
              FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
-             WHERE name = 'warehouses' AND value <> CAST(found AS varchar(20)) \
+             WHERE name = 'warehouses' AND value <> {} \
              UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of 10' FROM (SELECT w_id, \
              count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
              WHERE districts <> 10",
             money("w_ytd"),
-            sum("total")
+            sum("total"),
+            (dialect.as_text)("found")
         ),
         2 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
               coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
@@ -56,11 +57,11 @@ fn offenders(condition: Condition, dialect: &Dialect) -> String {
               HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)"
             .into(),
         4 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': sum of o_ol_cnt ' || coalesce(ordered, 0) || \
-              ', order lines ' || coalesce(lines, 0) AS example FROM district \
+              ', order lines ' || coalesce(line_count, 0) AS example FROM district \
               LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) AS o \
               ON o_w_id = d_w_id AND o_d_id = d_id \
-              LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS lines FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
-              ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(lines, 0)"
+              LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS line_count FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
+              ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(line_count, 0)"
             .into(),
         5 => "SELECT 'w_id=' || o_w_id || ' d_id=' || o_d_id || ' o_id=' || o_id || \
               CASE WHEN o_carrier_id IS NULL THEN ': undelivered, but not in new_order' \
@@ -73,16 +74,16 @@ fn offenders(condition: Condition, dialect: &Dialect) -> String {
             .into(),
         // One aggregation instead of an outer join both ways, which not every database does well.
         6 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': o_ol_cnt ' || sum(ordered) || ', lines ' || \
-              sum(lines) AS example FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS ordered, 0 AS lines \
+              sum(line_count) AS example FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS ordered, 0 AS line_count \
               FROM orders UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, count(*) FROM order_line \
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS counted GROUP BY w, d, o HAVING sum(ordered) <> sum(lines)"
+              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS counted GROUP BY w, d, o HAVING sum(ordered) <> sum(line_count)"
             .into(),
         7 => format!(
             "SELECT 'w_id=' || ol_w_id || ' d_id=' || ol_d_id || ' o_id=' || ol_o_id || ': ' || delivered || ' of ' || \
-             lines || ' lines delivered, order ' || CASE WHEN o_carrier_id IS NULL THEN 'undelivered' \
+             line_count || ' lines delivered, order ' || CASE WHEN o_carrier_id IS NULL THEN 'undelivered' \
              ELSE 'delivered' END AS example \
              FROM ({LINES}) AS l JOIN orders ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
-             WHERE delivered <> CASE WHEN o_carrier_id IS NULL THEN 0 ELSE lines END"
+             WHERE delivered <> CASE WHEN o_carrier_id IS NULL THEN 0 ELSE line_count END"
         ),
         8 => format!(
             "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of h_amount ' || {} AS example \

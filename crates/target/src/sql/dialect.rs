@@ -2,6 +2,15 @@
 
 use lydite_tpcc::schema::ColumnType;
 
+/// How statements take several rows at once (`--tx batched`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Batches {
+    /// One array for each column, and answers of statements that change rows.
+    Arrays,
+    /// Lists of rows in the text.
+    Rows,
+}
+
 /// An SQL dialect.
 #[derive(Debug)]
 pub(crate) struct Dialect {
@@ -9,12 +18,23 @@ pub(crate) struct Dialect {
     pub(crate) column_type: fn(ColumnType) -> String,
     /// An amount of money as text with two decimals, for people.
     pub(crate) money_text: fn(&str) -> String,
+    /// A value of any type as text.
+    pub(crate) as_text: fn(&str) -> String,
     /// What stands before a parameter's number.
     pub(crate) placeholder: char,
     /// The database's clock, constant at least within a statement.
     pub(crate) now: &'static str,
     /// What makes a SELECT lock its rows.
     pub(crate) for_update: &'static str,
+    /// What makes a SELECT of rows that the transaction has locked show what they are now, where it would show what they
+    /// were in its snapshot.
+    pub(crate) newest: &'static str,
+    /// What stands before a stored procedure and its parameters.
+    pub(crate) call: &'static str,
+    /// Whether stored procedures begin and commit by themselves.
+    pub(crate) procedures_commit: bool,
+    /// How statements take several rows at once.
+    pub(crate) batches: Batches,
     /// Begins a transaction that writes.
     pub(crate) begin_write: &'static str,
     /// Begins a transaction that only reads.

@@ -72,8 +72,9 @@ impl Prepared for MicroStatement {
     fn role(self) -> Role {
         match self {
             BeginWrite => Role::BeginWrite,
+            BeginRead => Role::BeginRead,
             Commit => Role::Commit,
-            BeginRead | Read(_) | Update(_) => Role::Other,
+            Read(_) | Update(_) => Role::Other,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Statements that a session prepares, as a connection sees them: numbers, of which two have a meaning to it.
+//! Statements that a session prepares, as a connection sees them: numbers, of which three have a meaning to it.
 
 use std::fmt;
 
@@ -16,6 +16,8 @@ pub(crate) trait Prepared: Copy + fmt::Debug + Send {
 pub(crate) enum Role {
     /// It begins a transaction that writes.
     BeginWrite,
+    /// It begins a transaction that only reads.
+    BeginRead,
     /// It commits.
     Commit,
     /// Anything else.

@@ -1,5 +1,5 @@
-//! The five transactions as calls of stored procedures (`procedures`): one round trip each, with the begin, the
-//! call and the commit in one packet, so that the isolation level is set for every transaction.
+//! The five transactions as calls of stored procedures (`procedures`): one round trip each. The begin and the commit are in
+//! one packet with the call, so that the isolation level is set for every transaction, or in the procedure.
 
 use crate::sql::batched::rounds;
 use crate::sql::connection::{Connection, SqlError, Step};
@@ -129,8 +129,9 @@ fn call<'s, C: Connection>(
     params: &[Value<'_>],
 ) -> Result<&'s Rows, Stop> {
     let steps: [Step<'_>; 3] = [(begin, &[]), (procedure, params), (Statement::Commit, &[])];
-    match session.connection.pipeline(&steps, &mut session.rows[..3]) {
-        Ok(()) => Ok(&session.rows[1]),
+    let steps = if session.dialect.procedures_commit { &steps[1..2] } else { &steps[..] };
+    match session.connection.pipeline(steps, &mut session.rows[..steps.len()]) {
+        Ok(()) => Ok(&session.rows[steps.len() / 2]),
         Err(SqlError::Database { code, detail: Some(detail), .. }) if code == UNUSED_ITEM => {
             Err(Stop::UnusedItem(rolled_back(&detail)?))
         }

@@ -5,10 +5,11 @@ use crate::profile::{
     OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
 };
 use crate::sql::connection::{Connection, SqlError};
+use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
-use crate::sql::{batched, procedures};
+use crate::sql::{batched, multi_row, procedures};
 use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
@@ -51,13 +52,17 @@ pub(crate) type Played = Result<Outcome, Stop>;
 pub(crate) struct SqlSession<C> {
     pub(crate) connection: C,
     pub(crate) mode: TxMode,
+    pub(crate) dialect: &'static Dialect,
     /// One buffer for each answer of the longest pipeline.
-    pub(crate) rows: [Rows; 5],
+    pub(crate) rows: [Rows; LONGEST_PIPELINE],
 }
 
+/// Statements that are sent together at most: an order, its entry among the new ones, its lines, and their stock.
+pub(crate) const LONGEST_PIPELINE: usize = 3 + MAX_ORDER_LINES;
+
 impl<C: Connection> SqlSession<C> {
-    pub(crate) fn new(connection: C, mode: TxMode) -> Self {
-        Self { connection, mode, rows: Default::default() }
+    pub(crate) fn new(connection: C, mode: TxMode, dialect: &'static Dialect) -> Self {
+        Self { connection, mode, dialect, rows: Default::default() }
     }
 }
 
@@ -71,7 +76,10 @@ impl<C: Connection> Session for SqlSession<C> {
                 Transaction::Delivery(input) => self.delivery(input),
                 Transaction::StockLevel(input) => self.stock_level(input),
             },
-            TxMode::Batched => batched::play(self, transaction),
+            TxMode::Batched => match self.dialect.batches {
+                Batches::Arrays => batched::play(self, transaction),
+                Batches::Rows => multi_row::play(self, transaction),
+            },
             TxMode::Procedures => procedures::play(self, transaction),
         };
         let stop = match played {
@@ -164,7 +172,7 @@ impl<C: Connection> SqlSession<C> {
         }
     }
 
-    fn commit(&mut self) -> Result<(), Stop> {
+    pub(crate) fn commit(&mut self) -> Result<(), Stop> {
         self.connection.run(Statement::Commit, &[], &mut self.rows[0]).map_err(Stop::CommitFailed)
     }
 
@@ -314,10 +322,11 @@ impl<C: Connection> SqlSession<C> {
             if self.step(Statement::DeleteNewOrder, &[w, d, o])?.affected() != 1 {
                 return Err(Stop::Overtaken("another delivery took the oldest order"));
             }
+            // Changed first: a snapshot that is older than the order shows it from then on.
+            self.change(Statement::SetCarrier, &[Value::Int(input.carrier_id.get()), w, d, o])?;
             let rows = self.step(Statement::DeliveredOrder, &[w, d, o])?;
             present(rows, || format!("order {}/{d_id}/{o_id}", input.w_id))?;
             let c = Value::Int(rows.int(0, 0)?);
-            self.change(Statement::SetCarrier, &[Value::Int(input.carrier_id.get()), w, d, o])?;
             self.step(Statement::SetDeliveryDate, &[w, d, o])?;
             let rows = self.step(Statement::SumOfLines, &[w, d, o])?;
             present(rows, || format!("lines of order {}/{d_id}/{o_id}", input.w_id))?;

@@ -2,50 +2,84 @@
 //!
 //! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
 
-use crate::sql::dialect::Dialect;
+use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::{Prepared, Role};
 use crate::target::TxMode;
-use lydite_tpcc::DistrictId;
+use lydite_tpcc::transaction::MAX_ORDER_LINES;
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId};
 
-/// Declares the statements by the modes that prepare them.
+/// Districts of a warehouse.
+const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
+
+/// Declares the statements by the ways of sending that prepare them.
 macro_rules! statements {
-    ($($modes:ident: $($statement:ident)+;)+) => {
+    ($($ways:ident: $($statement:ident)+;)+) => {
         /// A prepared statement.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Statement {
             $($($statement,)+)+
         }
 
-        /// All, each with the modes that prepare it.
-        const ALL: &[(Statement, &[TxMode])] = &[$($((Statement::$statement, $modes),)+)+];
+        /// All, each with the ways that prepare it.
+        const ALL: &[(Statement, &[Way])] = &[$($((Statement::$statement, $ways),)+)+];
     };
 }
 
-const EVERY: &[TxMode] = &TxMode::ALL;
-const STATEMENTS: &[TxMode] = &[TxMode::Statements];
-const STATEMENTS_AND_BATCHED: &[TxMode] = &[TxMode::Statements, TxMode::Batched];
-const BATCHED: &[TxMode] = &[TxMode::Batched];
-const PROCEDURES: &[TxMode] = &[TxMode::Procedures];
+/// A way of sending transactions: a mode, and how the dialect takes several rows at once in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Statements,
+    Arrays,
+    Rows,
+    Procedures,
+}
+
+impl Way {
+    fn of(mode: TxMode, dialect: &Dialect) -> Self {
+        match (mode, dialect.batches) {
+            (TxMode::Statements, _) => Self::Statements,
+            (TxMode::Batched, Batches::Arrays) => Self::Arrays,
+            (TxMode::Batched, Batches::Rows) => Self::Rows,
+            (TxMode::Procedures, _) => Self::Procedures,
+        }
+    }
+}
+
+const EVERY: &[Way] = &[Way::Statements, Way::Arrays, Way::Rows, Way::Procedures];
+const NO_PROCEDURES: &[Way] = &[Way::Statements, Way::Arrays, Way::Rows];
+const STATEMENTS: &[Way] = &[Way::Statements];
+const STATEMENTS_AND_ROWS: &[Way] = &[Way::Statements, Way::Rows];
+const BATCHED: &[Way] = &[Way::Arrays, Way::Rows];
+const ARRAYS: &[Way] = &[Way::Arrays];
+const ROWS: &[Way] = &[Way::Rows];
+const PROCEDURES: &[Way] = &[Way::Procedures];
 
 statements! {
     EVERY: BeginWrite BeginRead Commit;
 
-    STATEMENTS_AND_BATCHED: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
+    NO_PROCEDURES: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
 
-    STATEMENTS: OrderDistrict TakeOrderId Item
+    STATEMENTS_AND_ROWS: OrderDistrict TakeOrderId UpdateStock;
+    STATEMENTS: Item
         Stock01 Stock02 Stock03 Stock04 Stock05 Stock06 Stock07 Stock08 Stock09 Stock10
-        UpdateStock InsertOrderLine;
-    STATEMENTS: CustomersByName PaymentCustomer CustomerData PayGoodCredit PayBadCredit
-        PayDistrict PaymentDistrict PayWarehouse PaymentWarehouse;
+        InsertOrderLine;
+    STATEMENTS_AND_ROWS: CustomersByName PayDistrict PaymentDistrict PayWarehouse PaymentWarehouse;
+    STATEMENTS: PaymentCustomer CustomerData PayGoodCredit PayBadCredit;
     STATEMENTS: LastOrder OrderLines;
-    STATEMENTS: OldestNewOrder LeastNewOrder DeleteNewOrder DeliveredOrder SetCarrier SetDeliveryDate SumOfLines
-        CreditCustomer;
+    STATEMENTS_AND_ROWS: OldestNewOrder CreditCustomer;
+    STATEMENTS: LeastNewOrder DeleteNewOrder DeliveredOrder SetCarrier SetDeliveryDate SumOfLines;
     STATEMENTS: NextOrderId CountLowStock;
 
-    BATCHED: BatchTakeOrderId BatchItems BatchLines;
-    BATCHED: BatchPayCustomer BatchPayCustomerByName BatchPayDistrict BatchPayWarehouse;
-    BATCHED: BatchStatusByName BatchLastOrderLines;
-    BATCHED: BatchDeliver BatchStockLevel;
+    ARRAYS: BatchTakeOrderId BatchItems BatchLines;
+    ARRAYS: BatchPayCustomer BatchPayCustomerByName BatchPayDistrict BatchPayWarehouse;
+    ARRAYS: BatchDeliver;
+    BATCHED: BatchStatusByName BatchLastOrderLines BatchStockLevel;
+
+    ROWS: ManyItems ManyStocks
+        Insert01Line Insert02Lines Insert03Lines Insert04Lines Insert05Lines Insert06Lines Insert07Lines Insert08Lines
+        Insert09Lines Insert10Lines Insert11Lines Insert12Lines Insert13Lines Insert14Lines Insert15Lines;
+    ROWS: PayCustomer PaidCustomer;
+    ROWS: DeleteNewOrders SetCarriers SetDeliveryDates DeliveredOrders;
 
     PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel;
 }
@@ -64,6 +98,7 @@ impl Prepared for Statement {
     fn role(self) -> Role {
         match self {
             BeginWrite => Role::BeginWrite,
+            BeginRead => Role::BeginRead,
             Commit => Role::Commit,
             _ => Role::Other,
         }
@@ -72,8 +107,31 @@ impl Prepared for Statement {
 
 impl Statement {
     /// The statements that a session in this mode prepares.
-    pub(crate) fn of_mode(mode: TxMode) -> Vec<Self> {
-        ALL.iter().filter(|(_, modes)| modes.contains(&mode)).map(|&(statement, _)| statement).collect()
+    pub(crate) fn of_mode(mode: TxMode, dialect: &Dialect) -> Vec<Self> {
+        let way = Way::of(mode, dialect);
+        ALL.iter().filter(|(_, ways)| ways.contains(&way)).map(|&(statement, _)| statement).collect()
+    }
+
+    /// Inserts this many order lines, from 1 to 15.
+    pub(crate) fn insert_lines(count: usize) -> Self {
+        const BY_COUNT: [Statement; MAX_ORDER_LINES] = [
+            Insert01Line,
+            Insert02Lines,
+            Insert03Lines,
+            Insert04Lines,
+            Insert05Lines,
+            Insert06Lines,
+            Insert07Lines,
+            Insert08Lines,
+            Insert09Lines,
+            Insert10Lines,
+            Insert11Lines,
+            Insert12Lines,
+            Insert13Lines,
+            Insert14Lines,
+            Insert15Lines,
+        ];
+        BY_COUNT[count - 1]
     }
 
     /// Reads stock with the information of one district (S_DIST_xx, clause 2.4.2.2).
@@ -87,6 +145,8 @@ impl Statement {
     pub(crate) fn text(self, dialect: &Dialect) -> String {
         let lock = dialect.for_update;
         let now = dialect.now;
+        let newest = dialect.newest;
+        let call = dialect.call;
         let text = match self {
             BeginWrite => dialect.begin_write.to_string(),
             BeginRead => dialect.begin_read.to_string(),
@@ -131,7 +191,7 @@ impl Statement {
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3{lock}"
             ),
             CustomerData => {
-                "SELECT c_data FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3".into()
+                format!("SELECT c_data FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3{newest}")
             }
             PayGoodCredit => "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $2, \
                               c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = $3 AND c_d_id = $4 AND c_id = $5"
@@ -167,7 +227,9 @@ impl Statement {
             OldestNewOrder => format!(
                 "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1{lock}"
             ),
-            LeastNewOrder => "SELECT min(no_o_id) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2".into(),
+            LeastNewOrder => {
+                format!("SELECT min(no_o_id) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2{newest}")
+            }
             DeleteNewOrder => {
                 "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3".into()
             }
@@ -239,7 +301,7 @@ impl Statement {
                                   c_middle, c_last, c_balance, row_number() OVER (ORDER BY c_first, c_id) AS place, \
                                   count(*) OVER () AS found FROM customer \
                                   WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3) AS named \
-                                  WHERE place = (found + 1) / 2"
+                                  WHERE place * 2 IN (found, found + 1)"
                 .into(),
             BatchLastOrderLines => "SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, \
                                     ol_amount, ol_delivery_d FROM (SELECT o_id, o_entry_d, o_carrier_id FROM orders \
@@ -272,15 +334,88 @@ impl Statement {
                                 WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3"
                 .into(),
 
+            // Several rows in the text: lists of fixed length are filled up by repeating the last row.
+            ManyItems => {
+                let items: Vec<String> = (1..=MAX_ORDER_LINES).map(|number| format!("${number}")).collect();
+                format!("SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})", items.join(", "))
+            }
+            // $1 is the district, then pairs of warehouse and item.
+            ManyStocks => format!(
+                "SELECT s_w_id, s_i_id, s_quantity, s_data, elt($1, s_dist_01, s_dist_02, s_dist_03, s_dist_04, \
+                 s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10) FROM stock WHERE {}{lock}",
+                any_of(2, MAX_ORDER_LINES, &["s_w_id", "s_i_id"])
+            ),
+            Insert01Line | Insert02Lines | Insert03Lines | Insert04Lines | Insert05Lines | Insert06Lines
+            | Insert07Lines | Insert08Lines | Insert09Lines | Insert10Lines | Insert11Lines | Insert12Lines
+            | Insert13Lines | Insert14Lines | Insert15Lines => {
+                let count = self.index() - Insert01Line.index() + 1;
+                let rows: Vec<String> = (0..count).map(|row| order_line(1 + 9 * row)).collect();
+                format!(
+                    "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, \
+                     ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) VALUES {}",
+                    rows.join(", ")
+                )
+            }
+            // $3 is what the payment puts before C_DATA of a customer with bad credit (clause 2.5.2.2).
+            PayCustomer => "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $2, \
+                            c_payment_cnt = c_payment_cnt + 1, c_data = CASE c_credit WHEN 'BC' \
+                            THEN left(concat($3, c_data), 500) ELSE c_data END \
+                            WHERE c_w_id = $4 AND c_d_id = $5 AND c_id = $6"
+                .into(),
+            PaidCustomer => "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
+                             c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance, c_id, \
+                             CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END FROM customer \
+                             WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3"
+                .into(),
+            // Pairs of district and order follow the warehouse.
+            DeleteNewOrders => format!(
+                "DELETE FROM new_order WHERE no_w_id = $1 AND ({})",
+                any_of(2, DISTRICTS, &["no_d_id", "no_o_id"])
+            ),
+            SetCarriers => format!(
+                "UPDATE orders SET o_carrier_id = $1 WHERE o_w_id = $2 AND ({})",
+                any_of(3, DISTRICTS, &["o_d_id", "o_id"])
+            ),
+            SetDeliveryDates => format!(
+                "UPDATE order_line SET ol_delivery_d = {now} WHERE ol_w_id = $1 AND ({})",
+                any_of(2, DISTRICTS, &["ol_d_id", "ol_o_id"])
+            ),
+            DeliveredOrders => format!(
+                "SELECT o_d_id, o_c_id, sum(ol_amount) FROM orders JOIN order_line ON ol_w_id = o_w_id \
+                 AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_w_id = $1 AND ({}) GROUP BY o_d_id, o_c_id",
+                any_of(2, DISTRICTS, &["o_d_id", "o_id"])
+            ),
+
             // Stored procedures.
-            CallNewOrder => "SELECT * FROM lydite_new_order($1, $2, $3, $4, $5, $6, $7, $8)".into(),
-            CallPayment => "SELECT * FROM lydite_payment($1, $2, $3, $4, $5, $6, $7)".into(),
-            CallOrderStatus => "SELECT * FROM lydite_order_status($1, $2, $3, $4)".into(),
-            CallDelivery => "SELECT * FROM lydite_delivery($1, $2)".into(),
-            CallStockLevel => "SELECT lydite_stock_level($1, $2, $3)".into(),
+            CallNewOrder => format!("{call} lydite_new_order($1, $2, $3, $4, $5, $6, $7, $8)"),
+            CallPayment => format!("{call} lydite_payment($1, $2, $3, $4, $5, $6, $7)"),
+            CallOrderStatus => format!("{call} lydite_order_status($1, $2, $3, $4)"),
+            CallDelivery => format!("{call} lydite_delivery($1, $2)"),
+            CallStockLevel => format!("{call} lydite_stock_level($1, $2, $3)"),
         };
         dialect.placeholders(&text)
     }
+}
+
+/// `(a = $1 AND b = $2) OR (a = $3 AND b = $4) …`, from parameter `first` on.
+fn any_of(first: usize, rows: usize, columns: &[&str]) -> String {
+    let row = |row: usize| {
+        let equal: Vec<String> = columns
+            .iter()
+            .enumerate()
+            .map(|(column, name)| format!("{name} = ${}", first + row * columns.len() + column))
+            .collect();
+        format!("({})", equal.join(" AND "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(" OR ")
+}
+
+/// The values of an order line as a row of VALUES, from parameter `first` on.
+fn order_line(first: usize) -> String {
+    let values = |from: usize, to: usize| {
+        (first + from..first + to).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+    };
+    format!("({}, NULL, {})", values(0, 6), values(6, 9))
 }
 
 fn pay_customer() -> String {

@@ -183,12 +183,13 @@ impl Rows {
         if self.is_null(row, column) { Ok(None) } else { self.time(row, column).map(Some) }
     }
 
-    /// An array.
+    /// An array; a text with its elements parted by `|` where the database has no arrays.
     pub(crate) fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
         match self.field(row, column) {
             Some(Field::Array(range)) => {
-                Ok(Elements { fields: &self.elements[range.clone()], text: &self.text })
+                Ok(Elements::Array { fields: &self.elements[range.clone()], text: &self.text })
             }
+            Some(Field::Text(range)) => Ok(Elements::List(&self.text[range.clone()])),
             _ => Err(self.wrong(row, column, "an array")),
         }
     }
@@ -218,25 +219,60 @@ fn money(field: &Field) -> Option<Cents> {
 
 /// The elements of an array field.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Elements<'a> {
-    fields: &'a [Field],
-    text: &'a str,
+pub(crate) enum Elements<'a> {
+    /// An array of the database's.
+    Array {
+        /// The elements.
+        fields: &'a [Field],
+        /// The texts among them.
+        text: &'a str,
+    },
+    /// A text with the elements parted by `|`, each perhaps with blanks around it, `-` for none.
+    List(&'a str),
 }
 
 impl<'a> Elements<'a> {
     fn wrong(&self, index: usize, wanted: &str) -> SqlError {
-        SqlError::Decode(format!("element {index} of an array is {:?}, not {wanted}", self.fields.get(index)))
+        SqlError::Decode(match self {
+            Self::Array { fields, .. } => {
+                format!("element {index} of an array is {:?}, not {wanted}", fields.get(index))
+            }
+            Self::List(_) => {
+                format!("element {index} of a list is {:?}, not {wanted}", self.item(index).unwrap_or(""))
+            }
+        })
+    }
+
+    /// The element of an array.
+    fn field(&self, index: usize) -> Option<&'a Field> {
+        match self {
+            Self::Array { fields, .. } => fields.get(index),
+            Self::List(_) => None,
+        }
+    }
+
+    /// The element of a list.
+    fn item(&self, index: usize) -> Option<&'a str> {
+        match self {
+            Self::Array { .. } => None,
+            Self::List(list) => list.split('|').nth(index).map(str::trim),
+        }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.fields.len()
+        match self {
+            Self::Array { fields, .. } => fields.len(),
+            Self::List("") => 0,
+            Self::List(list) => list.split('|').count(),
+        }
     }
 
     /// A whole number.
     pub(crate) fn int<T: TryFrom<i64>>(&self, index: usize) -> Result<T, SqlError> {
-        match self.fields.get(index) {
-            Some(Field::Int(value)) => T::try_from(*value).ok(),
+        match (self.field(index), self.item(index)) {
+            (Some(Field::Int(value)), _) => T::try_from(*value).ok(),
+            (None, Some(item)) => item.parse::<i64>().ok().and_then(|value| T::try_from(value).ok()),
             _ => None,
         }
         .ok_or_else(|| self.wrong(index, "a whole number"))
@@ -244,21 +280,29 @@ impl<'a> Elements<'a> {
 
     /// An amount of money.
     pub(crate) fn money(&self, index: usize) -> Result<Cents, SqlError> {
-        self.fields.get(index).and_then(money).ok_or_else(|| self.wrong(index, "an amount"))
+        match (self.field(index), self.item(index)) {
+            (Some(field), _) => money(field),
+            (None, Some(item)) => parse_decimal(item).and_then(|value| money(&Field::Decimal(value))),
+            (None, None) => None,
+        }
+        .ok_or_else(|| self.wrong(index, "an amount"))
     }
 
     /// True or false.
     pub(crate) fn bool(&self, index: usize) -> Result<bool, SqlError> {
-        match self.fields.get(index) {
-            Some(Field::Bool(value)) => Ok(*value),
+        match (self.field(index), self.item(index)) {
+            (Some(Field::Bool(value)), _) => Ok(*value),
+            (None, Some("1")) => Ok(true),
+            (None, Some("0")) => Ok(false),
             _ => Err(self.wrong(index, "true or false")),
         }
     }
 
     /// A text as wide as its column.
     pub(crate) fn fixed<const N: usize>(&self, index: usize) -> Result<Text<N>, SqlError> {
-        let text: Option<&'a str> = match self.fields.get(index) {
-            Some(Field::Text(range)) => Some(&self.text[range.clone()]),
+        let text: Option<&'a str> = match (self, self.field(index)) {
+            (Self::Array { text, .. }, Some(Field::Text(range))) => Some(&text[range.clone()]),
+            (Self::List(_), _) => self.item(index),
             _ => None,
         };
         text.and_then(|text| Text::from(text).ok())
@@ -267,10 +311,66 @@ impl<'a> Elements<'a> {
 
     /// A point in time or null.
     pub(crate) fn optional_time(&self, index: usize) -> Result<Option<Timestamp>, SqlError> {
-        match self.fields.get(index) {
-            Some(Field::Null) => Ok(None),
-            Some(Field::Time(value)) => Ok(Some(Timestamp(*value))),
+        match (self.field(index), self.item(index)) {
+            (Some(Field::Null), _) | (None, Some("-")) => Ok(None),
+            (Some(Field::Time(value)), _) => Ok(Some(Timestamp(*value))),
+            (None, Some(item)) if let Some(time) = parse_time(item) => Ok(Some(time)),
             _ => Err(self.wrong(index, "a point in time")),
         }
+    }
+}
+
+/// Reads a decimal in ten-thousandths; none if it is not a number, has more than four decimals, or is too large.
+pub(crate) fn parse_decimal(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value: i64 = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        value = value.checked_mul(10)?.checked_add(digit)?;
+    }
+    for _ in fraction.len()..4 {
+        value = value.checked_mul(10)?;
+    }
+    for _ in 4..fraction.len() {
+        if value % 10 != 0 {
+            return None;
+        }
+        value /= 10;
+    }
+    Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_exactly_or_not_at_all() {
+        for (text, value) in [("0", 0), ("-1.5", -15_000), (".05", 500), ("300000.00", 3_000_000_000)] {
+            assert_eq!(parse_decimal(text), Some(value), "{text}");
+        }
+        assert_eq!(parse_decimal("1.230000"), Some(12_300), "zeros behind the fourth decimal");
+        for text in ["", "-", ".", "1.23456", "1e3", "99999999999999999999"] {
+            assert_eq!(parse_decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_like_an_array() {
+        let list = Elements::List("  7 | 12.34 |-| word ");
+        assert_eq!(list.len(), 4);
+        assert_eq!(list.int::<i32>(0), Ok(7));
+        assert_eq!(list.money(1), Ok(Cents(1234)));
+        assert_eq!(list.optional_time(2), Ok(None));
+        assert_eq!(list.fixed::<8>(3).map(|text| text.to_string()), Ok("word".to_string()));
+        assert!(list.int::<i32>(1).is_err() && list.int::<i32>(9).is_err());
+        assert_eq!(Elements::List("").len(), 0);
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct SqliteConnection {
 impl SqliteConnection {
     /// Opens the file for the transactions of TPC-C.
     pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
-        let statements = Statement::of_mode(crate::target::TxMode::Statements);
+        let statements = Statement::of_mode(crate::target::TxMode::Statements, &DIALECT);
         let statements: Vec<(Statement, String)> =
             statements.into_iter().map(|statement| (statement, statement.text(&DIALECT))).collect();
         Self::open_with(path, config, turn, &statements)

@@ -11,7 +11,7 @@ use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
-use crate::sql::dialect::Dialect;
+use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::storage::in_memory;
@@ -57,10 +57,15 @@ static DIALECT: Dialect = Dialect {
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
     money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
+    as_text: |value| format!("CAST({value} AS varchar(500))"),
     placeholder: '?',
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     // A writer has the whole database to itself.
     for_update: "",
+    newest: "",
+    call: "CALL",
+    procedures_commit: false,
+    batches: Batches::Rows,
     begin_write: "BEGIN IMMEDIATE",
     begin_read: "BEGIN",
 };
@@ -242,7 +247,7 @@ impl Target for Sqlite {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let connection = self.open()?;
-        Ok(Box::new(SqlSession::new(connection, TxMode::Statements)))
+        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -287,7 +292,7 @@ impl Target for Sqlite {
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let canonical = Canonical { money: str::to_string, rate: str::to_string };
+        let canonical = Canonical { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
         let mut connection = self.open()?;
         checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
     }

@@ -1,7 +1,6 @@
 //! TLS to the server.
 
-use crate::postgres::config::{Config, Host, SslMode};
-use crate::postgres::wire::lost;
+use crate::net::{Host, SslMode, lost};
 use crate::sql::connection::SqlError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -17,8 +16,8 @@ use std::sync::Arc;
 pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 /// Begins TLS on a stream whose server has agreed to it.
-pub(crate) fn handshake(config: &Config, mut stream: TcpStream) -> Result<TlsStream, SqlError> {
-    let Host::Tcp(host) = &config.host else {
+pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) -> Result<TlsStream, SqlError> {
+    let Host::Tcp(host) = host else {
         return Err(SqlError::Lost("TLS needs a TCP host".into()));
     };
     let failed = |error: &dyn std::fmt::Display| SqlError::Lost(format!("TLS: {error}: check ?sslmode="));
@@ -26,7 +25,7 @@ pub(crate) fn handshake(config: &Config, mut stream: TcpStream) -> Result<TlsStr
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?;
-    let client = if config.sslmode == SslMode::VerifyFull {
+    let client = if sslmode == SslMode::VerifyFull {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);

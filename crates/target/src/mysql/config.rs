@@ -1,0 +1,242 @@
+//! What a URL of MySQL's family says, and where the password comes from.
+
+use crate::net::url::{ServerUrl, sslmode, variable};
+use crate::net::{Host, SslMode};
+use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::isolation::Isolation;
+use crate::target::TxMode;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Most partitions that MySQL and MariaDB let a table have.
+const MAX_PARTITIONS: u32 = 8192;
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "isolation",
+        values: "repeatable-read, serializable, read-committed",
+        default: "repeatable-read",
+        about: "isolation level of every transaction; what is changed is locked before at all of them",
+    },
+    OptionSpec {
+        name: "foreign_keys",
+        values: "on, off",
+        default: "on; off with partitions, and for engines other than InnoDB",
+        about: "whether loading declares the foreign keys",
+    },
+    OptionSpec {
+        name: "engine",
+        values: "a storage engine",
+        default: "the server's",
+        about: "engine of the tables, as innodb or rocksdb",
+    },
+    OptionSpec {
+        name: "partitions",
+        values: "1 to 8192",
+        default: "none",
+        about: "partitions of each table but ITEM, by hash of the warehouse",
+    },
+    OptionSpec {
+        name: "sslmode",
+        values: "prefer, disable, require, verify-full",
+        default: "prefer",
+        about: "TLS; only verify-full checks the certificate",
+    },
+    OptionSpec {
+        name: "socket",
+        values: "a path",
+        default: "the URL's host",
+        about: "the server's Unix socket",
+    },
+];
+
+/// Options that are about TPC-C's tables.
+pub(crate) const TPCC_OPTIONS: &[&str] = &["foreign_keys", "partitions"];
+
+/// A target of MySQL's family. Its `Debug` shows no password.
+#[derive(Clone)]
+pub(crate) struct Config {
+    /// The URL's scheme, which says what server is expected.
+    pub(crate) scheme: String,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    pub(crate) database: String,
+    pub(crate) sslmode: SslMode,
+    pub(crate) isolation: Isolation,
+    /// As asked for; none when that is left to the engine.
+    pub(crate) foreign_keys: Option<bool>,
+    pub(crate) engine: Option<String>,
+    pub(crate) partitions: Option<u32>,
+    pub(crate) mode: TxMode,
+    /// The URL without the password.
+    pub(crate) url: String,
+    url_password: Option<String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Reads the URL.
+pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let scheme = parsed.whole.split_once(':').map_or("mysql", |(scheme, _)| scheme).to_string();
+    let url = ServerUrl::parse(parsed, &scheme, &mut errors)?;
+    let sslmode = sslmode(parsed, &mut errors);
+    let isolation = Isolation::of(parsed, &mut errors);
+    let partitions = parsed.options.get("partitions").and_then(|text| match text.parse() {
+        Ok(count @ 1..=MAX_PARTITIONS) => Some(count),
+        _ => {
+            errors.push(format!(
+                "target option partitions={text:?} must be a whole number from 1 to {MAX_PARTITIONS}"
+            ));
+            None
+        }
+    });
+    let engine = parsed.options.get("engine").cloned();
+    // It becomes part of a statement.
+    if let Some(name) = engine.as_ref().filter(|name| !is_name(name)) {
+        errors.push(format!("target option engine={name:?} is no name of an engine: use for example innodb"));
+    }
+    let foreign_keys = parsed
+        .options
+        .contains_key("foreign_keys")
+        .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
+    if mode == TxMode::Procedures && scheme == "tidb" {
+        errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
+    }
+    let host = match (parsed.options.get("socket"), url.host) {
+        (Some(_), Some(name)) if name != "localhost" => {
+            errors.push("target URL names a server twice: its host and ?socket=".into());
+            Host::Tcp(name)
+        }
+        (Some(path), _) if path.starts_with('/') => Host::Unix(path.clone()),
+        (Some(path), _) => {
+            errors.push(format!("target option socket={path:?} is not a path: start it with /"));
+            Host::Tcp(String::new())
+        }
+        (None, name) => Host::Tcp(name.unwrap_or_else(|| "localhost".into())),
+    };
+    let user = url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into());
+    let Some(database) = url.database else {
+        errors.push(format!("target URL names no database: write {scheme}://HOST/DATABASE"));
+        return Err(errors);
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let port = match scheme.as_str() {
+        "tidb" => 4000,
+        "oceanbase" => 2881,
+        _ => 3306,
+    };
+    Ok(Config {
+        scheme,
+        host,
+        port: url.port.unwrap_or(port),
+        user,
+        database,
+        sslmode,
+        isolation,
+        foreign_keys,
+        engine,
+        partitions,
+        mode,
+        url: url.shown,
+        url_password: url.password,
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+impl Config {
+    /// Host, port and database, for messages.
+    pub(crate) fn place(&self) -> String {
+        let Self { scheme, port, database, .. } = self;
+        match &self.host {
+            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Unix(path) => format!("{scheme} in {path}, database {database:?}"),
+        }
+    }
+
+    /// The password: from the URL, LYDITE_PASSWORD, MYSQL_PWD, or the file of options; none if there is none.
+    pub(crate) fn password(&self) -> Option<String> {
+        self.url_password.clone().or_else(|| variable(&["LYDITE_PASSWORD", "MYSQL_PWD"])).or_else(|| {
+            let path = PathBuf::from(std::env::var_os("HOME")?).join(".my.cnf");
+            password_of_client(&std::fs::read_to_string(path).ok()?, &self.user)
+        })
+    }
+}
+
+/// The password that a file of options has for this user, in its group `[client]`.
+fn password_of_client(text: &str, user: &str) -> Option<String> {
+    let mut in_client = false;
+    let (mut file_user, mut password) = (None, None);
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            in_client = group == "client";
+        } else if in_client
+            && !line.starts_with(['#', ';'])
+            && let Some((name, value)) = line.split_once('=')
+        {
+            let value = value.trim();
+            let quoted =
+                ['"', '\''].into_iter().find_map(|mark| value.strip_prefix(mark)?.strip_suffix(mark));
+            let value = quoted.unwrap_or(value).to_string();
+            match name.trim() {
+                "user" => file_user = Some(value),
+                "password" => password = Some(value),
+                _ => {}
+            }
+        }
+    }
+    password.filter(|_| file_user.is_none_or(|name| name == user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::password_of_client;
+    use crate::registry::TargetSpec;
+    use crate::target::TxMode;
+
+    fn errors(url: &str, mode: TxMode) -> Vec<String> {
+        TargetSpec::parse(url, mode).map(|_| ()).expect_err("a bad URL")
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let Ok(spec) = TargetSpec::parse("mysql://me:s3cret@db.example:3307/tpcc", TxMode::Statements) else {
+            panic!("a good URL was refused");
+        };
+        let shown = format!("{spec:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(shown.contains("mysql://me@db.example:3307/tpcc"), "{shown}");
+    }
+
+    #[test]
+    fn all_errors_of_a_url_are_told_at_once() {
+        let url = "mysql://h?isolation=none&partitions=0&engine=a-b&socket=x&colour=red";
+        let errors = errors(url, TxMode::Statements);
+        assert_eq!(errors.len(), 6, "{errors:?}");
+    }
+
+    #[test]
+    fn tidb_has_no_procedures() {
+        let errors = errors("tidb://h/tpcc", TxMode::Procedures);
+        assert!(errors[0].contains("TiDB has no stored procedures"), "{errors:?}");
+    }
+
+    #[test]
+    fn the_file_of_options_gives_a_password_to_its_user_only() {
+        let file = "[mysqld]\npassword=no\n[client]\n# password=old\nuser = me\npassword = \"a=b c\"\n";
+        assert_eq!(password_of_client(file, "me").as_deref(), Some("a=b c"));
+        assert_eq!(password_of_client(file, "other"), None);
+        assert_eq!(password_of_client("[client]\npassword='x'", "any").as_deref(), Some("x"));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the error codes of MySQL's family mean for a transaction.
+
+use crate::error::AbortReason;
+use crate::mysql::product::Product;
+use crate::sql::connection::SqlError;
+use crate::sql::procedures::UNUSED_ITEM;
+
+/// Codes after which the same transaction may be tried again. They count with whatever SQLSTATE they come: some servers
+/// send HY000 with all.
+const RETRYABLE: [(u16, AbortReason); 4] = [
+    (1213, AbortReason::Deadlock),
+    (1205, AbortReason::LockTimeout),
+    // NOWAIT.
+    (3572, AbortReason::LockTimeout),
+    // The row has changed since the snapshot.
+    (1020, AbortReason::Serialization),
+];
+
+/// The SQLSTATE of a transaction that lost against another, when the code is not known.
+const SERIALIZATION: &str = "40001";
+
+/// Codes with which the server says that it goes away or takes no connections now.
+const UNAVAILABLE: [u16; 12] = [
+    1040, // too many connections
+    1047, // a node that is not in its cluster
+    1053, // shutting down
+    1077, 1079, // the same in other words
+    1129, // the host is blocked
+    1152, 1158, 1159, 1160, 1161, // the network
+    1927, // the connection was killed
+];
+
+/// An answer of the server's that says what went wrong.
+pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: &str) -> SqlError {
+    if state == UNUSED_ITEM {
+        return SqlError::Database {
+            retry: None,
+            unavailable: false,
+            code: state.to_string(),
+            message: "item number is not valid".into(),
+            detail: Some(message.to_string()),
+        };
+    }
+    let message = message.replace('\n', " ");
+    SqlError::Database {
+        retry: retryable(product, code, state),
+        unavailable: UNAVAILABLE.contains(&code),
+        code: code.to_string(),
+        message: match advice_always(code) {
+            Some(advice) => format!("{message}: {advice}"),
+            None => message,
+        },
+        detail: None,
+    }
+}
+
+/// Why a transaction that failed so may be tried again, if it may.
+fn retryable(product: Option<&Product>, code: u16, state: &str) -> Option<AbortReason> {
+    let of_product = product.map_or(&[][..], |product| product.retryable);
+    RETRYABLE
+        .iter()
+        .chain(of_product)
+        .find(|(known, _)| *known == code)
+        .map(|(_, reason)| *reason)
+        .or_else(|| (state == SERIALIZATION).then_some(AbortReason::Serialization))
+}
+
+/// What the user can do about an error of any statement, a transaction's too.
+fn advice_always(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1021 | 1114 => "make room on the server's disk",
+        1461 => "use fewer sessions, or raise max_prepared_stmt_count",
+        4057 => "this engine has no such level: use ?isolation=repeatable-read or read-committed",
+        _ => return None,
+    })
+}
+
+/// What the user can do about an error at connecting or administration.
+pub(crate) fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "1045" | "1698" => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD or ~/.my.cnf"
+        }
+        "1044" | "1142" | "1227" | "1370" => "connect as a user with all rights on the database (GRANT ALL)",
+        "1049" => "create it first (CREATE DATABASE), or name another one in the URL",
+        "1130" => "allow the user to connect from this host",
+        "1040" | "1203" => "use fewer sessions, or raise max_connections",
+        "1148" | "3948" | "4166" => {
+            "let clients send rows (SET GLOBAL local_infile = ON), or switch it off: INSERT is used then"
+        }
+        "1286" | "1911" => "load the engine's plugin on the server, or use another ?engine=",
+        "1290" | "1836" => "connect to the primary: this server only reads",
+        "1419" => "set log_bin_trust_function_creators on the server, or use --tx statements",
+        "3730" | "1217" | "1451" => "drop what refers to it first, or name another database",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::product;
+
+    #[test]
+    fn conflicts_are_known_by_code_or_state() {
+        let seekdb = product::of("5.7.25-OceanBase seekdb-v1.4.0.0", "");
+        for (product, code, state, reason) in [
+            (None, 1213, "40001", Some(AbortReason::Deadlock)),
+            (None, 1205, "HY000", Some(AbortReason::LockTimeout)),
+            (None, 1020, "HY000", Some(AbortReason::Serialization)),
+            (None, 3572, "HY000", Some(AbortReason::LockTimeout)),
+            (None, 9999, "40001", Some(AbortReason::Serialization)),
+            (Some(seekdb), 6235, "25000", Some(AbortReason::Serialization)),
+            (None, 6235, "25000", None),
+            (Some(seekdb), 1062, "23000", None),
+        ] {
+            let SqlError::Database { retry, .. } = error(product, code, state, "") else {
+                panic!("an answer of the server's")
+            };
+            assert_eq!(retry, reason, "{code} {state}");
+        }
+    }
+}

@@ -1,0 +1,506 @@
+//! MySQL and those that speak its protocol: MariaDB, TiDB, OceanBase, PolarDB.
+
+mod auth;
+mod binary;
+mod config;
+mod errors;
+mod load_lock;
+mod loader;
+mod micro;
+mod packet;
+mod product;
+mod schema;
+mod session;
+mod wire;
+
+pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
+
+use crate::error::TargetError;
+use crate::micro::is_table_name;
+use crate::sql::checksum::{Canonical, checksums};
+use crate::sql::conditions;
+use crate::sql::connection::SqlError;
+use crate::sql::isolation::Isolation;
+use crate::sql::meta::{self, Admin, OWN_TABLES};
+use crate::sql::session::SqlSession;
+use crate::sql::statement::Statement;
+use crate::target::{
+    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+};
+use load_lock::{LoadLock, MARK};
+use loader::{MysqlLoader, Way};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+use product::Product;
+use session::MysqlConnection;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wire::Wire;
+
+/// The procedures of `--tx procedures`.
+const PROCEDURES: &str = include_str!("procedures.sql");
+
+/// Server settings that bear on the numbers.
+const SETTINGS: [&str; 28] = [
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_doublewrite",
+    "innodb_log_file_size",
+    "innodb_redo_log_capacity",
+    "innodb_io_capacity",
+    "innodb_page_size",
+    "innodb_lock_wait_timeout",
+    "innodb_deadlock_detect",
+    "innodb_snapshot_isolation",
+    "rocksdb_flush_log_at_trx_commit",
+    "rocksdb_block_cache_size",
+    "log_bin",
+    "sync_binlog",
+    "binlog_format",
+    "max_connections",
+    "thread_handling",
+    "query_cache_type",
+    "performance_schema",
+    "wsrep_on",
+    "wsrep_sync_wait",
+    "tidb_txn_mode",
+    "tidb_enable_1pc",
+    "tidb_enable_async_commit",
+    "ob_query_timeout",
+    "ob_trx_timeout",
+    "ob_trx_lock_timeout",
+];
+
+/// A server that speaks MySQL's protocol.
+pub(crate) struct Mysql {
+    config: Config,
+    /// Whether this process has made the procedures fit itself.
+    procedures: Mutex<bool>,
+    checks: Mutex<Checks>,
+}
+
+/// The check that is being made.
+#[derive(Default)]
+struct Checks {
+    stopped: bool,
+    /// The server's numbers of the connections that make it.
+    connections: Vec<u32>,
+}
+
+/// Connects to a server of the kind that the scheme expects, with advice in the error.
+fn connected(config: &Config) -> Result<Wire, TargetError> {
+    let wire = Wire::connect(config).map_err(|error| refused(error, config))?;
+    suits(config, wire.product)?;
+    Ok(wire)
+}
+
+/// Whether the server is one that the scheme expects, and has what the mode needs.
+fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
+    let Config { scheme, mode, .. } = config;
+    if !product.schemes.contains(&scheme.as_str()) {
+        let own = product.schemes.last().copied().unwrap_or("mysql");
+        return Err(TargetError::usage(format!(
+            "{}: the server is {}: write {own}:// instead of {scheme}://, or mysql:// for whatever speaks its protocol",
+            config.place(),
+            product.name
+        )));
+    }
+    if config.foreign_keys == Some(true)
+        && let Some(tables) = schema::without_foreign_keys(config, product)
+    {
+        return Err(TargetError::usage(format!(
+            "{}: foreign_keys=on: {tables} can't have foreign keys: leave that option out",
+            config.place()
+        )));
+    }
+    if *mode == TxMode::Procedures && !product.procedures {
+        return Err(TargetError::usage(format!(
+            "{}: --tx procedures: {} has no stored procedures: use --tx statements or batched",
+            config.place(),
+            product.name
+        )));
+    }
+    Ok(())
+}
+
+/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+fn refused(error: SqlError, config: &Config) -> TargetError {
+    TargetError::unreachable(advised(error, "connect", &config.place()).message)
+}
+
+/// The error of an operation, with what the user can do.
+fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
+    let advice = match &error {
+        SqlError::Database { code, .. } => errors::advice(code),
+        SqlError::Lost(_) | SqlError::Decode(_) => None,
+    };
+    let mut failed = error.on_target(doing, place);
+    if let Some(advice) = advice {
+        failed.message = format!("{}: {advice}", failed.message);
+    }
+    failed
+}
+
+impl Mysql {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, procedures: Mutex::new(false), checks: Mutex::default() }
+    }
+
+    fn checks(&self) -> MutexGuard<'_, Checks> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connect_wire(&self) -> Result<Wire, TargetError> {
+        connected(&self.config)
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.to_string(), self.config.place());
+        move |error| advised(error, &doing, &place)
+    }
+
+    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    fn ensure_procedures(&self) -> Result<(), TargetError> {
+        let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*done {
+            let mut wire = self.connect_wire()?;
+            make_procedures(&mut wire).map_err(self.failed("make the procedures"))?;
+            *done = true;
+        }
+        Ok(())
+    }
+
+    /// Runs independent statements on up to `jobs` connections.
+    fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            // Rows are right by construction, and the conditions are checked afterwards. With these checks a table would be
+            // copied row by row for a foreign key.
+            wire.execute("SET SESSION foreign_key_checks = 0")
+                .map_err(self.failed("set foreign_key_checks"))?;
+            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+        })
+    }
+
+    /// What a query with one column tells of this database's tables, from a table of the information schema.
+    fn catalogue(&self, wire: &mut Wire, column: &str, table: &str) -> Result<Vec<String>, TargetError> {
+        let schema = if table == "table_constraints" { "constraint_schema" } else { "table_schema" };
+        wire.column(&format!(
+            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database()"
+        ))
+        .map_err(self.failed("look for tables, keys and indexes"))
+    }
+
+    /// The names of the tables and views of the database.
+    fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
+        self.catalogue(wire, "table_name", "tables")
+    }
+
+    /// The statements that a mode prepares, with their texts.
+    fn statements(&self, product: &Product) -> Vec<(Statement, String)> {
+        Statement::of_mode(self.config.mode, product.dialect)
+            .into_iter()
+            .map(|statement| (statement, statement.text(product.dialect)))
+            .collect()
+    }
+
+    /// What every load ends with.
+    fn note_ready(&self) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.execute(meta::READY).map_err(self.failed("note the end of the load"))
+    }
+}
+
+fn panicked() -> TargetError {
+    TargetError::database("a thread of Lydite's own panicked: please report this")
+}
+
+/// Replaces procedures of an older version.
+fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
+    for text in PROCEDURES.split("--/\n").skip(1) {
+        let name = text.split(['(', ' ']).find(|word| word.starts_with("lydite_")).unwrap_or_default();
+        wire.execute(&format!("DROP PROCEDURE IF EXISTS {name}"))?;
+        wire.execute(text)?;
+    }
+    Ok(())
+}
+
+/// The server's settings that bear on the numbers.
+fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
+    let mut settings = BTreeMap::new();
+    let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+    let sql = format!("SHOW VARIABLES WHERE Variable_name IN ({})", names.join(", "));
+    wire.query_each(&sql, &mut |row| {
+        if let [Some(name), Some(value)] = row {
+            settings.insert((*name).to_string(), (*value).to_string());
+        }
+    })?;
+    Ok(settings)
+}
+
+/// Whether a committed transaction survives the loss of power, by the settings of InnoDB or RocksDB.
+fn is_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
+    let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
+    let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
+        "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
+        "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1"),
+        // Of others it is not known.
+        _ => false,
+    };
+    let binlog = settings.get("log_bin").is_none_or(|value| value == "OFF") || is("sync_binlog", "1");
+    // Doublewrite off risks whole pages.
+    let pages = settings.get("innodb_doublewrite").is_none_or(|value| value != "OFF" && value != "0");
+    !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages
+}
+
+impl Target for Mysql {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let mut settings = settings(&mut wire).map_err(self.failed("ask for settings"))?;
+        let keys = wire
+            .column(
+                "SELECT count(*) FROM information_schema.table_constraints \
+                 WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
+            )
+            .map_err(self.failed("look for foreign keys"))?;
+        let mut engines = self.catalogue(&mut wire, "engine", "tables")?;
+        if engines.is_empty() {
+            let default =
+                wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
+            engines = self.config.engine.clone().map_or(default, |engine| vec![engine]);
+        }
+        let isolation = self.config.isolation;
+        let durable = product.always_durable || is_durable(&settings, &engines);
+        settings.insert("server".into(), product.name.into());
+        settings.insert("engine".into(), engines.join(", "));
+        settings.insert("foreign keys".into(), keys.concat());
+        settings.insert("isolation".into(), isolation.sql().to_lowercase());
+        settings.insert("tx".into(), self.config.mode.name().into());
+        if let Some(partitions) = self.config.partitions {
+            settings.insert("partitions".into(), partitions.to_string());
+        }
+        let version = &wire.version;
+        Ok(Description {
+            kind: self.config.scheme.clone(),
+            version: if version.contains(product.name) {
+                version.clone()
+            } else {
+                format!("{} {version}", product.name)
+            },
+            url: self.config.url.clone(),
+            settings,
+            isolation: isolation.sql().to_lowercase(),
+            embedded: false,
+            isolation_is_level_3: isolation != Isolation::ReadCommitted,
+            durable,
+            in_memory: None,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let tables = self.tables(&mut wire)?;
+        meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        schema::create(&mut wire, &self.config, &meta::create(meta)).map_err(self.failed("create the tables"))
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(LoadLock::take(&self.config)?))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(MysqlLoader::open(&self.config)?))
+    }
+
+    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let way = loader::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
+        Ok(match way {
+            Way::File => Vec::new(),
+            Way::Insert => vec![
+                "the server forbids LOAD DATA LOCAL INFILE (local_infile is off): rows go by INSERT, which is slower"
+                    .to_string(),
+            ],
+        })
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let indexes = self.catalogue(&mut wire, "index_name", "statistics")?;
+        let constraints = self.catalogue(&mut wire, "constraint_name", "table_constraints")?;
+        drop(wire);
+        let without = schema::without_foreign_keys(&self.config, product);
+        let keys = self.config.foreign_keys.unwrap_or(without.is_none());
+        stage("building indexes");
+        self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
+        if keys {
+            stage("adding foreign keys");
+            // One by one: each locks the table that it refers to as well.
+            self.run_all(&schema::add_foreign_keys(&constraints), 1)?;
+        }
+        stage(&match without {
+            Some(tables) => format!("gathering statistics (no foreign keys: {tables} can't have them)"),
+            None => "gathering statistics".to_string(),
+        });
+        let analyze: Vec<String> =
+            schema::BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
+        self.run_all(&analyze, jobs)?;
+        if product.procedures {
+            stage("making procedures");
+            self.ensure_procedures()?;
+        }
+        self.note_ready()
+    }
+
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let mut limits = BTreeMap::new();
+        wire.query_each(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
+            &mut |row| {
+                if let [Some(name), Some(value)] = row
+                    && let Ok(value) = value.parse::<i64>()
+                {
+                    limits.insert((*name).to_string(), value);
+                }
+            },
+        )
+        .map_err(self.failed("ask for max_connections"))?;
+        let sessions = u64::from(sessions);
+        let statements = sessions * self.statements(product).len() as u64;
+        let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
+        for (name, wanted) in asked {
+            // Zero and less stand for no limit in some of the products.
+            if let Some(&limit) = limits.get(name)
+                && limit > 0
+                && wanted > limit as u64
+            {
+                return Err(TargetError::unreachable(format!(
+                    "{}: {name} of the server is {limit}, but {sessions} sessions need {wanted}: use fewer sessions, or \
+                     raise {name}",
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        if self.config.mode == TxMode::Procedures {
+            self.ensure_procedures()?;
+        }
+        let wire = self.connect_wire()?;
+        let product = wire.product;
+        let connection = MysqlConnection::new(wire, &self.statements(product))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, product.dialect)))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        let mut lock = LoadLock::take(&self.config)?;
+        let wire = lock.wire();
+        let mut there = BTreeMap::new();
+        wire.query_each(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(kind)] = row {
+                    there.insert((*name).to_string(), (*kind).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for tables"))?;
+        let ours = |name: &str| {
+            Table::ALL.iter().any(|table| table.name() == name)
+                || OWN_TABLES.contains(&name)
+                || is_table_name(name)
+        };
+        // Tables refer to each other. What others made under these names may be no tables.
+        let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
+        drops.extend(there.iter().filter(|(name, _)| ours(name)).map(|(name, kind)| {
+            let kind = match kind.as_str() {
+                "VIEW" => "VIEW",
+                "SEQUENCE" => "SEQUENCE",
+                _ => "TABLE",
+            };
+            format!("DROP {kind} IF EXISTS `{name}`")
+        }));
+        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let prepare = wire.product.check;
+        prepare.iter().try_for_each(|statement| wire.execute(statement)).map_err(self.failed("check"))?;
+        // One connection: a snapshot can't be given to another. It is taken at once, in all engines.
+        wire.execute(
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        )
+        .map_err(self.failed("check"))?;
+        let dialect = wire.product.dialect;
+        self.checks().connections.push(wire.id);
+        let findings = conditions
+            .iter()
+            .map(|&condition| {
+                if self.checks().stopped {
+                    return Err(TargetError::database(format!(
+                        "{}: the check was stopped",
+                        self.config.place()
+                    )));
+                }
+                let finding = conditions::evaluate(&mut wire, dialect, condition)
+                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                done(&finding);
+                Ok(finding)
+            })
+            .collect();
+        self.checks().connections.retain(|connection| *connection != wire.id);
+        findings
+    }
+
+    fn stop_checks(&self) {
+        let connections = {
+            let mut checks = self.checks();
+            checks.stopped = true;
+            std::mem::take(&mut checks.connections)
+        };
+        for connection in connections {
+            // A server that can't be reached any more has nothing to give up.
+            if let Ok(mut wire) = self.connect_wire() {
+                let _heard = wire.execute(&format!("KILL QUERY {connection}"));
+            }
+        }
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let canonical = Canonical {
+            money: |column| format!("CAST({column} * 100 AS signed)"),
+            rate: |column| format!("CAST({column} * 10000 AS signed)"),
+            as_text: wire.product.dialect.as_text,
+        };
+        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+}

@@ -1,0 +1,186 @@
+//! The databases that speak MySQL's protocol, as data, and how one is known by its version.
+
+use crate::error::AbortReason;
+use crate::sql::dialect::{Batches, Dialect};
+use lydite_tpcc::schema::ColumnType;
+
+/// A database that speaks MySQL's protocol.
+#[derive(Debug)]
+pub(crate) struct Product {
+    /// Its name for people.
+    pub(crate) name: &'static str,
+    /// URL schemes that expect it. `mysql` takes any.
+    pub(crate) schemes: &'static [&'static str],
+    /// Whether it has stored procedures.
+    pub(crate) procedures: bool,
+    /// Whether it reads a statement before the one before it is answered.
+    pub(crate) pipelines: bool,
+    /// Whether every commit survives the loss of power whatever the settings; else InnoDB's settings tell.
+    pub(crate) always_durable: bool,
+    /// Whether a lock by name is given back when its connection is gone.
+    pub(crate) named_locks: bool,
+    /// Whether partitioned tables may have foreign keys.
+    pub(crate) foreign_keys_of_partitions: bool,
+    /// What stands behind each of the nine tables, if they are partitioned, so that a warehouse's rows are in one place.
+    pub(crate) together: &'static str,
+    /// A statement that must come before [`Product::together`] can be used.
+    pub(crate) before_together: &'static str,
+    /// What stands behind ITEM, so that it can be read everywhere.
+    pub(crate) everywhere: &'static str,
+    /// Codes after which the same transaction may be tried again, beside those of all.
+    pub(crate) retryable: &'static [(u16, AbortReason)],
+    /// Statements that a connection begins with that checks conditions.
+    pub(crate) check: &'static [&'static str],
+    /// Its SQL.
+    pub(crate) dialect: &'static Dialect,
+}
+
+/// MySQL's SQL. Sessions take `||` for joining texts, see [`crate::mysql::session`].
+macro_rules! dialect {
+    ($begin_read:literal) => {
+        Dialect {
+            column_type,
+            money_text: str::to_string,
+            as_text: |value| format!("CAST({value} AS char(500))"),
+            placeholder: '$',
+            now: "CURRENT_TIMESTAMP(6)",
+            for_update: " FOR UPDATE",
+            // A plain SELECT shows the transaction's snapshot, whatever the transaction has locked.
+            newest: " FOR UPDATE",
+            call: "CALL",
+            procedures_commit: true,
+            batches: Batches::Rows,
+            begin_write: "START TRANSACTION",
+            begin_read: $begin_read,
+        }
+    };
+}
+
+static DIALECT: Dialect = dialect!("START TRANSACTION READ ONLY");
+/// TiDB takes READ ONLY only where functions that do nothing are switched on.
+static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION");
+
+/// A column's type.
+fn column_type(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
+        ColumnType::Integer { .. } => "int".into(),
+        ColumnType::Money { digits } => format!("decimal({digits}, 2)"),
+        ColumnType::Rate => "decimal(4, 4)".into(),
+        ColumnType::VarText(width) => format!("varchar({width})"),
+        ColumnType::FixedText(width) => format!("char({width})"),
+        // Not timestamp, which ends in 2038.
+        ColumnType::Time => "datetime(6)".into(),
+    }
+}
+
+static MYSQL: Product = Product {
+    name: "MySQL",
+    schemes: &["mysql", "polardb"],
+    procedures: true,
+    pipelines: true,
+    always_durable: false,
+    named_locks: true,
+    foreign_keys_of_partitions: false,
+    together: "",
+    before_together: "",
+    everywhere: "",
+    retryable: &[],
+    check: &[],
+    dialect: &DIALECT,
+};
+
+static MARIADB: Product = Product {
+    name: "MariaDB",
+    schemes: &["mysql", "mariadb"],
+    // Else it may evaluate the sums of all order lines anew for each customer, which takes hours.
+    check: &["SET SESSION optimizer_switch = 'split_materialized=off'"],
+    ..MYSQL
+};
+
+static POLARDB: Product = Product { name: "PolarDB", schemes: &["mysql", "polardb"], ..MYSQL };
+
+static TIDB: Product = Product {
+    name: "TiDB",
+    schemes: &["mysql", "tidb"],
+    procedures: false,
+    always_durable: true,
+    retryable: &[
+        // Write conflicts, of statements and of the commit.
+        (9007, AbortReason::Serialization),
+        (8002, AbortReason::Serialization),
+        (8022, AbortReason::Serialization),
+        // The schema, or a region of the store, was changed or moved under it.
+        (8028, AbortReason::Other),
+        (8005, AbortReason::Serialization),
+        (9001, AbortReason::Other),
+        (9002, AbortReason::Other),
+        (9003, AbortReason::Other),
+        (9004, AbortReason::LockTimeout),
+        (9005, AbortReason::Other),
+    ],
+    dialect: &TIDB_DIALECT,
+    ..MYSQL
+};
+
+static OCEANBASE: Product = Product {
+    name: "OceanBase",
+    schemes: &["mysql", "oceanbase"],
+    always_durable: true,
+    named_locks: false,
+    foreign_keys_of_partitions: true,
+    // Partitions of the same number on the same server.
+    together: " TABLEGROUP = lydite",
+    before_together: "CREATE TABLEGROUP IF NOT EXISTS lydite SHARDING = 'PARTITION'",
+    everywhere: " DUPLICATE_SCOPE = 'cluster'",
+    retryable: &[
+        // Another transaction changed the row since the snapshot.
+        (6235, AbortReason::Serialization),
+        // Rolled back by the server (a leader that moved, a deadlock that was broken).
+        (6002, AbortReason::Other),
+        (6003, AbortReason::LockTimeout),
+    ],
+    ..MYSQL
+};
+
+/// OceanBase on one node: tables have one place only.
+static SEEKDB: Product =
+    Product { name: "OceanBase seekdb", together: "", before_together: "", everywhere: "", ..OCEANBASE };
+
+/// Which product a server is, by its version and its comment on that.
+pub(crate) fn of(version: &str, comment: &str) -> &'static Product {
+    let told = |word: &str| [version, comment].iter().any(|text| text.to_ascii_lowercase().contains(word));
+    if told("tidb") {
+        &TIDB
+    } else if told("seekdb") {
+        &SEEKDB
+    } else if told("oceanbase") {
+        &OCEANBASE
+    } else if told("polardb") {
+        &POLARDB
+    } else if told("mariadb") {
+        &MARIADB
+    } else {
+        &MYSQL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_known_by_their_versions() {
+        for (version, comment, name) in [
+            ("8.0.39", "MySQL Community Server - GPL", "MySQL"),
+            ("8.4.3", "Source distribution", "MySQL"),
+            ("10.11.19-MariaDB-0+deb12u1", "Debian 12", "MariaDB"),
+            ("8.0.11-TiDB-v8.5.0", "TiDB Server (Apache License 2.0)", "TiDB"),
+            ("5.7.25-OceanBase-v4.3.5.3", "OceanBase_CE 4.3.5.3", "OceanBase"),
+            ("5.7.25-OceanBase seekdb-v1.4.0.0", "OceanBase 4.3.5.3 seekdb (r1.4.0.0)", "OceanBase seekdb"),
+            ("8.0.32", "PolarDB for MySQL", "PolarDB"),
+        ] {
+            assert_eq!(of(version, comment).name, name, "{version}");
+        }
+    }
+}
