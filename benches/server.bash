@@ -1,4 +1,4 @@
-# Shared by the benchmarks: a PostgreSQL server of their own, the release build of lydite, and the CPU time of a command.
+# Shared by the benchmarks: a PostgreSQL or MariaDB server of their own, the release build of lydite, and the CPU time of a command.
 # Sourced, not run.
 set -euo pipefail
 
@@ -8,17 +8,18 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 chmod 755 "$work"
 pg_bin=${PG_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)}
 pg_process=
+my_process=
 
 say() { printf '%s\n' "$*" >&2; }
 
 [ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
-[ -n "$pg_bin" ] || { say "PostgreSQL's server programs are missing: run make test once, or set PG_BIN"; exit 1; }
 
 # as_server COMMAND…: PostgreSQL refuses to run as root.
 as_server() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
 
 # start_postgres [SETTING=VALUE…]: a server on a free port; sets pg_port and pg_url (without the database).
 start_postgres() {
+  [ -n "$pg_bin" ] || { say "PostgreSQL's server programs are missing: run make test once, or set PG_BIN"; exit 1; }
   pg_port=$(shuf -i 20000-29999 -n 1)
   [ "$(id -u)" != 0 ] || chown postgres: "$work"
   as_server "$pg_bin/initdb" -U postgres -A trust --no-sync -E UTF8 --locale=C -D "$work/data" >"$work/initdb.log"
@@ -39,10 +40,48 @@ start_postgres() {
   pg_url=postgres://postgres@127.0.0.1:$pg_port
 }
 
+# start_mariadb [SETTING=VALUE…]: a server on a free port; sets my_port and my_url (without the database).
+start_mariadb() {
+  PATH=$PATH:/usr/sbin
+  command -v mariadbd >/dev/null || { say "MariaDB's server programs are missing: run make test once"; exit 1; }
+  my_port=$(shuf -i 30000-39999 -n 1)
+  local as=()
+  # MariaDB refuses to run as root.
+  if [ "$(id -u)" = 0 ]; then
+    chown mysql: "$work"
+    as=(setpriv --reuid mysql --regid mysql --init-groups)
+  fi
+  "${as[@]}" mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+    --datadir="$work/data" --tmpdir="$work" >"$work/install.log" 2>&1
+  local arguments=(--no-defaults --datadir="$work/data" --tmpdir="$work" --socket="$work/socket" --port="$my_port"
+    --bind-address=127.0.0.1 --skip-name-resolve --innodb-buffer-pool-size=2G --innodb-log-file-size=2G --max-connections=100)
+  local setting
+  for setting in "$@"; do arguments+=("--$setting"); done
+  "${as[@]}" mariadbd "${arguments[@]}" >"$work/log" 2>&1 &
+  my_process=$!
+  for _ in $(seq 100); do
+    mariadb-admin --no-defaults -u root -h 127.0.0.1 --port="$my_port" ping >/dev/null 2>&1 && break
+    sleep 0.1
+  done
+  my_url=mariadb://root@127.0.0.1:$my_port
+}
+
+# my DATABASE SQL [mariadb arguments…]
+my() {
+  local database=$1 statements=$2
+  shift 2
+  mariadb --no-defaults --protocol=tcp -u root -h 127.0.0.1 --port="$my_port" --batch --skip-column-names --local-infile=1 \
+    "$@" -e "$statements" "$database"
+}
+
 finish() {
   if [ -n "$pg_process" ]; then
     kill -INT "$pg_process" 2>/dev/null || true
     wait "$pg_process" 2>/dev/null || true
+  fi
+  if [ -n "$my_process" ]; then
+    kill -TERM "$my_process" 2>/dev/null || true
+    wait "$my_process" 2>/dev/null || true
   fi
   rm -rf "$work"
 }

@@ -51,3 +51,5 @@ echo "==> test dependencies: MariaDB's server is $(command -v mariadbd)"
 if [ "$(id -u)" -eq 0 ] && ! id mysql >/dev/null 2>&1; then
     useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin mysql
 fi
+
+scripts/install-seekdb.sh

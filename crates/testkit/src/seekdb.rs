@@ -1,0 +1,131 @@
+//! A server of seekdb, OceanBase on a single node, from the Python wheel that holds one.
+
+use crate::process::{PATIENCE, clean_up_at_exit, send, spawn_for_life};
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Where the server notes its process, below the fixture's directory.
+const PID_FILE: &str = "run/seekdb.pid";
+/// Starts the server in a network namespace of its own, since it listens on all interfaces and has no password: it is
+/// reached by its Unix socket. In a namespace it needs an interface with an address, or it does not start.
+const SCRIPT: &str = "ip link set lo up && ip link add d0 type bridge && ip addr add 10.232.0.1/24 dev d0 && \
+                      ip link set d0 up && exec \"$0\" \"$@\"";
+
+/// A running server. Dropping it ends it and deletes its data.
+pub struct Server {
+    directory: TempDir,
+    process: Mutex<Option<Child>>,
+}
+
+/// The server's program: `LYDITE_SEEKDB`, or what `scripts/install-seekdb.sh` put beside what cargo builds. None when
+/// `LYDITE_TEST_SEEKDB` is `off`.
+fn program() -> Option<PathBuf> {
+    if std::env::var("LYDITE_TEST_SEEKDB").is_ok_and(|switch| switch == "off") {
+        return None;
+    }
+    if let Some(given) = std::env::var_os("LYDITE_SEEKDB") {
+        return Some(PathBuf::from(given));
+    }
+    let this = std::env::current_exe().expect("this program's path");
+    let found = this.ancestors().map(|directory| directory.join("test-deps/seekdb/pylibseekdb/seekdb"));
+    Some(found.into_iter().find(|path| path.exists()).expect(
+        "seekdb's server: run `make test`, which installs it, or set LYDITE_TEST_SEEKDB=off to leave its tests out",
+    ))
+}
+
+impl Server {
+    /// Starts a server; none when `LYDITE_TEST_SEEKDB` is `off`, which is told.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            eprintln!("LYDITE_TEST_SEEKDB is off: seekdb is not tested");
+            return None;
+        };
+        let directory =
+            tempfile::Builder::new().prefix("lydite-seekdb-").tempdir().expect("a temporary directory");
+        clean_up_at_exit(directory.path(), PID_FILE);
+        let server = Self { directory, process: Mutex::new(None) };
+        server.launch(&program);
+        Some(server)
+    }
+
+    fn launch(&self, program: &Path) {
+        let mut command = Command::new("unshare");
+        // SAFETY: geteuid has no preconditions.
+        let root = unsafe { libc::geteuid() } == 0;
+        command.args(if root { &["--net"][..] } else { &["--net", "--map-root-user"][..] });
+        command.args(["sh", "-c", SCRIPT]).arg(program);
+        command.args(["--nodaemon", "-P", "2881", "--parameter", "memory_budget=1G", "--base-dir"]);
+        command.arg(self.directory.path());
+        command.env("LD_LIBRARY_PATH", program.parent().unwrap_or(Path::new("/")));
+        command.env("TELEMETRY_ENABLED", "0");
+        let log = fs::File::create(self.directory.path().join("output")).expect("a log file");
+        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a log file")).stderr(log);
+        *self.process.lock().expect("the server's lock") = Some(spawn_for_life(command, libc::SIGKILL));
+        let begin = Instant::now();
+        // It listens before it has made its system tables; so ask it, with its own protocol's least.
+        while !self.answers() {
+            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
+            assert!(matches!(ended, Some(Ok(None))), "seekdb ended: {}", self.output());
+            assert!(begin.elapsed() < PATIENCE, "seekdb did not start: {}", self.output());
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn answers(&self) -> bool {
+        UnixStream::connect(self.socket()).is_ok() && self.try_sql("SELECT 1").is_ok()
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.directory.path().join("output")).unwrap_or_default()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join("run/sql.sock")
+    }
+
+    fn try_sql(&self, sql: &str) -> Result<String, String> {
+        let output = Command::new("mariadb")
+            .args(["--no-defaults", "-u", "root", "--batch", "--skip-column-names", "-e", sql])
+            .arg(format!("--socket={}", self.socket().display()))
+            .stdin(Stdio::null())
+            .output()
+            .expect("mariadb");
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    /// Runs SQL and gives the answer's rows, columns parted by tabs.
+    pub fn sql(&self, sql: &str) -> String {
+        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Makes a database and gives its URL.
+    #[must_use]
+    pub fn create_database(&self, name: &str) -> String {
+        self.sql(&format!("CREATE DATABASE {name}"));
+        format!("oceanbase://root@localhost/{name}?socket={}", self.socket().display())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // The program took the place of the shell and of unshare.
+            send(child.id(), libc::SIGKILL);
+            let _reaped = child.wait();
+        }
+        if thread::panicking() {
+            eprintln!("what seekdb said:\n{}", self.output());
+        }
+    }
+}
