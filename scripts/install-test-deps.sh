@@ -28,3 +28,8 @@ if [ "$(id -u)" -eq 0 ] && ! id postgres >/dev/null 2>&1; then
     echo "error: run as root, the tests start servers as user postgres, which is missing; do: useradd --system postgres" >&2
     exit 1
 fi
+
+# Drivers of the tests are programs in Python and Go; what they need beside these languages is in the repository.
+if ! command -v python3 >/dev/null; then
+    scripts/install-packages.sh "Python 3 (python3)" python3
+fi

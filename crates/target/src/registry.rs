@@ -1,6 +1,7 @@
 //! The families of databases that are built in, and how a URL chooses one.
 
 use crate::error::TargetError;
+use crate::external;
 use crate::gemel;
 use crate::micro::MicroTarget;
 use crate::null::Null;
@@ -44,7 +45,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 4] = [
+    static FAMILIES: [Family; 5] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -73,6 +74,15 @@ pub fn families() -> &'static [Family] {
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
         },
         Family {
+            schemes: &["driver"],
+            url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
+            about: "any database, through a program of yours in any language: lydite driver new",
+            modes: &[TxMode::Statements],
+            options: external::OPTIONS,
+            tpcc_options: &[],
+            parse: |url, _| external::parse(url).map(|config| Spec::External(Box::new(config))),
+        },
+        Family {
             schemes: &["null"],
             url: "null:",
             about: "answers at once and stores nothing: measures Lydite itself",
@@ -95,6 +105,7 @@ enum Spec {
     Gemel(Box<gemel::Parsed>),
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
+    External(Box<external::Config>),
 }
 
 impl TargetSpec {
@@ -103,6 +114,7 @@ impl TargetSpec {
     pub fn without_password(&self, url: &str) -> String {
         match &self.0 {
             Spec::Postgres(config) => config.url.clone(),
+            Spec::External(config) => config.url.clone(),
             Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
@@ -192,6 +204,10 @@ impl TargetSpec {
             }
         }
         match Self::parse(url, TxMode::Statements) {
+            Ok(Self(Spec::External(_))) => {
+                errors.push("driver: does not play the microbenchmark: leave out --workload micro".into());
+                Err(errors)
+            }
             Ok(spec) if errors.is_empty() => Ok(spec),
             Ok(_) => Err(errors),
             Err(more) => Err(errors.into_iter().chain(more).collect()),
@@ -203,7 +219,7 @@ impl TargetSpec {
     pub fn engines(&self) -> Engines {
         match &self.0 {
             Spec::Null | Spec::Gemel(_) => Engines::Two,
-            Spec::Sqlite(_) | Spec::Postgres(_) => Engines::One,
+            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::External(_) => Engines::One,
         }
     }
 
@@ -213,7 +229,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null | Spec::Postgres(_) => false,
+            Spec::Null | Spec::Postgres(_) | Spec::External(_) => false,
         }
     }
 
@@ -240,6 +256,7 @@ impl TargetSpec {
             }
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
+            Spec::External(config) => Box::new(external::External::new((**config).clone())),
         })
     }
 }

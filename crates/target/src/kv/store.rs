@@ -325,7 +325,8 @@ impl Pending for () {
 /// How many entries are dropped in one transaction.
 const DROPPED_AT_ONCE: usize = 4_096;
 
-fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
+/// Removes all entries of a table in transactions of some thousand: what a store does that knows no faster way.
+pub(crate) fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
     loop {
         let mut tx = store.begin(Access::Load)?;
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
