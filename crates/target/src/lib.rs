@@ -11,6 +11,7 @@ mod micro;
 mod null;
 mod postgres;
 mod profile;
+mod redis;
 mod registry;
 mod sql;
 mod sqlite;

@@ -3,9 +3,11 @@
 use crate::error::TargetError;
 use crate::external;
 use crate::gemel;
+use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::null::Null;
 use crate::postgres;
+use crate::redis;
 use crate::sqlite;
 use crate::target::{Target, TxMode};
 use lydite_micro::Engines;
@@ -45,7 +47,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 5] = [
+    static FAMILIES: [Family; 6] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -72,6 +74,15 @@ pub fn families() -> &'static [Family] {
             options: postgres::OPTIONS,
             tpcc_options: &["foreign_keys"],
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
+        },
+        Family {
+            schemes: &["redis"],
+            url: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
+            about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
+            modes: &[TxMode::Statements],
+            options: redis::OPTIONS,
+            tpcc_options: &[],
+            parse: |url, _| redis::parse(url).map(|config| Spec::Redis(Box::new(config))),
         },
         Family {
             schemes: &["driver"],
@@ -106,6 +117,7 @@ enum Spec {
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
     External(Box<external::Config>),
+    Redis(Box<redis::Config>),
 }
 
 impl TargetSpec {
@@ -115,6 +127,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Postgres(config) => config.url.clone(),
             Spec::External(config) => config.url.clone(),
+            Spec::Redis(config) => config.url.clone(),
             Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
@@ -204,8 +217,8 @@ impl TargetSpec {
             }
         }
         match Self::parse(url, TxMode::Statements) {
-            Ok(Self(Spec::External(_))) => {
-                errors.push("driver: does not play the microbenchmark: leave out --workload micro".into());
+            Ok(Self(Spec::External(_) | Spec::Redis(_))) => {
+                errors.push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
                 Err(errors)
             }
             Ok(spec) if errors.is_empty() => Ok(spec),
@@ -219,7 +232,7 @@ impl TargetSpec {
     pub fn engines(&self) -> Engines {
         match &self.0 {
             Spec::Null | Spec::Gemel(_) => Engines::Two,
-            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::External(_) => Engines::One,
+            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::External(_) | Spec::Redis(_) => Engines::One,
         }
     }
 
@@ -229,7 +242,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null | Spec::Postgres(_) | Spec::External(_) => false,
+            Spec::Null | Spec::Postgres(_) | Spec::External(_) | Spec::Redis(_) => false,
         }
     }
 
@@ -256,6 +269,7 @@ impl TargetSpec {
             }
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
+            Spec::Redis(config) => Box::new(KvTarget::<redis::RedisStore>::new((**config).clone())),
             Spec::External(config) => Box::new(external::External::new((**config).clone())),
         })
     }

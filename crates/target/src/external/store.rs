@@ -30,22 +30,9 @@ impl Store for DriverStore {
         config.config.place.clone()
     }
 
-    fn describe(config: &Arc<Driver>) -> Description {
-        // The target is made after the driver has introduced itself; else nothing is known but the URL.
-        match config.hello() {
-            Ok(hello) => config.describe(hello),
-            Err(why) => Description {
-                kind: "driver".into(),
-                version: why,
-                url: config.config.url.clone(),
-                settings: Default::default(),
-                isolation: "unknown".into(),
-                isolation_is_level_3: false,
-                embedded: false,
-                durable: false,
-                in_memory: None,
-            },
-        }
+    fn describe(config: &Arc<Driver>) -> Result<Description, StoreError> {
+        let unavailable = |detail| StoreError::Unavailable { committed: Committed::No, detail };
+        Ok(config.describe(config.hello().map_err(unavailable)?))
     }
 
     fn is_there(_config: &Arc<Driver>) -> bool {

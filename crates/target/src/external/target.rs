@@ -7,10 +7,8 @@ use super::store::DriverStore;
 use super::transactions::Transactions;
 use crate::error::TargetError;
 use crate::kv::KvTarget;
-use crate::micro::{MicroLoader, MicroTarget};
+use crate::micro::MicroTarget;
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
-use crate::workload::Micro;
-use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::{Arc, OnceLock};
@@ -38,10 +36,6 @@ impl External {
             Way::KeyValue => Speaking::Store(KvTarget::new(Arc::clone(&self.driver))),
             Way::Transactions => Speaking::Transactions(Transactions::new(Arc::clone(&self.driver))),
         }))
-    }
-
-    fn no_micro() -> TargetError {
-        TargetError::usage("driver: does not play the microbenchmark: leave out --workload micro")
     }
 }
 
@@ -125,33 +119,4 @@ impl Target for External {
 }
 
 /// Refused when the URL is read; here for whoever asks all the same.
-impl MicroTarget for External {
-    fn engines(&self) -> Engines {
-        Engines::One
-    }
-
-    fn create_tables(&self, _meta: &Meta) -> Result<(), TargetError> {
-        Err(Self::no_micro())
-    }
-
-    fn table_loader(&self, _meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
-        Err(Self::no_micro())
-    }
-
-    fn finish_tables(
-        &self,
-        _meta: &Meta,
-        _jobs: usize,
-        _stage: &(dyn Fn(&str) + Sync),
-    ) -> Result<(), TargetError> {
-        Err(Self::no_micro())
-    }
-
-    fn connect_micro(&self, _meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        Err(Self::no_micro())
-    }
-
-    fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
-        Err(Self::no_micro())
-    }
-}
+impl MicroTarget for External {}

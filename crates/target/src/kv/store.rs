@@ -195,7 +195,10 @@ pub trait Store: Send + Sync + Sized + 'static {
     fn place(config: &Self::Config) -> String;
 
     /// What it is.
-    fn describe(config: &Self::Config) -> Description;
+    ///
+    /// # Errors
+    /// It has to be asked, and is not there.
+    fn describe(config: &Self::Config) -> Result<Description, StoreError>;
 
     /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
     fn is_there(config: &Self::Config) -> bool;

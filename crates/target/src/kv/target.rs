@@ -67,7 +67,7 @@ impl<S: Store> KvTarget<S> {
 
 impl<S: Store> Target for KvTarget<S> {
     fn describe(&self) -> Result<Description, TargetError> {
-        Ok(S::describe(&self.config))
+        S::describe(&self.config).map_err(self.failed("ask what it is"))
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
