@@ -19,7 +19,7 @@ help: ## list these targets
 run: ## build, benchmark the embedded default target, write out/report.html and out/result.json
 	@scripts/run.sh $(ARGS)
 
-test: ## run every test (PostgreSQL's server programs are installed when missing)
+test: ## run every test (the server programs of PostgreSQL and MariaDB are installed when missing)
 	@scripts/test.sh $(ARGS)
 
 lint: ## formatting, clippy, docs, shell scripts, private names in the text

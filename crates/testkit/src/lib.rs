@@ -2,7 +2,10 @@
 //! and ended with the test, also when it fails or is killed.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
 
+pub mod mariadb;
 pub mod postgres;
+mod process;
+pub mod redis;
 
 use std::net::TcpListener;
 

@@ -1,19 +1,23 @@
 //! A PostgreSQL server of one's own.
 
 use crate::free_port;
+use crate::process::{
+    PATIENCE, alive, children, clean_up_at_exit, send, spawn_for_life, state, unprivileged,
+};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The user that it runs as when the tests run as root: PostgreSQL refuses that.
+const USER: &str = "postgres";
+/// Where the server notes its process, below the fixture's directory.
+const PID_FILE: &str = "data/postmaster.pid";
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
@@ -46,22 +50,9 @@ fn programs() -> PathBuf {
     found.pop().expect("PostgreSQL's server programs: run `make test`, or set PG_BIN").1
 }
 
-/// The user that the server runs as: PostgreSQL refuses to run as root.
-fn unprivileged() -> Option<(u32, u32)> {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
-        return None;
-    }
-    let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
-    let line = users.lines().find(|line| line.starts_with("postgres:"));
-    let fields: Vec<&str> =
-        line.expect("the user postgres: install PostgreSQL's Debian packages").split(':').collect();
-    Some((fields[2].parse().expect("a user's number"), fields[3].parse().expect("a group's number")))
-}
-
 /// Runs a command to its end as the server's user.
 fn run(command: &mut Command) {
-    if let Some((uid, gid)) = unprivileged() {
+    if let Some((uid, gid)) = unprivileged(USER) {
         command.uid(uid).gid(gid);
     }
     command.current_dir("/").stdin(Stdio::null());
@@ -76,7 +67,7 @@ impl Server {
         let directory =
             tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
         let path = directory.path().to_path_buf();
-        clean_up_at_exit(&path);
+        clean_up_at_exit(&path, PID_FILE);
         let mut server = Self::start_in(&path, settings);
         server.directory = Some(directory);
         server
@@ -86,7 +77,7 @@ impl Server {
     #[must_use]
     pub fn start_in(directory: &Path, settings: &[&str]) -> Self {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
-        if let Some((uid, gid)) = unprivileged() {
+        if let Some((uid, gid)) = unprivileged(USER) {
             chown(directory, Some(uid), Some(gid)).expect("a change of owner");
         }
         let data = directory.join("data");
@@ -131,10 +122,11 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log file"))
             .stderr(log);
-        if let Some((uid, gid)) = unprivileged() {
+        if let Some((uid, gid)) = unprivileged(USER) {
             command.uid(uid).gid(gid);
         }
-        *process = Some(spawn_for_life(command));
+        // SIGQUIT: at once, without a checkpoint.
+        *process = Some(spawn_for_life(command, libc::SIGQUIT));
         drop(process);
         self.wait_until_ready();
     }
@@ -253,106 +245,9 @@ impl Server {
     }
 }
 
-/// Ends the server in `directory` with this process and deletes its data, if that has not been done by then: what is
-/// kept in a static is never dropped.
-fn clean_up_at_exit(directory: &Path) {
-    static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    extern "C" fn clean_up() {
-        let directories = std::mem::take(&mut *DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner));
-        for directory in directories.iter().filter(|directory| directory.exists()) {
-            let id = fs::read_to_string(directory.join("data/postmaster.pid"))
-                .ok()
-                .and_then(|file| file.lines().next()?.parse().ok());
-            // A file that a killed server left behind names a process that is not ours.
-            if let Some(server) = id.filter(|&id| parent(id) == Some(std::process::id())) {
-                let family = children(server);
-                for &id in family.iter().chain([&server]) {
-                    send(id, libc::SIGKILL);
-                }
-                let begin = Instant::now();
-                while family.iter().chain([&server]).any(|&id| alive(id)) && begin.elapsed() < PATIENCE {
-                    thread::sleep(Duration::from_millis(10));
-                }
-            }
-            // Whatever stands in the way, the next reboot clears the directory for temporary files.
-            let _cleared = fs::remove_dir_all(directory);
-        }
-    }
-    let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
-    if directories.is_empty() {
-        // SAFETY: the function is `extern "C"`, takes nothing and does not unwind: it uses no other static than its
-        // own, and files.
-        unsafe { libc::atexit(clean_up) };
-    }
-    directories.push(directory.to_path_buf());
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         // The data are thrown away.
         self.kill();
-    }
-}
-
-/// Starts a program that dies with this process. The kernel watches the starting thread, so that one must live on.
-fn spawn_for_life(mut command: Command) -> Child {
-    // SAFETY: prctl and getppid are async-signal-safe, and nothing else is done between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGQUIT);
-            Ok(())
-        });
-    }
-    type Order = (Command, mpsc::Sender<Child>);
-    static STARTER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
-    let starter = STARTER.get_or_init(|| {
-        let (orders, inbox) = mpsc::channel::<Order>();
-        thread::spawn(move || {
-            for (mut command, answer) in inbox {
-                let child = command.spawn().expect("the server's program");
-                // The test that asked may have panicked meanwhile.
-                let _nobody_waits = answer.send(child);
-            }
-        });
-        Mutex::new(orders)
-    });
-    let (answer, child) = mpsc::channel();
-    starter.lock().unwrap().send((command, answer)).expect("the starting thread");
-    child.recv().expect("the server's process")
-}
-
-fn children(parent: u32) -> Vec<u32> {
-    fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|id| id.parse().ok())
-        .collect()
-}
-
-/// What the kernel says of a process behind its name, if there is such a process.
-fn status(id: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    Some(stat.rsplit_once(") ")?.1.to_string())
-}
-
-/// The state of a process by one letter (Z is a zombie, T is stopped).
-fn state(id: u32) -> Option<char> {
-    status(id)?.chars().next()
-}
-
-/// The parent of a process.
-fn parent(id: u32) -> Option<u32> {
-    status(id)?.split(' ').nth(1)?.parse().ok()
-}
-
-/// Whether a process is there and no zombie.
-fn alive(id: u32) -> bool {
-    state(id).is_some_and(|state| state != 'Z')
-}
-
-fn send(id: u32, signal: i32) {
-    // SAFETY: kill has no memory preconditions; the id is of a process that this module started.
-    unsafe {
-        libc::kill(id as i32, signal);
     }
 }
