@@ -218,7 +218,8 @@ impl TargetSpec {
         }
         match Self::parse(url, TxMode::Statements) {
             Ok(Self(Spec::External(_) | Spec::Redis(_))) => {
-                errors.push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
+                errors
+                    .push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
                 Err(errors)
             }
             Ok(spec) if errors.is_empty() => Ok(spec),

@@ -62,13 +62,19 @@ impl Server {
         let mut command = Command::new(program(path));
         let port = format!("port={}", self.port);
         let (dir, pidfile) = (format!("dir={}", path.display()), format!("pidfile={}/pid", path.display()));
-        let usual = [port.as_str(), &dir, &pidfile, "bind=127.0.0.1", "save=", "appendonly=no", "protected-mode=yes"];
+        let usual =
+            [port.as_str(), &dir, &pidfile, "bind=127.0.0.1", "save=", "appendonly=no", "protected-mode=yes"];
         for setting in usual.into_iter().chain(self.settings.iter().map(String::as_str)) {
             let (name, value) = setting.split_once('=').expect("name=value");
             command.arg(format!("--{name}")).arg(value);
         }
-        let log = fs::OpenOptions::new().create(true).append(true).open(path.join("log")).expect("a log file");
-        command.current_dir("/").stdin(Stdio::null()).stdout(log.try_clone().expect("a log file")).stderr(log);
+        let log =
+            fs::OpenOptions::new().create(true).append(true).open(path.join("log")).expect("a log file");
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a log file"))
+            .stderr(log);
         *process = Some(spawn_for_life(command, libc::SIGKILL));
         drop(process);
         let begin = Instant::now();
@@ -94,7 +100,9 @@ impl Server {
 
     /// Kills the server at once, as `kill -9` or a crash would.
     pub fn kill(&self) {
-        let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
         send(child.id(), libc::SIGKILL);
         let _reaped = child.wait();
     }

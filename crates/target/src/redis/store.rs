@@ -45,7 +45,8 @@ impl RedisStore {
             return Ok(connection);
         }
         let connected = self.client.get_connection_with_timeout(CONNECT_TIMEOUT);
-        connected.map_err(|error| StoreError::Unavailable { committed: Committed::No, detail: error.to_string() })
+        connected
+            .map_err(|error| StoreError::Unavailable { committed: Committed::No, detail: error.to_string() })
     }
 
     /// The server's word for a setting.
@@ -67,7 +68,8 @@ impl Store for RedisStore {
     fn describe(config: &Config) -> Result<Description, StoreError> {
         let store = Self::open(config)?;
         let mut connection = store.connect()?;
-        let info: String = cmd("INFO").arg("server").query(&mut connection).map_err(|error| failed(&error))?;
+        let info: String =
+            cmd("INFO").arg("server").query(&mut connection).map_err(|error| failed(&error))?;
         let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown");
         let mut settings: BTreeMap<String, String> = BTreeMap::new();
         for name in ["appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "io-threads"] {
@@ -305,7 +307,9 @@ impl StoreTx for RedisTx<'_> {
                 bound => bound,
             };
             // Tables are in order, so those behind this one are left out by name.
-            for ((of, key), value) in self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table) {
+            for ((of, key), value) in
+                self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table)
+            {
                 debug_assert_eq!(*of, table);
                 found.insert(key.clone(), value.clone());
             }

@@ -19,7 +19,9 @@ fn the_answers_and_the_rows_are_those_of_sqlite() {
 #[test]
 fn sessions_that_fight_for_one_warehouse_keep_the_conditions() {
     let server = Server::start(&[]);
-    conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<RedisStore>(config(&server.url(0)));
+    conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<RedisStore>(config(
+        &server.url(0),
+    ));
 }
 
 #[test]
@@ -48,7 +50,10 @@ fn who_read_what_another_changed_is_refused_and_leaves_nothing() {
         }
         put(&store, b"a", b"3");
         let refused = tx.commit().err().expect("a refusal");
-        assert!(matches!(refused, StoreError::Retry { reason: AbortReason::Serialization, .. }), "{refused:?}");
+        assert!(
+            matches!(refused, StoreError::Retry { reason: AbortReason::Serialization, .. }),
+            "{refused:?}"
+        );
     }
     let mut tx = store.begin(Access::Read).expect("a transaction");
     assert_eq!(tx.read(KvTable::Stock, b"b", |_| ()).expect("a read"), None);
