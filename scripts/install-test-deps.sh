@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the tests can start PostgreSQL and MariaDB servers of their own. Does nothing when they can.
+# Makes sure that the tests can start PostgreSQL, MariaDB and Redis servers of their own. Does nothing when they can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,6 +29,11 @@ if [ "$(id -u)" -eq 0 ] && ! id postgres >/dev/null 2>&1; then
     exit 1
 fi
 
+# Drivers of the tests are programs in Python and Go; what they need beside these languages is in the repository.
+if ! command -v python3 >/dev/null; then
+    scripts/install-packages.sh "Python 3 (python3)" python3
+fi
+
 # On a Debian system only root's path has the directory of servers.
 PATH=$PATH:/usr/sbin
 missing_of_mariadb() {
@@ -50,6 +55,11 @@ echo "==> test dependencies: MariaDB's server is $(command -v mariadbd)"
 # MariaDB refuses to run as root too. Only its service's package makes this user.
 if [ "$(id -u)" -eq 0 ] && ! id mysql >/dev/null 2>&1; then
     useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin mysql
+fi
+
+# Debian's redis-tools has the server's program under another name, and no service that would start and stay.
+if ! command -v redis-server >/dev/null && ! command -v redis-check-rdb >/dev/null; then
+    scripts/install-packages.sh "Redis" redis-tools
 fi
 
 scripts/install-seekdb.sh

@@ -55,8 +55,8 @@ impl Store for Redb {
         format!("redb {}", config.path.display())
     }
 
-    fn describe(config: &Config) -> Description {
-        config.describe("redb", "serializable", true)
+    fn describe(config: &Config) -> Result<Description, StoreError> {
+        Ok(config.describe("redb", "serializable", true))
     }
 
     fn is_there(config: &Config) -> bool {

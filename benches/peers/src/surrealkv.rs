@@ -40,8 +40,8 @@ impl Store for SurrealKv {
         format!("surrealkv {}", config.path.display())
     }
 
-    fn describe(config: &Config) -> Description {
-        config.describe("surrealkv", "snapshot", true)
+    fn describe(config: &Config) -> Result<Description, StoreError> {
+        Ok(config.describe("surrealkv", "snapshot", true))
     }
 
     fn is_there(config: &Config) -> bool {

@@ -389,8 +389,8 @@ impl Store for GemelStore {
         format!("gemel {}", config.path.display())
     }
 
-    fn describe(config: &Config) -> Description {
-        Description {
+    fn describe(config: &Config) -> Result<Description, StoreError> {
+        Ok(Description {
             kind: "gemel".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             url: match &config.temporary {
@@ -409,7 +409,7 @@ impl Store for GemelStore {
             embedded: true,
             durable: config.options.durability == Durability::Full,
             in_memory: in_memory(&config.path),
-        }
+        })
     }
 
     fn is_there(config: &Config) -> bool {

@@ -4,6 +4,7 @@
 //! [`TargetSpec::open`] gives the [`Target`].
 
 mod error;
+mod external;
 mod gemel;
 pub mod kv;
 mod micro;
@@ -12,6 +13,7 @@ mod net;
 mod null;
 mod postgres;
 mod profile;
+mod redis;
 mod registry;
 mod sql;
 mod sqlite;

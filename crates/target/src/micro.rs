@@ -6,21 +6,28 @@ use crate::workload::Micro;
 use lydite_micro::{Engines, Home, Meta, TableId, Totals};
 
 /// A database under test that can hold the microbenchmark's tables. What it is and what it holds is told by [`Target`].
+/// One that can't says nothing here.
 pub trait MicroTarget: Target {
     /// The engines that the tables are spread over.
-    fn engines(&self) -> Engines;
+    fn engines(&self) -> Engines {
+        Engines::One
+    }
 
     /// Makes the empty tables and stores `meta`, in the state "loading".
     ///
     /// # Errors
     /// A table is there already, or the database refuses.
-    fn create_tables(&self, meta: &Meta) -> Result<(), TargetError>;
+    fn create_tables(&self, _meta: &Meta) -> Result<(), TargetError> {
+        Err(not_offered())
+    }
 
     /// A connection that loads. Several may work at the same time, each on tables of its own.
     ///
     /// # Errors
     /// As [`Target::describe`].
-    fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError>;
+    fn table_loader(&self, _meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
+        Err(not_offered())
+    }
 
     /// After all tables: keys, statistics, whatever makes the database ready to be measured; then stores the state
     /// "ready". `stage` is told what begins.
@@ -29,22 +36,33 @@ pub trait MicroTarget: Target {
     /// The database refuses.
     fn finish_tables(
         &self,
-        meta: &Meta,
-        jobs: usize,
-        stage: &(dyn Fn(&str) + Sync),
-    ) -> Result<(), TargetError>;
+        _meta: &Meta,
+        _jobs: usize,
+        _stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError> {
+        Err(not_offered())
+    }
 
     /// A new session for transactions.
     ///
     /// # Errors
     /// As [`Target::describe`].
-    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError>;
+    fn connect_micro(&self, _meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
+        Err(not_offered())
+    }
 
     /// What a table comes to. Called while nobody changes it.
     ///
     /// # Errors
     /// The database fails.
-    fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError>;
+    fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
+        Err(not_offered())
+    }
+}
+
+/// For targets without it, which are refused before: see [`crate::TargetSpec::parse_micro`].
+fn not_offered() -> TargetError {
+    TargetError::usage("this target does not play the microbenchmark: leave out --workload micro")
 }
 
 /// One connection that loads tables.

@@ -1,11 +1,14 @@
 //! The families of databases that are built in, and how a URL chooses one.
 
 use crate::error::TargetError;
+use crate::external;
 use crate::gemel;
+use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::mysql;
 use crate::null::Null;
 use crate::postgres;
+use crate::redis;
 use crate::sqlite;
 use crate::target::{Target, TxMode};
 use lydite_micro::Engines;
@@ -45,7 +48,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 5] = [
+    static FAMILIES: [Family; 7] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -83,6 +86,24 @@ pub fn families() -> &'static [Family] {
             parse: |url, mode| mysql::parse(url, mode).map(|config| Spec::Mysql(Box::new(config))),
         },
         Family {
+            schemes: &["redis"],
+            url: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
+            about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
+            modes: &[TxMode::Statements],
+            options: redis::OPTIONS,
+            tpcc_options: &[],
+            parse: |url, _| redis::parse(url).map(|config| Spec::Redis(Box::new(config))),
+        },
+        Family {
+            schemes: &["driver"],
+            url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
+            about: "any database, through a program of yours in any language: lydite driver new",
+            modes: &[TxMode::Statements],
+            options: external::OPTIONS,
+            tpcc_options: &[],
+            parse: |url, _| external::parse(url).map(|config| Spec::External(Box::new(config))),
+        },
+        Family {
             schemes: &["null"],
             url: "null:",
             about: "answers at once and stores nothing: measures Lydite itself",
@@ -106,6 +127,8 @@ enum Spec {
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
     Mysql(Box<mysql::Config>),
+    External(Box<external::Config>),
+    Redis(Box<redis::Config>),
 }
 
 impl TargetSpec {
@@ -115,6 +138,8 @@ impl TargetSpec {
         match &self.0 {
             Spec::Postgres(config) => config.url.clone(),
             Spec::Mysql(config) => config.url.clone(),
+            Spec::External(config) => config.url.clone(),
+            Spec::Redis(config) => config.url.clone(),
             Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
@@ -204,6 +229,11 @@ impl TargetSpec {
             }
         }
         match Self::parse(url, TxMode::Statements) {
+            Ok(Self(Spec::External(_) | Spec::Redis(_))) => {
+                errors
+                    .push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
+                Err(errors)
+            }
             Ok(spec) if errors.is_empty() => Ok(spec),
             Ok(_) => Err(errors),
             Err(more) => Err(errors.into_iter().chain(more).collect()),
@@ -215,7 +245,9 @@ impl TargetSpec {
     pub fn engines(&self) -> Engines {
         match &self.0 {
             Spec::Null | Spec::Gemel(_) => Engines::Two,
-            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::Mysql(_) => Engines::One,
+            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => {
+                Engines::One
+            }
         }
     }
 
@@ -225,7 +257,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null | Spec::Postgres(_) | Spec::Mysql(_) => false,
+            Spec::Null | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => false,
         }
     }
 
@@ -253,6 +285,8 @@ impl TargetSpec {
             Spec::Sqlite(config) => Box::new(sqlite::Sqlite::new(config.clone())?),
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
             Spec::Mysql(config) => Box::new(mysql::Mysql::new((**config).clone())),
+            Spec::Redis(config) => Box::new(KvTarget::<redis::RedisStore>::new((**config).clone())),
+            Spec::External(config) => Box::new(external::External::new((**config).clone())),
         })
     }
 }

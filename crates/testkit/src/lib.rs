@@ -5,6 +5,7 @@
 pub mod mariadb;
 pub mod postgres;
 mod process;
+pub mod redis;
 pub mod seekdb;
 
 use std::net::TcpListener;

@@ -1,9 +1,11 @@
-//! What the terminal must show for each transaction (clauses 2.4.3 to 2.8.3), typed.
+//! What the terminal must show for each transaction (clauses 2.4.3 to 2.8.3), typed. Drivers outside of this process
+//! answer with fields of these names; what may be absent is to be said, not left out.
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::money::{Cents, Rate};
 use crate::text::{Credit, LastName, Text};
 use crate::time::Timestamp;
+use serde::Deserialize;
 
 /// The answer to a committed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum Outcome {
 
 /// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
 /// warehouse and quantity) is not repeated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NewOrderOutcome {
     /// O_ID that the order was given.
     pub o_id: OrderId,
@@ -45,7 +47,7 @@ pub struct NewOrderOutcome {
 }
 
 /// Output of one line of a New-Order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NewOrderLine {
     /// I_NAME.
     pub i_name: Text<24>,
@@ -60,7 +62,7 @@ pub struct NewOrderLine {
 }
 
 /// What the terminal shows of an order that was rolled back for its unused item (clause 2.4.3.4).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RolledBackOrder {
     /// The number that the order would have had.
     pub o_id: OrderId,
@@ -71,7 +73,7 @@ pub struct RolledBackOrder {
 }
 
 /// A postal address as the Payment screen shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Address {
     /// xx_STREET_1.
     pub street_1: Text<20>,
@@ -86,7 +88,7 @@ pub struct Address {
 }
 
 /// Output of a Payment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PaymentOutcome {
     /// H_DATE, the database's clock.
     pub h_date: Timestamp,
@@ -117,11 +119,12 @@ pub struct PaymentOutcome {
     /// C_BALANCE after the payment.
     pub c_balance: Cents,
     /// The first 200 characters of C_DATA after the update; only for bad credit.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub c_data: Option<Text<200>>,
 }
 
 /// Output of an Order-Status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OrderStatusOutcome {
     /// C_ID, also when the customer was found by name.
     pub c_id: CustomerId,
@@ -138,13 +141,14 @@ pub struct OrderStatusOutcome {
     /// O_ENTRY_D.
     pub entry_d: Timestamp,
     /// O_CARRIER_ID; none while undelivered.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub carrier_id: Option<CarrierId>,
     /// The order's lines by OL_NUMBER.
     pub lines: Vec<OrderStatusLine>,
 }
 
 /// One line of an Order-Status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OrderStatusLine {
     /// OL_I_ID.
     pub i_id: ItemId,
@@ -155,11 +159,12 @@ pub struct OrderStatusLine {
     /// OL_AMOUNT.
     pub amount: Cents,
     /// OL_DELIVERY_D; none while undelivered.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub delivery_d: Option<Timestamp>,
 }
 
 /// Output of the deferred part of a Delivery.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DeliveryOutcome {
     /// The order delivered in each district; a district without an undelivered order is missing
     /// (a skipped district, clause 2.7.4.2). By D_ID.
@@ -167,7 +172,7 @@ pub struct DeliveryOutcome {
 }
 
 /// Output of a Stock-Level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct StockLevelOutcome {
     /// low_stock: distinct items of the district's last 20 orders whose stock is below the threshold.
     pub low_stock: u32,

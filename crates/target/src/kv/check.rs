@@ -1,22 +1,19 @@
 //! The twelve consistency conditions (clause 3.3.2), by reading the rows of one snapshot once.
 
-use crate::kv::codec::{Key, KeyPart, behind};
-use crate::kv::layout::warehouse;
-use crate::kv::scan::rows_of;
-use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
+use crate::kv::scan::RowSource;
+use crate::kv::store::StoreError;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, Evaluator, OFFENDERS_SHOWN};
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{CUSTOMERS_PER_DISTRICT, DistrictId, WarehouseId, rows};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// Evaluates `conditions` on a database of `warehouses`.
 ///
 /// All are evaluated on the same pass, so each finding bears an equal share of its time.
 pub(crate) fn check(
-    tx: &mut impl StoreTx,
+    source: &mut impl RowSource,
     warehouses: u32,
     conditions: &[Condition],
 ) -> Result<Vec<ConditionFinding>, StoreError> {
@@ -28,9 +25,9 @@ pub(crate) fn check(
     let mut evaluator = Evaluator::new();
     let mut missing = Missing { warehouses, ..Missing::default() };
     let mut last = None;
-    while let Some(w_id) = next_warehouse(tx, &tables, last)? {
+    while let Some(w_id) = source.next_warehouse(&tables, last)? {
         for &table in &tables {
-            read(tx, table, w_id, &mut evaluator, &mut missing)?;
+            read(source, table, w_id, &mut evaluator, &mut missing)?;
         }
         evaluator.close(w_id);
         missing.close(w_id);
@@ -77,64 +74,37 @@ impl Missing {
     }
 }
 
-/// The first warehouse behind `last` of which any of the tables has a row.
-fn next_warehouse(
-    tx: &mut impl StoreTx,
-    tables: &[Table],
-    last: Option<WarehouseId>,
-) -> Result<Option<WarehouseId>, StoreError> {
-    let from = match last {
-        None => Key::new(),
-        Some(last) => match behind(&warehouse::key(last)) {
-            Some(key) => key,
-            None => return Ok(None),
-        },
-    };
-    let mut next: Option<WarehouseId> = None;
-    for &table in tables {
-        let range = KeyRange { from: &from, below: None };
-        tx.scan(KvTable::from(table), range, Direction::Forward, |mut key, _| {
-            let found = WarehouseId::take(&mut key);
-            next = next.into_iter().chain(found).min();
-            ControlFlow::Break(())
-        })?;
-    }
-    Ok(next)
-}
-
 /// Reads the rows that `table` has of one warehouse.
 fn read(
-    tx: &mut impl StoreTx,
+    source: &mut impl RowSource,
     table: Table,
     w_id: WarehouseId,
     evaluator: &mut Evaluator,
     missing: &mut Missing,
 ) -> Result<(), StoreError> {
-    let from = warehouse::key(w_id);
-    let below = behind(&from);
-    let range = KeyRange { from: &from, below: below.as_deref() };
+    let of = Some(w_id);
     match table {
         // They play no part in the conditions.
         Table::Item | Table::Stock => Ok(()),
-        Table::Warehouse => rows_of::<rows::Warehouse>(tx, range, |row| {
+        Table::Warehouse => source.rows(of, |row: &rows::Warehouse| {
             evaluator.add(row);
             if !(1..=missing.warehouses).contains(&w_id.0) {
                 missing.too_many.push(format!("w={w_id}: {} warehouses were loaded", missing.warehouses));
             }
         }),
-        Table::District => rows_of(tx, range, |row: &rows::District| evaluator.add(row)),
+        Table::District => source.rows(of, |row: &rows::District| evaluator.add(row)),
         Table::Customer => {
             for d_id in DistrictId::all() {
                 missing.counts.insert(d_id, 0);
             }
-            rows_of(tx, range, |row: &rows::Customer| {
+            source.rows(of, |row: &rows::Customer| {
                 *missing.counts.entry(row.d_id).or_default() += 1;
                 evaluator.add(row);
             })
         }
-        Table::History => rows_of(tx, range, |row: &rows::History| evaluator.add(row)),
-        Table::Orders => rows_of(tx, range, |row: &rows::Order| evaluator.add(row)),
-        Table::NewOrder => rows_of(tx, range, |row: &rows::NewOrder| evaluator.add(row)),
-        Table::OrderLine => rows_of(tx, range, |row: &rows::OrderLine| evaluator.add(row)),
+        Table::History => source.rows(of, |row: &rows::History| evaluator.add(row)),
+        Table::Orders => source.rows(of, |row: &rows::Order| evaluator.add(row)),
+        Table::NewOrder => source.rows(of, |row: &rows::NewOrder| evaluator.add(row)),
+        Table::OrderLine => source.rows(of, |row: &rows::OrderLine| evaluator.add(row)),
     }
 }

@@ -1,8 +1,9 @@
 //! Checksums of the tables, equal to those of an SQL database with the same rows.
 
 use crate::kv::codec::KvRow;
-use crate::kv::scan::rows_of;
-use crate::kv::store::{KeyRange, StoreError, StoreTx};
+use crate::kv::columns::FromColumns;
+use crate::kv::scan::RowSource;
+use crate::kv::store::StoreError;
 use crate::sql::checksum::hash;
 use crate::target::TableChecksum;
 use lydite_tpcc::rows::{self, ColumnSink};
@@ -11,27 +12,27 @@ use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::fmt::Write;
 
 /// Reads all nine tables.
-pub(crate) fn checksums(tx: &mut impl StoreTx) -> Result<Vec<TableChecksum>, StoreError> {
+pub(crate) fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, StoreError> {
     Table::ALL
         .into_iter()
         .map(|table| match table {
-            Table::Item => sum::<rows::Item>(tx),
-            Table::Warehouse => sum::<rows::Warehouse>(tx),
-            Table::District => sum::<rows::District>(tx),
-            Table::Customer => sum::<rows::Customer>(tx),
-            Table::History => sum::<rows::History>(tx),
-            Table::Orders => sum::<rows::Order>(tx),
-            Table::NewOrder => sum::<rows::NewOrder>(tx),
-            Table::OrderLine => sum::<rows::OrderLine>(tx),
-            Table::Stock => sum::<rows::Stock>(tx),
+            Table::Item => sum::<rows::Item>(source),
+            Table::Warehouse => sum::<rows::Warehouse>(source),
+            Table::District => sum::<rows::District>(source),
+            Table::Customer => sum::<rows::Customer>(source),
+            Table::History => sum::<rows::History>(source),
+            Table::Orders => sum::<rows::Order>(source),
+            Table::NewOrder => sum::<rows::NewOrder>(source),
+            Table::OrderLine => sum::<rows::OrderLine>(source),
+            Table::Stock => sum::<rows::Stock>(source),
         })
         .collect()
 }
 
-fn sum<R: KvRow>(tx: &mut impl StoreTx) -> Result<TableChecksum, StoreError> {
+fn sum<R: KvRow + FromColumns>(source: &mut impl RowSource) -> Result<TableChecksum, StoreError> {
     let mut checksum = TableChecksum { table: R::TABLE, rows: 0, sum: 0 };
     let mut text = Canonical { text: String::new(), columns: R::TABLE.schema().columns.iter() };
-    rows_of::<R>(tx, KeyRange::ALL, |row| {
+    source.rows(None, |row: &R| {
         text.text.clear();
         text.columns = R::TABLE.schema().columns.iter();
         row.emit(&mut text);

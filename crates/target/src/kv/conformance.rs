@@ -4,7 +4,7 @@
 use crate::error::TxError;
 use crate::kv::codec::KvRow;
 use crate::kv::layout::{customer_by_name, order_by_customer};
-use crate::kv::scan::rows_of;
+use crate::kv::scan::{Scanned, rows_of};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
 use crate::kv::target::KvTarget;
 use crate::registry::TargetSpec;
@@ -274,7 +274,7 @@ pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     for (place, spoil, broken) in cases {
         let mut tx = store.begin(Access::Write).expect("begin");
         spoil(&mut tx);
-        let findings = crate::kv::check::check(&mut tx, 1, &CONDITIONS).expect("check");
+        let findings = crate::kv::check::check(&mut Scanned(&mut tx), 1, &CONDITIONS).expect("check");
         let named: Vec<u8> = findings
             .iter()
             .filter(|finding| !finding.holds())

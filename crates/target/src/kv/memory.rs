@@ -42,8 +42,8 @@ impl Store for Memory {
         "memory".into()
     }
 
-    fn describe(_config: &MemoryConfig) -> Description {
-        Description {
+    fn describe(_config: &MemoryConfig) -> Result<Description, StoreError> {
+        Ok(Description {
             kind: "memory".into(),
             version: "0".into(),
             url: "memory:".into(),
@@ -53,7 +53,7 @@ impl Store for Memory {
             isolation_is_level_3: true,
             durable: false,
             in_memory: None,
-        }
+        })
     }
 
     fn is_there(config: &MemoryConfig) -> bool {

@@ -18,15 +18,19 @@ const LOADED: &[u8] = b"loaded ";
 
 /// Stores `meta` in the state "loading".
 pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
-    let notes = [
+    notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
+}
+
+/// The notes of a database that is to be loaded with `meta`.
+pub(crate) fn notes(meta: &DatabaseMeta) -> [(&'static str, String); 6] {
+    [
         ("state", "loading".to_string()),
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
         ("c_load", meta.c_load.0.to_string()),
         ("population", meta.population.to_string()),
         ("lydite", meta.lydite.clone()),
-    ];
-    notes.iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
+    ]
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
@@ -61,19 +65,27 @@ pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> 
         let tables = tables_with_rows(tx)?;
         return Ok(if tables.is_empty() { DatabaseState::Empty } else { DatabaseState::Foreign { tables } });
     }
+    from_notes(&notes, &units)
+}
+
+/// The state that notes tell of, given the units that are loaded (0 is ITEM).
+pub(crate) fn from_notes(
+    notes: &BTreeMap<String, String>,
+    units: &[u32],
+) -> Result<DatabaseState, StoreError> {
     let meta = DatabaseMeta {
-        warehouses: note(&notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?,
-        seed: note(&notes, "seed", |_| true)?,
-        c_load: CLoad(note(&notes, "c_load", |_| true)?),
-        population: note(&notes, "population", |_| true)?,
-        lydite: note(&notes, "lydite", |_| true)?,
+        warehouses: note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?,
+        seed: note(notes, "seed", |_| true)?,
+        c_load: CLoad(note(notes, "c_load", |_| true)?),
+        population: note(notes, "population", |_| true)?,
+        lydite: note(notes, "lydite", |_| true)?,
     };
     match notes.get("state").map(String::as_str) {
         Some("ready") => Ok(DatabaseState::Ready { meta }),
         Some("loading") => Ok(DatabaseState::Loading {
             meta,
             items: units.contains(&0),
-            warehouses: units.into_iter().filter(|&unit| unit > 0).map(WarehouseId).collect(),
+            warehouses: units.iter().filter(|&&unit| unit > 0).map(|&unit| WarehouseId(unit)).collect(),
         }),
         _ => Err(bad("state")),
     }

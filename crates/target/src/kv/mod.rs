@@ -16,13 +16,14 @@
 //! `benches/peers` does so for databases that Lydite does not contain. With the feature `conformance` the tests that
 //! every store must pass can be called from the store's own.
 
-mod check;
-mod checksum;
-mod codec;
+pub(crate) mod check;
+pub(crate) mod checksum;
+pub(crate) mod codec;
+pub(crate) mod columns;
 mod layout;
 mod loader;
-mod meta;
-mod scan;
+pub(crate) mod meta;
+pub(crate) mod scan;
 pub(crate) mod session;
 mod store;
 mod target;
@@ -36,5 +37,6 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use store::clear_in_batches;
 pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 pub use target::KvTarget;

@@ -1,8 +1,68 @@
-//! Scans that decode rows, for checks and checksums.
+//! Where checks and checksums take their rows from: scans of a key-value store, or a driver that reads tables back.
 
-use crate::kv::codec::KvRow;
-use crate::kv::store::{Direction, KeyRange, StoreError, StoreTx};
+use crate::kv::codec::{Key, KeyPart, KvRow, behind};
+use crate::kv::columns::FromColumns;
+use crate::kv::layout::warehouse;
+use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
+
+/// A state of the database whose rows can be read, typed.
+pub(crate) trait RowSource {
+    /// The first warehouse behind `last` of which any of the tables has a row.
+    fn next_warehouse(
+        &mut self,
+        tables: &[Table],
+        last: Option<WarehouseId>,
+    ) -> Result<Option<WarehouseId>, StoreError>;
+
+    /// Hands over all rows of a table, or those of one warehouse.
+    fn rows<R: KvRow + FromColumns>(
+        &mut self,
+        of: Option<WarehouseId>,
+        each: impl FnMut(&R),
+    ) -> Result<(), StoreError>;
+}
+
+/// The rows that a transaction of a store sees, by key.
+pub(crate) struct Scanned<'a, T>(pub(crate) &'a mut T);
+
+impl<T: StoreTx> RowSource for Scanned<'_, T> {
+    fn next_warehouse(
+        &mut self,
+        tables: &[Table],
+        last: Option<WarehouseId>,
+    ) -> Result<Option<WarehouseId>, StoreError> {
+        let from = match last {
+            None => Key::new(),
+            Some(last) => match behind(&warehouse::key(last)) {
+                Some(key) => key,
+                None => return Ok(None),
+            },
+        };
+        let mut next: Option<WarehouseId> = None;
+        for &table in tables {
+            let range = KeyRange { from: &from, below: None };
+            self.0.scan(KvTable::from(table), range, Direction::Forward, |mut key, _| {
+                let found = WarehouseId::take(&mut key);
+                next = next.into_iter().chain(found).min();
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(next)
+    }
+
+    fn rows<R: KvRow + FromColumns>(
+        &mut self,
+        of: Option<WarehouseId>,
+        each: impl FnMut(&R),
+    ) -> Result<(), StoreError> {
+        let from = of.map(warehouse::key).unwrap_or_default();
+        let below = behind(&from);
+        rows_of(self.0, KeyRange { from: &from, below: below.as_deref() }, each)
+    }
+}
 
 /// Hands over all rows of a range, by key.
 pub(crate) fn rows_of<R: KvRow>(

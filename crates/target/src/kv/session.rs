@@ -97,7 +97,7 @@ impl<P: Pending> Commit for OnItsWay<P> {
 }
 
 /// The clock of the system under test, which is this process.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

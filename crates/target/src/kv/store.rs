@@ -195,7 +195,10 @@ pub trait Store: Send + Sync + Sized + 'static {
     fn place(config: &Self::Config) -> String;
 
     /// What it is.
-    fn describe(config: &Self::Config) -> Description;
+    ///
+    /// # Errors
+    /// It has to be asked, and is not there.
+    fn describe(config: &Self::Config) -> Result<Description, StoreError>;
 
     /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
     fn is_there(config: &Self::Config) -> bool;
@@ -325,7 +328,8 @@ impl Pending for () {
 /// How many entries are dropped in one transaction.
 const DROPPED_AT_ONCE: usize = 4_096;
 
-fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
+/// Removes all entries of a table in transactions of some thousand: what a store does that knows no faster way.
+pub(crate) fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
     loop {
         let mut tx = store.begin(Access::Load)?;
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);

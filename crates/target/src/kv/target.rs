@@ -5,6 +5,7 @@ use crate::kv::check::check;
 use crate::kv::checksum::checksums;
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
+use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
@@ -66,7 +67,7 @@ impl<S: Store> KvTarget<S> {
 
 impl<S: Store> Target for KvTarget<S> {
     fn describe(&self) -> Result<Description, TargetError> {
-        Ok(S::describe(&self.config))
+        S::describe(&self.config).map_err(self.failed("ask what it is"))
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
@@ -125,7 +126,7 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("check the conditions");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         let meta = self.loaded(&mut tx)?;
-        let findings = check(&mut tx, meta.warehouses, conditions).map_err(failed)?;
+        let findings = check(&mut Scanned(&mut tx), meta.warehouses, conditions).map_err(failed)?;
         findings.iter().for_each(done);
         Ok(findings)
     }
@@ -134,6 +135,6 @@ impl<S: Store> Target for KvTarget<S> {
         let store = self.store()?;
         let failed = self.failed("read the tables");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
-        checksums(&mut tx).map_err(failed)
+        checksums(&mut Scanned(&mut tx)).map_err(failed)
     }
 }

@@ -1,0 +1,296 @@
+//! One connection to a driver: a request, its answer, and everything that can come instead.
+
+use super::messages::{Answer, Refusal, RefusalKind};
+use super::process::Process;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// No message is longer. Printed text, read as a length, is: its letters are the upper bits.
+const LONGEST: usize = 64 << 20;
+/// Bytes asked of the stream at once.
+const CHUNK: usize = 64 << 10;
+/// Bytes of garbage that an error shows.
+const SHOWN: usize = 60;
+
+/// Why a call has no answer of the wanted kind.
+#[derive(Clone, Debug)]
+pub(super) enum CallError {
+    /// The driver says so, in our taxonomy.
+    Refused(Refusal),
+    /// The connection is of no more use: the whole message.
+    Lost(String),
+    /// The answer has a wrong shape: the whole message. The connection can go on.
+    Malformed(String),
+}
+
+impl CallError {
+    /// Whether the driver does not know the request.
+    pub(super) fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.kind == RefusalKind::Unsupported)
+    }
+}
+
+/// See the module.
+pub(super) struct Channel {
+    // Closed before the process is waited for.
+    stream: UnixStream,
+    process: Arc<Process>,
+    place: Arc<str>,
+    timeout: Duration,
+    output: Vec<u8>,
+    input: Vec<u8>,
+    /// Bytes of `input` that hold the message at hand, its length in front.
+    taken: usize,
+    last: u64,
+    broken: bool,
+    /// Whether it is the process's standard streams.
+    first: bool,
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Channel {
+    pub(super) fn new(
+        stream: UnixStream,
+        process: Arc<Process>,
+        (place, timeout, first): (Arc<str>, Duration, bool),
+    ) -> Result<Self, String> {
+        let failed = |error| format!("{place}: its stream has no time-outs: {error}");
+        stream.set_read_timeout(Some(timeout)).map_err(failed)?;
+        stream.set_write_timeout(Some(timeout)).map_err(failed)?;
+        process.sessions.fetch_add(1, Ordering::Relaxed);
+        Ok(Self {
+            stream,
+            process,
+            place,
+            timeout,
+            output: Vec::new(),
+            input: Vec::new(),
+            taken: 0,
+            last: 0,
+            broken: false,
+            first,
+        })
+    }
+
+    /// Whether it can take requests no more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    pub(super) fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) fn call<T: DeserializeOwned>(
+        &mut self,
+        what: &'static str,
+        with: &impl Serialize,
+    ) -> Result<T, CallError> {
+        self.call_watched(what, with, &|_| ())
+    }
+
+    /// As [`Channel::call`]; `alive` is told what a driver says that takes its time.
+    pub(super) fn call_watched<T: DeserializeOwned>(
+        &mut self,
+        what: &'static str,
+        with: &impl Serialize,
+        alive: &dyn Fn(&str),
+    ) -> Result<T, CallError> {
+        let place = Arc::clone(&self.place);
+        self.ask(what, |bytes| {
+            rmp_serde::encode::write_named(bytes, with)
+                .map_err(|error| CallError::Malformed(format!("{place}: {what} can't be sent: {error}")))
+        })?;
+        self.answer(what, alive, |body| decode(body))
+    }
+
+    /// Sends a request of which the fields are written by `with`.
+    pub(super) fn ask(
+        &mut self,
+        what: &'static str,
+        with: impl FnOnce(&mut Vec<u8>) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
+        if self.broken {
+            return Err(CallError::Lost(format!("{}: the connection was lost before", self.place)));
+        }
+        self.last += 1;
+        self.output.clear();
+        self.output.extend([0; 4]);
+        head(&mut self.output, self.last, what);
+        with(&mut self.output)?;
+        let length = self.output.len() - 4;
+        if length > LONGEST {
+            return Err(CallError::Malformed(format!(
+                "{}: {what} is longer than {LONGEST} bytes",
+                self.place
+            )));
+        }
+        self.output[..4].copy_from_slice(&(length as u32).to_be_bytes());
+        match self.stream.write_all(&self.output) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                let why = format!("did not take the request for {} s", self.timeout.as_secs());
+                Err(self.lost(what, &why, false))
+            }
+            // It may have gone: what it has sent before tells more than that.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Waits for the answer to the request that was sent last, and decodes it by `decode`.
+    pub(super) fn answer<T>(
+        &mut self,
+        what: &'static str,
+        alive: &dyn Fn(&str),
+        decode: impl Fn(&[u8]) -> Result<Answer<T>, String>,
+    ) -> Result<T, CallError> {
+        loop {
+            self.receive(what)?;
+            let body = &self.input[4..self.taken];
+            let answer = decode(body);
+            let id = match &answer {
+                Ok(answer) => Ok(answer.id),
+                Err(_) => rmp_serde::from_slice::<Head>(body).map(|head| head.id),
+            };
+            let Ok(id) = id else {
+                let why = format!("sent no message of the protocol but {}", shown(body));
+                return Err(self.lost(what, &why, false));
+            };
+            let last = self.last;
+            if id != last {
+                let why = match id {
+                    id if id == last - 1 && last > 1 => "answered the request before it twice".to_string(),
+                    id => format!("answered request {id}, and {last} was asked"),
+                };
+                return Err(self.lost(what, &why, false));
+            }
+            let malformed = |why: String| {
+                Err(CallError::Malformed(format!(
+                    "{}: the answer to {what} has a wrong shape: {why}",
+                    self.place
+                )))
+            };
+            return match answer {
+                Ok(Answer { error: Some(refusal), ok: None, alive: None, .. }) => {
+                    Err(CallError::Refused(refusal))
+                }
+                Ok(Answer { ok: Some(answer), error: None, alive: None, .. }) => Ok(answer),
+                Ok(Answer { alive: Some(doing), ok: None, error: None, .. }) => {
+                    alive(&doing);
+                    continue;
+                }
+                Ok(_) => malformed("it has not exactly one of ok, error and alive".into()),
+                Err(why) => malformed(why),
+            };
+        }
+    }
+
+    /// Reads one message into `input`.
+    fn receive(&mut self, what: &'static str) -> Result<(), CallError> {
+        self.input.drain(..self.taken);
+        self.taken = 0;
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            if let Some(length) = self.input.first_chunk().map(|bytes| u32::from_be_bytes(*bytes) as usize) {
+                if length > LONGEST {
+                    let why = format!(
+                        "wrote to its standard output what is no message, {}: it must print to standard error",
+                        shown(&self.input)
+                    );
+                    return Err(self.lost(what, &why, false));
+                }
+                if self.input.len() >= 4 + length {
+                    self.taken = 4 + length;
+                    return Ok(());
+                }
+            }
+            let before = self.input.len();
+            self.input.resize(before + CHUNK, 0);
+            let read = self.stream.read(&mut self.input[before..]);
+            self.input.truncate(before + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) if before > 0 => {
+                    let why = format!("ended in the middle of its answer, {}", shown(&self.input));
+                    return Err(self.lost(what, &why, true));
+                }
+                Ok(0) => return Err(self.lost(what, "gave no answer", true)),
+                Ok(_) if Instant::now() < deadline => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The deadline has passed, or the stream waited as long as that.
+                Ok(_) => return Err(self.silent(what)),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Err(self.silent(what));
+                }
+                Err(_) => return Err(self.lost(what, "gave no answer", true)),
+            }
+        }
+    }
+
+    fn silent(&mut self, what: &'static str) -> CallError {
+        let why = format!("gave no answer for {} s, the timeout of its URL", self.timeout.as_secs());
+        self.lost(what, &why, false)
+    }
+
+    /// The error of a connection that is of no more use. `ending`: the process is expected to end by itself.
+    fn lost(&mut self, what: &'static str, why: &str, ending: bool) -> CallError {
+        self.broken = true;
+        let epitaph = self.process.epitaph(ending);
+        // Nobody will speak to it over its standard streams any more: it is not waited for politely.
+        if self.first {
+            self.process.kill();
+        }
+        CallError::Lost(format!("{}: asked for {what} it {why}{epitaph}", self.place))
+    }
+}
+
+/// Who an answer is to, whatever else is in it.
+#[derive(Deserialize)]
+struct Head {
+    id: u64,
+}
+
+/// The beginning of a request: `{"id": …, "do": …, "with": `.
+fn head(bytes: &mut Vec<u8>, id: u64, what: &str) {
+    // Writing to memory can't fail.
+    let _infallible = rmp::encode::write_map_len(bytes, 3);
+    let _infallible = rmp::encode::write_str(bytes, "id");
+    let _infallible = rmp::encode::write_uint(bytes, id);
+    let _infallible = rmp::encode::write_str(bytes, "do");
+    let _infallible = rmp::encode::write_str(bytes, what);
+    let _infallible = rmp::encode::write_str(bytes, "with");
+}
+
+/// Decodes an answer; an error names the field.
+pub(super) fn decode<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<Answer<T>, String> {
+    match rmp_serde::from_slice(body) {
+        Ok(answer) => Ok(answer),
+        // Once more, and slower, to learn where.
+        Err(_) => {
+            let mut deserializer = rmp_serde::Deserializer::from_read_ref(body);
+            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+                let path = error.path().to_string();
+                let path = path.strip_prefix("ok.").unwrap_or(&path);
+                match path {
+                    "." | "ok" => error.inner().to_string(),
+                    path => format!("{path}: {}", error.inner()),
+                }
+            })
+        }
+    }
+}
+
+/// The first bytes of what was sent, fit for one line.
+fn shown(bytes: &[u8]) -> String {
+    let some = &bytes[..bytes.len().min(SHOWN)];
+    format!("{:?}", String::from_utf8_lossy(some))
+}

@@ -1,0 +1,375 @@
+//! The messages, as data. Their names are a contract: `docs/src/driver-protocol.md`.
+
+use lydite_tpcc::RolledBackOrder;
+use lydite_tpcc::rows::ColumnSink;
+use lydite_tpcc::transaction::{
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+};
+use lydite_tpcc::{Cents, CustomerId, Rate, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use std::collections::BTreeMap;
+
+/// The version that this file speaks.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// A request or an answer without fields.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Nothing {}
+
+/// The first request of a connection.
+#[derive(Serialize)]
+pub(super) struct HelloRequest {
+    pub(super) protocol: u32,
+    pub(super) lydite: &'static str,
+}
+
+/// What a driver says of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Hello {
+    pub(super) protocol: u32,
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) way: Way,
+    pub(super) guarantee: Guarantee,
+    /// The isolation level in the database's words.
+    #[serde(default)]
+    pub(super) isolation: Option<String>,
+    /// Whether a commit survives the loss of power.
+    #[serde(default)]
+    pub(super) durable: bool,
+    /// Sessions that one process serves at the same time; 0 for any number.
+    #[serde(default = "one")]
+    pub(super) sessions: u32,
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The two ways of a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum Way {
+    #[serde(rename = "transactions")]
+    Transactions,
+    #[serde(rename = "key-value")]
+    KeyValue,
+}
+
+/// What transactions over several keys or rows are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Guarantee {
+    /// Nothing.
+    None,
+    /// Each key on its own.
+    PerKey,
+    /// Whole or not at all, at a level weaker than snapshot isolation with the first committer winning.
+    Atomic,
+    /// Snapshot isolation, or validation at commit: the later of two that collide is aborted.
+    Optimistic,
+    /// As one after the other.
+    Serializable,
+}
+
+impl Guarantee {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::PerKey => "per-key",
+            Self::Atomic => "atomic",
+            Self::Optimistic => "optimistic",
+            Self::Serializable => "serializable",
+        }
+    }
+}
+
+/// An answer. One of the last three is there.
+#[derive(Deserialize)]
+pub(super) struct Answer<T> {
+    pub(super) id: u64,
+    #[serde(default = "Option::default")]
+    pub(super) ok: Option<T>,
+    #[serde(default)]
+    pub(super) error: Option<Refusal>,
+    /// It is at work: what it does.
+    #[serde(default)]
+    pub(super) alive: Option<String>,
+}
+
+/// Why a driver did not do what was asked.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Refusal {
+    pub(super) kind: RefusalKind,
+    #[serde(default)]
+    pub(super) detail: String,
+    /// Of `aborted`.
+    #[serde(default)]
+    pub(super) reason: Option<Reason>,
+    /// Of `unavailable`.
+    #[serde(default)]
+    pub(super) committed: Option<WasCommitted>,
+    /// Of `rolled_back`.
+    #[serde(default)]
+    pub(super) order: Option<RolledBackOrder>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RefusalKind {
+    Aborted,
+    RolledBack,
+    Unavailable,
+    Unsupported,
+    Fatal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reason {
+    Serialization,
+    Deadlock,
+    LockTimeout,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WasCommitted {
+    No,
+    Unknown,
+}
+
+/// What the database holds.
+#[derive(Deserialize)]
+pub(super) struct StateAnswer {
+    pub(super) tables: Vec<String>,
+    pub(super) notes: BTreeMap<String, String>,
+}
+
+/// A note of Lydite's, to be stored beside the tables.
+#[derive(Serialize)]
+pub(super) struct Note<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Create {
+    pub(super) notes: BTreeMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Unit {
+    /// A warehouse; 0 for ITEM.
+    pub(super) w_id: u32,
+}
+
+#[derive(Serialize)]
+pub(super) struct Read {
+    pub(super) table: &'static str,
+    pub(super) w_id: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub(super) struct NewOrderRequest<'a> {
+    w_id: u32,
+    d_id: u8,
+    c_id: u32,
+    lines: Lines<'a>,
+    now: Timestamp,
+}
+
+struct Lines<'a>(&'a [OrderLineInput]);
+
+#[derive(Serialize)]
+struct Line {
+    i_id: u32,
+    supply_w_id: u32,
+    quantity: u8,
+}
+
+impl Serialize for Lines<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|line| Line {
+            i_id: line.i_id.0,
+            supply_w_id: line.supply_w_id.0,
+            quantity: line.quantity,
+        }))
+    }
+}
+
+impl<'a> NewOrderRequest<'a> {
+    pub(super) fn new(input: &'a NewOrder, now: Timestamp) -> Self {
+        Self { w_id: input.w_id.0, d_id: input.d_id.0, c_id: input.c_id.0, lines: Lines(&input.lines), now }
+    }
+}
+
+/// By number or by name; the other is null.
+fn customer(selector: &CustomerSelector) -> (Option<CustomerId>, Option<&str>) {
+    match selector {
+        CustomerSelector::Id(id) => (Some(*id), None),
+        CustomerSelector::LastName(name) => (None, Some(name)),
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct PaymentRequest<'a> {
+    w_id: u32,
+    d_id: u8,
+    c_w_id: u32,
+    c_d_id: u8,
+    c_id: Option<CustomerId>,
+    c_last: Option<&'a str>,
+    h_amount: Cents,
+    now: Timestamp,
+}
+
+impl<'a> PaymentRequest<'a> {
+    pub(super) fn new(input: &'a Payment, now: Timestamp) -> Self {
+        let (c_id, c_last) = customer(&input.customer);
+        let (c_w_id, c_d_id) = (input.c_w_id.0, input.c_d_id.0);
+        Self {
+            w_id: input.w_id.0,
+            d_id: input.d_id.0,
+            c_w_id,
+            c_d_id,
+            c_id,
+            c_last,
+            h_amount: input.amount,
+            now,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct OrderStatusRequest<'a> {
+    w_id: u32,
+    d_id: u8,
+    c_id: Option<CustomerId>,
+    c_last: Option<&'a str>,
+}
+
+impl<'a> OrderStatusRequest<'a> {
+    pub(super) fn new(input: &'a OrderStatus) -> Self {
+        let (c_id, c_last) = customer(&input.customer);
+        Self { w_id: input.w_id.0, d_id: input.d_id.0, c_id, c_last }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct DeliveryRequest {
+    w_id: u32,
+    o_carrier_id: u8,
+    now: Timestamp,
+}
+
+impl DeliveryRequest {
+    pub(super) fn new(input: &Delivery, now: Timestamp) -> Self {
+        Self { w_id: input.w_id.0, o_carrier_id: input.carrier_id.0, now }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct StockLevelRequest {
+    w_id: u32,
+    d_id: u8,
+    threshold: u8,
+}
+
+impl StockLevelRequest {
+    pub(super) fn new(input: &StockLevel) -> Self {
+        Self { w_id: input.w_id.0, d_id: input.d_id.0, threshold: input.threshold }
+    }
+}
+
+/// Clears a table of a key-value store.
+#[derive(Serialize)]
+pub(super) struct Clear {
+    pub(super) table: &'static str,
+}
+
+/// `begin` stands in the first request of a transaction: what it is for.
+#[derive(Serialize)]
+pub(super) struct Get<'a> {
+    pub(super) begin: Option<&'static str>,
+    pub(super) table: &'static str,
+    #[serde(with = "serde_bytes")]
+    pub(super) key: &'a [u8],
+}
+
+#[derive(Deserialize)]
+pub(super) struct Got {
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub(super) value: Option<ByteBuf>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Scan<'a> {
+    pub(super) begin: Option<&'static str>,
+    pub(super) table: &'static str,
+    #[serde(with = "serde_bytes")]
+    pub(super) from: &'a [u8],
+    #[serde(with = "serde_bytes")]
+    pub(super) below: Option<&'a [u8]>,
+    pub(super) backward: bool,
+    pub(super) limit: u32,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Entries {
+    pub(super) entries: Vec<(ByteBuf, ByteBuf)>,
+}
+
+/// Puts, and deletes where there is no value: of `write` and `commit`.
+#[derive(Serialize)]
+pub(super) struct Writes<'a> {
+    pub(super) begin: Option<&'static str>,
+    pub(super) writes: &'a [Write],
+}
+
+/// Table, key, value.
+#[derive(Serialize)]
+pub(super) struct Write(
+    pub(super) &'static str,
+    #[serde(with = "serde_bytes")] pub(super) Vec<u8>,
+    #[serde(with = "serde_bytes")] pub(super) Option<Vec<u8>>,
+);
+
+/// Writes the columns of rows, one after the other; writing to memory can't fail.
+#[derive(Default)]
+pub(super) struct RowBuffer {
+    pub(super) bytes: Vec<u8>,
+    pub(super) rows: u32,
+}
+
+impl RowBuffer {
+    /// Begins a row of so many columns.
+    pub(super) fn begin(&mut self, columns: u32) {
+        self.rows += 1;
+        let _infallible = rmp::encode::write_array_len(&mut self.bytes, columns);
+    }
+}
+
+impl ColumnSink for RowBuffer {
+    fn int(&mut self, value: i64) {
+        let _infallible = rmp::encode::write_sint(&mut self.bytes, value);
+    }
+    fn money(&mut self, value: Cents) {
+        self.int(value.0);
+    }
+    fn rate(&mut self, value: Rate) {
+        self.int(i64::from(value.0));
+    }
+    fn text(&mut self, value: &str) {
+        let _infallible = rmp::encode::write_str(&mut self.bytes, value);
+    }
+    fn time(&mut self, value: Timestamp) {
+        self.int(value.0);
+    }
+    fn null(&mut self) {
+        let _infallible = rmp::encode::write_nil(&mut self.bytes);
+    }
+}

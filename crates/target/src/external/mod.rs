@@ -1,0 +1,21 @@
+//! `driver:COMMAND`: a database behind a program in any language, which is started and spoken to over its standard
+//! streams. The protocol is written down in `docs/src/driver-protocol.md`.
+//!
+//! A driver takes one of two ways: it plays the five transactions itself ([`transactions`]), or it is a key-value store
+//! on which Lydite's own text of them runs ([`store`]).
+
+mod channel;
+mod config;
+mod messages;
+mod pool;
+mod process;
+mod spawner;
+mod store;
+mod target;
+mod transactions;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use config::{Config, OPTIONS, parse};
+pub(crate) use target::External;

@@ -1,0 +1,201 @@
+//! A process of a driver: started, listened to, and ended, whatever it does.
+
+use super::config::Config;
+use super::spawner;
+use parking_lot::{Condvar, Mutex};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a driver may take to end after its input was closed.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the end of a driver, and its last words, are waited for after its output has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(2);
+/// Lines of its standard error that errors quote, and the most characters of each.
+const LINES: usize = 5;
+const LINE: usize = 300;
+/// The variable that tells a driver where to listen for further sessions.
+const SOCKET: &str = "LYDITE_SOCKET";
+
+/// Dropping it ends the program and all that it started.
+pub(super) struct Process {
+    child: Mutex<Child>,
+    stderr: Arc<Stderr>,
+    /// Where it may listen for further sessions.
+    directory: TempDir,
+    /// Sessions that it serves now.
+    pub(super) sessions: AtomicU32,
+}
+
+#[derive(Default)]
+struct Stderr {
+    lines: Mutex<(VecDeque<String>, bool)>,
+    ended: Condvar,
+}
+
+impl Process {
+    /// Starts a process and gives the stream of its first session.
+    pub(super) fn start(config: &Config) -> Result<(Arc<Self>, UnixStream), String> {
+        let failed = |error: std::io::Error| format!("{}: can't be started: {error}", config.place);
+        let directory = tempfile::Builder::new().prefix("lydite-driver-").tempdir().map_err(failed)?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        let again = theirs.try_clone().map_err(failed)?;
+        let program = config.program();
+        let log = match &config.log {
+            None => None,
+            Some(path) => Some(
+                OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(path)
+                    .map_err(|error| format!("{}: log={}: {error}", config.place, path.display()))?,
+            ),
+        };
+        let mut command = Command::new(&program);
+        command
+            .args(&config.words[1..])
+            .env(SOCKET, directory.path().join("s"))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(OwnedFd::from(again)))
+            .stderr(Stdio::piped());
+        let mut child = spawner::spawn(command).map_err(|error| {
+            let hint = match error.kind() {
+                std::io::ErrorKind::NotFound => ": no such program: look at the command in the URL",
+                std::io::ErrorKind::PermissionDenied => {
+                    ": make it executable (chmod +x), or name its interpreter"
+                }
+                _ => "",
+            };
+            format!("{}: {} can't be started: {error}{hint}", config.place, program.display())
+        })?;
+        let stderr = Arc::new(Stderr::default());
+        match child.stderr.take() {
+            Some(stream) => {
+                let stderr = Arc::clone(&stderr);
+                let listen = move || stderr.listen(stream, log);
+                std::thread::Builder::new().name("driver-stderr".into()).spawn(listen).map_err(failed)?;
+            }
+            None => stderr.end(),
+        }
+        let process = Self { child: Mutex::new(child), stderr, directory, sessions: AtomicU32::new(0) };
+        Ok((Arc::new(process), ours))
+    }
+
+    /// Where it may listen for further sessions.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.directory.path().join("s")
+    }
+
+    /// Whether it runs no more.
+    pub(super) fn has_ended(&self) -> bool {
+        !matches!(self.child.lock().try_wait(), Ok(None))
+    }
+
+    /// How it ended and its last words, for errors; ` (its last words: …)` alone while it runs.
+    pub(super) fn epitaph(&self, ending: bool) -> String {
+        let deadline = Instant::now() + LAST_WORDS;
+        let mut status = None;
+        while ending && status.is_none() && Instant::now() < deadline {
+            status = self.child.lock().try_wait().ok().flatten();
+            if status.is_none() {
+                std::thread::sleep(LOOK);
+            }
+        }
+        let mut lines = self.stderr.lines.lock();
+        while status.is_some() && !lines.1 {
+            if self.stderr.ended.wait_until(&mut lines, deadline + LAST_WORDS).timed_out() {
+                break;
+            }
+        }
+        let words: Vec<&str> = lines.0.iter().map(String::as_str).collect();
+        let words = match words.as_slice() {
+            [] => "it wrote nothing to its standard error".to_string(),
+            words => format!("its last words: {}", words.join(" | ")),
+        };
+        match status {
+            Some(status) => format!("{} ({words})", ended(status)),
+            None => format!(" ({words})"),
+        }
+    }
+
+    /// Kills it and all that it started, now.
+    pub(super) fn kill(&self) {
+        let child = self.child.lock();
+        Self::kill_group(&child);
+    }
+
+    fn kill_group(child: &Child) {
+        if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+            // It may have ended already.
+            let _sent = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!(": it ended with exit code {code}"),
+        (_, Some(signal)) => format!(": it was killed by signal {signal}"),
+        _ => ": it ended".into(),
+    }
+}
+
+impl Stderr {
+    fn listen(&self, stream: ChildStderr, mut log: Option<std::fs::File>) {
+        let mut stream = BufReader::new(stream);
+        let mut bytes = Vec::new();
+        // Bytes that are no text are no reason to stop listening, nor is a log on a full disk.
+        while matches!(stream.read_until(b'\n', &mut bytes), Ok(1..)) {
+            if let Some(file) = &mut log {
+                let _written = file.write_all(&bytes);
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let text = text.trim();
+            if !text.is_empty() {
+                let mut lines = self.lines.lock();
+                if lines.0.len() == LINES {
+                    lines.0.pop_front();
+                }
+                lines.0.push_back(text.chars().take(LINE).collect());
+            }
+            bytes.clear();
+        }
+        self.end();
+    }
+
+    fn end(&self) {
+        self.lines.lock().1 = true;
+        self.ended.notify_all();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let child = self.child.get_mut();
+        let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return };
+        // Its streams are closed by now. It is looked at without being reaped: until then its number, which is also that
+        // of its group, belongs to nobody else.
+        let deadline = Instant::now() + FAREWELL;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), look), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+        Self::kill_group(child);
+        // A program that waits for a disk can't even be killed before the disk answers: it is not waited for any longer.
+        let deadline = Instant::now() + FAREWELL;
+        while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+    }
+}

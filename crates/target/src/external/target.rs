@@ -1,0 +1,122 @@
+//! A driver as a target: which of the two ways it takes is known once it has introduced itself.
+
+use super::config::Config;
+use super::messages::Way;
+use super::pool::Driver;
+use super::store::DriverStore;
+use super::transactions::Transactions;
+use crate::error::TargetError;
+use crate::kv::KvTarget;
+use crate::micro::MicroTarget;
+use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use std::sync::{Arc, OnceLock};
+
+/// See the module.
+pub(crate) struct External {
+    driver: Arc<Driver>,
+    speaking: OnceLock<Speaking>,
+}
+
+enum Speaking {
+    Store(KvTarget<DriverStore>),
+    Transactions(Transactions),
+}
+
+impl External {
+    /// Starts nothing yet.
+    pub(crate) fn new(config: Config) -> Self {
+        Self { driver: Driver::new(config), speaking: OnceLock::new() }
+    }
+
+    fn speaking(&self) -> Result<&Speaking, TargetError> {
+        let way = self.driver.hello().map_err(TargetError::unreachable)?.way;
+        Ok(self.speaking.get_or_init(|| match way {
+            Way::KeyValue => Speaking::Store(KvTarget::new(Arc::clone(&self.driver))),
+            Way::Transactions => Speaking::Transactions(Transactions::new(Arc::clone(&self.driver))),
+        }))
+    }
+}
+
+impl Target for External {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let hello = self.driver.hello().map_err(TargetError::unreachable)?;
+        Ok(self.driver.describe(hello))
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.state(),
+            Speaking::Transactions(target) => target.state(),
+        }
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.create_schema(meta),
+            Speaking::Transactions(target) => target.create_schema(meta),
+        }
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.loader(),
+            Speaking::Transactions(target) => target.loader(),
+        }
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.finish_load(jobs, stage),
+            Speaking::Transactions(target) => target.finish_load(stage),
+        }
+    }
+
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.driver.check_sessions(sessions)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect(),
+            Speaking::Transactions(target) => target.connect(),
+        }
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.reset(),
+            Speaking::Transactions(target) => target.reset(),
+        }
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.check(conditions, done),
+            Speaking::Transactions(target) => target.check(conditions, done),
+        }
+    }
+
+    fn stop_checks(&self) {
+        match self.speaking.get() {
+            Some(Speaking::Transactions(target)) => target.stop_checks(),
+            // A store is read from here: it has nothing to go on with when nobody asks.
+            Some(Speaking::Store(_)) | None => {}
+        }
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.checksums(),
+            Speaking::Transactions(target) => target.checksums(),
+        }
+    }
+}
+
+/// Refused when the URL is read; here for whoever asks all the same.
+impl MicroTarget for External {}

@@ -1,0 +1,210 @@
+//! Rows from loose columns, as a driver outside of this process reads them back: each is checked against what the
+//! column can hold.
+
+use lydite_tpcc::outcome::Address;
+use lydite_tpcc::rows;
+use lydite_tpcc::schema::{Column, Table};
+use lydite_tpcc::text::Text;
+use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
+
+/// The value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Loose<'a> {
+    /// A number.
+    Int(i64),
+    /// Not a number of ours; kept for the message.
+    Float(f64),
+    /// Not a number of ours either.
+    Bool(bool),
+    /// A text.
+    Text(&'a str),
+    /// Null.
+    Null,
+}
+
+impl Loose<'_> {
+    fn shown(self) -> String {
+        match self {
+            Self::Int(value) => value.to_string(),
+            Self::Float(value) => format!("the float {value}"),
+            Self::Bool(value) => value.to_string(),
+            Self::Text(value) => format!("the text {value:?}"),
+            Self::Null => "null".into(),
+        }
+    }
+}
+
+/// The columns of one row, taken one after the other in the order of the table's schema.
+pub(crate) struct Columns<'a> {
+    schema: &'static [Column],
+    values: &'a [Loose<'a>],
+    next: usize,
+}
+
+impl<'a> Columns<'a> {
+    /// The columns of a row of `table`; an error when they are not as many as the table has.
+    pub(crate) fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, String> {
+        let schema = table.schema().columns;
+        if values.len() != schema.len() {
+            return Err(format!("has {} columns instead of {}", values.len(), schema.len()));
+        }
+        Ok(Self { schema, values, next: 0 })
+    }
+
+    fn take(&mut self) -> (&'static str, Loose<'a>) {
+        let taken = (self.schema[self.next].name, self.values[self.next]);
+        self.next += 1;
+        taken
+    }
+
+    fn int<T: TryFrom<i64>>(&mut self) -> Result<T, String> {
+        let (name, value) = self.take();
+        let number = if let Loose::Int(value) = value { T::try_from(value).ok() } else { None };
+        number.ok_or_else(|| format!("{name} is {}, not a whole number in its range", value.shown()))
+    }
+
+    fn optional<T>(
+        &mut self,
+        some: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        if self.values[self.next] == Loose::Null {
+            self.next += 1;
+            return Ok(None);
+        }
+        some(self).map(Some)
+    }
+
+    fn text<const N: usize>(&mut self) -> Result<Text<N>, String> {
+        let (name, value) = self.take();
+        let text = if let Loose::Text(value) = value { Text::from(value).ok() } else { None };
+        text.ok_or_else(|| format!("{name} is {}, not a text of at most {N} bytes", value.shown()))
+    }
+
+    fn flag(&mut self) -> Result<bool, String> {
+        match self.take() {
+            (_, Loose::Int(0) | Loose::Bool(false)) => Ok(false),
+            (_, Loose::Int(1) | Loose::Bool(true)) => Ok(true),
+            (name, value) => Err(format!("{name} is {}, not 0 or 1", value.shown())),
+        }
+    }
+
+    fn cents(&mut self) -> Result<Cents, String> {
+        self.int().map(Cents)
+    }
+
+    fn rate(&mut self) -> Result<Rate, String> {
+        self.int().map(Rate)
+    }
+
+    fn time(&mut self) -> Result<Timestamp, String> {
+        self.int().map(Timestamp)
+    }
+
+    fn warehouse(&mut self) -> Result<WarehouseId, String> {
+        self.int().map(WarehouseId)
+    }
+
+    fn district(&mut self) -> Result<DistrictId, String> {
+        self.int().map(DistrictId)
+    }
+
+    fn customer(&mut self) -> Result<CustomerId, String> {
+        self.int().map(CustomerId)
+    }
+
+    fn order(&mut self) -> Result<OrderId, String> {
+        self.int().map(OrderId)
+    }
+
+    fn item(&mut self) -> Result<ItemId, String> {
+        self.int().map(ItemId)
+    }
+
+    fn address(&mut self) -> Result<Address, String> {
+        Ok(Address {
+            street_1: self.text()?,
+            street_2: self.text()?,
+            city: self.text()?,
+            state: self.text()?,
+            zip: self.text()?,
+        })
+    }
+}
+
+/// A row that can be put together from the columns of its table's schema.
+pub(crate) trait FromColumns: Sized {
+    /// The row; an error names the column.
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String>;
+}
+
+/// Fields are evaluated in the order in which they are written: that of the schema's columns.
+macro_rules! from_columns {
+    ($($row:ident { $($field:ident: $take:ident),* $(,)? })*) => {$(
+        impl FromColumns for rows::$row {
+            fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+                Ok(Self { $($field: columns.$take()?),* })
+            }
+        }
+    )*};
+}
+
+from_columns! {
+    Item { id: item, im_id: int, name: text, price: cents, data: text }
+    Warehouse { id: warehouse, name: text, address: address, tax: rate, ytd: cents }
+    District { id: district, w_id: warehouse, name: text, address: address, tax: rate, ytd: cents, next_o_id: order }
+    Customer {
+        id: customer, d_id: district, w_id: warehouse, first: text, middle: text, last: text, address: address,
+        phone: text, since: time, credit: text, credit_lim: cents, discount: rate, balance: cents,
+        ytd_payment: cents, payment_cnt: int, delivery_cnt: int, data: text,
+    }
+    History {
+        c_id: customer, c_d_id: district, c_w_id: warehouse, d_id: district, w_id: warehouse, date: time,
+        amount: cents, data: text,
+    }
+    NewOrder { o_id: order, d_id: district, w_id: warehouse }
+}
+
+impl FromColumns for rows::Order {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
+            id: columns.order()?,
+            d_id: columns.district()?,
+            w_id: columns.warehouse()?,
+            c_id: columns.customer()?,
+            entry_d: columns.time()?,
+            carrier_id: columns.optional(|columns| columns.int().map(CarrierId))?,
+            ol_cnt: columns.int()?,
+            all_local: columns.flag()?,
+        })
+    }
+}
+
+impl FromColumns for rows::OrderLine {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
+            o_id: columns.order()?,
+            d_id: columns.district()?,
+            w_id: columns.warehouse()?,
+            number: columns.int()?,
+            i_id: columns.item()?,
+            supply_w_id: columns.warehouse()?,
+            delivery_d: columns.optional(Columns::time)?,
+            quantity: columns.int()?,
+            amount: columns.cents()?,
+            dist_info: columns.text()?,
+        })
+    }
+}
+
+impl FromColumns for rows::Stock {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+        let (i_id, w_id, quantity) = (columns.item()?, columns.warehouse()?, columns.int()?);
+        let mut dist = [Text::new(); 10];
+        for text in &mut dist {
+            *text = columns.text()?;
+        }
+        let (ytd, order_cnt, remote_cnt) = (columns.int()?, columns.int()?, columns.int()?);
+        Ok(Self { i_id, w_id, quantity, dist, ytd, order_cnt, remote_cnt, data: columns.text()? })
+    }
+}

@@ -1,0 +1,373 @@
+//! The store: connections, and what a transaction reads and writes.
+
+use super::config::Config;
+use crate::error::{AbortReason, Committed};
+use crate::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use crate::target::Description;
+use parking_lot::Mutex;
+use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait for a server that does not answer a connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Keys of a range that are asked for first, since most scans of the transactions want one or fifteen; and at most.
+const KEYS_FIRST: usize = 16;
+const KEYS_MOST: usize = 1024;
+/// Most keys that a transaction watches. Those of TPC-C read a few hundred; what reads more is a check, whose end nobody waits
+/// for.
+const WATCHED_MOST: usize = 10_000;
+
+/// See the module.
+pub(crate) struct RedisStore {
+    config: Arc<Config>,
+    client: Client,
+    /// Connections that no transaction has.
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// What an error means before the commit was sent.
+fn failed(error: &RedisError) -> StoreError {
+    let detail = error.to_string();
+    let away = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
+    if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN")) {
+        StoreError::Unavailable { committed: Committed::No, detail }
+    } else {
+        StoreError::Failed(detail)
+    }
+}
+
+impl RedisStore {
+    fn connect(&self) -> Result<Connection, StoreError> {
+        if let Some(connection) = self.idle.lock().pop() {
+            return Ok(connection);
+        }
+        let connected = self.client.get_connection_with_timeout(CONNECT_TIMEOUT);
+        connected
+            .map_err(|error| StoreError::Unavailable { committed: Committed::No, detail: error.to_string() })
+    }
+
+    /// The server's word for a setting.
+    fn setting(connection: &mut Connection, name: &str) -> Option<String> {
+        let answer: Vec<String> = cmd("CONFIG").arg("GET").arg(name).query(connection).ok()?;
+        answer.into_iter().nth(1)
+    }
+}
+
+impl Store for RedisStore {
+    type Config = Config;
+    type Tx<'a> = RedisTx<'a>;
+    type Pending = ();
+
+    fn place(config: &Config) -> String {
+        config.place.clone()
+    }
+
+    fn describe(config: &Config) -> Result<Description, StoreError> {
+        let store = Self::open(config)?;
+        let mut connection = store.connect()?;
+        let info: String =
+            cmd("INFO").arg("server").query(&mut connection).map_err(|error| failed(&error))?;
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown");
+        let mut settings: BTreeMap<String, String> = BTreeMap::new();
+        for name in ["appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "io-threads"] {
+            if let Some(value) = Self::setting(&mut connection, name) {
+                settings.insert(name.into(), value);
+            }
+        }
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
+        let durable = is("appendonly", "yes") && is("appendfsync", "always");
+        settings.insert("prefix".into(), config.prefix.clone());
+        store.give_back(connection);
+        Ok(Description {
+            kind: "redis".into(),
+            version: format!("Redis {version}"),
+            url: config.url.clone(),
+            settings,
+            isolation: "optimistic: what was read is watched until EXEC, ranges are not".into(),
+            embedded: false,
+            // The five transactions scan ranges for what they then read and watch, so they can't tell it from serializable.
+            isolation_is_level_3: true,
+            durable,
+            in_memory: None,
+        })
+    }
+
+    fn is_there(_config: &Config) -> bool {
+        // Opening makes nothing.
+        true
+    }
+
+    fn open(config: &Config) -> Result<Self, StoreError> {
+        let client = Client::open(config.server.clone()).map_err(|error| failed(&error))?;
+        let store = Self { config: Arc::new(config.clone()), client, idle: Mutex::default() };
+        let mut connection = store.connect()?;
+        cmd("PING").query::<()>(&mut connection).map_err(|error| failed(&error))?;
+        store.give_back(connection);
+        Ok(store)
+    }
+
+    fn begin(&self, access: Access) -> Result<RedisTx<'_>, StoreError> {
+        let connection = self.connect()?;
+        Ok(RedisTx { store: self, connection: Some(connection), access, watched: 0, writes: BTreeMap::new() })
+    }
+}
+
+impl RedisStore {
+    fn give_back(&self, connection: Connection) {
+        self.idle.lock().push(connection);
+    }
+
+    /// The name of an entry.
+    fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
+        [self.config.prefix.as_bytes(), b":", table.name().as_bytes(), b":", key].concat()
+    }
+
+    /// The name of the sorted set of a table's keys.
+    fn keys(&self, table: KvTable) -> String {
+        format!("{}:{}#", self.config.prefix, table.name())
+    }
+}
+
+/// See the module.
+pub(crate) struct RedisTx<'a> {
+    store: &'a RedisStore,
+    /// None after an error of the connection.
+    connection: Option<Connection>,
+    access: Access,
+    /// How many keys are watched.
+    watched: usize,
+    /// What is to be written; none deletes.
+    writes: BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>,
+}
+
+impl RedisTx<'_> {
+    /// Sends commands and waits for their answers.
+    fn ask<T: redis::FromRedisValue>(&mut self, commands: &Pipeline) -> Result<T, RedisError> {
+        let Some(connection) = &mut self.connection else {
+            return Err((ErrorKind::Io, "the connection was lost").into());
+        };
+        let answer = commands.query(connection);
+        if answer.as_ref().is_err_and(|error: &RedisError| error.is_unrecoverable_error()) {
+            self.connection = None;
+        }
+        answer
+    }
+
+    /// Begins commands that read entries of these names, which are watched from then on.
+    fn watching(&mut self, names: &[Vec<u8>]) -> Pipeline {
+        let mut commands = pipe();
+        if self.access != Access::Load && self.watched + names.len() <= WATCHED_MOST {
+            self.watched += names.len();
+            commands.cmd("WATCH").arg(names).ignore();
+        }
+        commands
+    }
+
+    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(written) = self.writes.get(&(table, key.to_vec())) {
+            return Ok(written.clone());
+        }
+        let names = [self.store.name(table, key)];
+        let mut commands = self.watching(&names);
+        commands.cmd("GET").arg(&names[0]);
+        let (value,) = self.ask::<(Option<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        Ok(value)
+    }
+
+    /// At most `count` keys of the server in a range, in order, each with its value.
+    fn entries(
+        &mut self,
+        table: KvTable,
+        range: &Bounds,
+        direction: Direction,
+        count: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let (name, least, most) = match direction {
+            Direction::Forward => ("ZRANGEBYLEX", lex(&range.0, b"-"), lex(&range.1, b"+")),
+            Direction::Backward => ("ZREVRANGEBYLEX", lex(&range.1, b"+"), lex(&range.0, b"-")),
+        };
+        let mut commands = pipe();
+        let index = self.store.keys(table);
+        commands.cmd(name).arg(index).arg(least).arg(most).arg("LIMIT").arg(0).arg(count);
+        let (keys,) = self.ask::<(Vec<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<Vec<u8>> = keys.iter().map(|key| self.store.name(table, key)).collect();
+        let mut commands = self.watching(&names);
+        commands.cmd("MGET").arg(&names);
+        let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
+        // What was deleted between the two has no value any more; that it was there is not to be told.
+        Ok(keys.into_iter().zip(values).map(|(key, value)| (key, value.unwrap_or_default())).collect())
+    }
+
+    /// Commands that write what is to be written.
+    fn to_write(&self, mut commands: Pipeline) -> Pipeline {
+        for ((table, key), value) in &self.writes {
+            let (name, index) = (self.store.name(*table, key), self.store.keys(*table));
+            match value {
+                Some(value) => {
+                    commands.cmd("SET").arg(name).arg(value).ignore();
+                    commands.cmd("ZADD").arg(index).arg(0).arg(key).ignore();
+                }
+                None => {
+                    commands.cmd("DEL").arg(name).ignore();
+                    commands.cmd("ZREM").arg(index).arg(key).ignore();
+                }
+            }
+        }
+        commands
+    }
+
+    /// Ends the watching, so that the connection can go to another transaction.
+    fn release(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        if self.watched == 0 || cmd("UNWATCH").query::<()>(&mut connection).is_ok() {
+            self.store.give_back(connection);
+        }
+    }
+}
+
+/// A key and its value.
+type Entry = (Vec<u8>, Vec<u8>);
+/// Two ends of a range of keys.
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// An end of a range as ZRANGEBYLEX wants it.
+fn lex(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
+    match bound {
+        Bound::Included(key) => [b"[", key.as_slice()].concat(),
+        Bound::Excluded(key) => [b"(", key.as_slice()].concat(),
+        Bound::Unbounded => unbounded.to_vec(),
+    }
+}
+
+impl StoreTx for RedisTx<'_> {
+    type Pending = ();
+
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        Ok(self.value(table, key)?.map(|value| found(&value)))
+    }
+
+    fn modify<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        change: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let Some(mut value) = self.value(table, key)? else { return Ok(None) };
+        let changed = change(&mut value);
+        self.writes.insert((table, key.to_vec()), Some(value));
+        Ok(Some(changed))
+    }
+
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), None);
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        table: KvTable,
+        range: KeyRange<'_>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let below = range.below.map_or(Bound::Unbounded, |below| Bound::Excluded(below.to_vec()));
+        let mut rest: Bounds = (Bound::Included(range.from.to_vec()), below);
+        if matches!(&rest, (Bound::Included(from), Bound::Excluded(below)) if from >= below) {
+            return Ok(());
+        }
+        let mut count = KEYS_FIRST;
+        loop {
+            let there = self.entries(table, &rest, direction, count)?;
+            let last = there.last().map(|(key, _)| key.clone()).filter(|_| there.len() == count);
+            // As far as these entries go, what the transaction itself wrote counts before them.
+            let covered: Bounds = match (&last, direction) {
+                (None, _) => rest.clone(),
+                (Some(last), Direction::Forward) => (rest.0.clone(), Bound::Included(last.clone())),
+                (Some(last), Direction::Backward) => (Bound::Included(last.clone()), rest.1.clone()),
+            };
+            let mut found: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+                there.into_iter().map(|(key, value)| (key, Some(value))).collect();
+            let own = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| (table, key.clone()));
+            let least = match own(&covered.0) {
+                Bound::Unbounded => Bound::Included((table, Vec::new())),
+                bound => bound,
+            };
+            // Tables are in order, so those behind this one are left out by name.
+            for ((of, key), value) in
+                self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table)
+            {
+                debug_assert_eq!(*of, table);
+                found.insert(key.clone(), value.clone());
+            }
+            let mut hand = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| match value {
+                Some(value) => each(key, value),
+                None => ControlFlow::Continue(()),
+            };
+            let flow = match direction {
+                Direction::Forward => found.iter().try_for_each(&mut hand),
+                Direction::Backward => found.iter().rev().try_for_each(&mut hand),
+            };
+            match (last, direction) {
+                (Some(last), Direction::Forward) => rest.0 = Bound::Excluded(last),
+                (Some(last), Direction::Backward) => rest.1 = Bound::Excluded(last),
+                (None, _) => return Ok(()),
+            }
+            if flow.is_break() {
+                return Ok(());
+            }
+            count = (count * 4).min(KEYS_MOST);
+        }
+    }
+
+    fn commit(mut self) -> Result<(), StoreError> {
+        if self.writes.is_empty() && self.watched == 0 {
+            return Ok(());
+        }
+        let mut commands = self.to_write(pipe());
+        if self.access != Access::Load {
+            // Also when there is nothing to write: that it goes through says that all reads were of one moment.
+            commands.atomic();
+            if self.writes.is_empty() {
+                commands.cmd("PING").ignore();
+            }
+        }
+        let answer = self.ask::<Option<()>>(&commands);
+        // EXEC ends the watching, whatever it did.
+        self.watched = 0;
+        match answer {
+            Ok(Some(())) => Ok(()),
+            Ok(None) => Err(StoreError::Retry {
+                reason: AbortReason::Serialization,
+                detail: "EXEC: what the transaction read was changed meanwhile".into(),
+            }),
+            Err(error) => Err(match failed(&error) {
+                StoreError::Unavailable { detail, .. } if !self.writes.is_empty() => {
+                    StoreError::Unavailable { committed: Committed::Unknown, detail }
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+impl Drop for RedisTx<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,92 @@
+//! The store on a real server.
+
+use super::{Config, RedisStore};
+use crate::error::{AbortReason, Committed};
+use crate::kv::{Access, KvTable, Pending, Store, StoreError, StoreTx, conformance};
+use crate::registry::ParsedUrl;
+use lydite_testkit::redis::Server;
+
+fn config(url: &str) -> Config {
+    super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
+}
+
+#[test]
+fn the_answers_and_the_rows_are_those_of_sqlite() {
+    let server = Server::start(&[]);
+    conformance::the_answers_and_the_rows_are_those_of_sqlite::<RedisStore>(config(&server.url(0)));
+}
+
+#[test]
+fn sessions_that_fight_for_one_warehouse_keep_the_conditions() {
+    let server = Server::start(&[]);
+    conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<RedisStore>(config(
+        &server.url(0),
+    ));
+}
+
+#[test]
+fn an_interrupted_load_can_be_resumed_and_a_spoiled_row_is_found() {
+    let server = Server::start(&[]);
+    conformance::an_interrupted_load_can_be_resumed::<RedisStore>(config(&server.url(0)));
+    conformance::a_spoiled_row_is_found_and_named::<RedisStore>(config(&server.url(1)));
+}
+
+fn put(store: &RedisStore, key: &[u8], value: &[u8]) {
+    let mut tx = store.begin(Access::Write).expect("a transaction");
+    tx.put(KvTable::Stock, key, value).expect("a write");
+    tx.commit().and_then(Pending::wait).expect("a commit");
+}
+
+#[test]
+fn who_read_what_another_changed_is_refused_and_leaves_nothing() {
+    let server = Server::start(&[]);
+    let store = RedisStore::open(&config(&server.url(0))).expect("a store");
+    put(&store, b"a", b"1");
+    for access in [Access::Write, Access::Read] {
+        let mut tx = store.begin(access).expect("a transaction");
+        assert!(tx.read(KvTable::Stock, b"a", |_| ()).expect("a read").is_some());
+        if access == Access::Write {
+            tx.put(KvTable::Stock, b"b", b"2").expect("a write");
+        }
+        put(&store, b"a", b"3");
+        let refused = tx.commit().expect_err("a refusal");
+        assert!(
+            matches!(refused, StoreError::Retry { reason: AbortReason::Serialization, .. }),
+            "{refused:?}"
+        );
+    }
+    let mut tx = store.begin(Access::Read).expect("a transaction");
+    assert_eq!(tx.read(KvTable::Stock, b"b", |_| ()).expect("a read"), None);
+    // Two that touch different keys do not meet.
+    let mut one = store.begin(Access::Write).expect("a transaction");
+    assert_eq!(one.modify(KvTable::Stock, b"a", |value| value.push(b'!')).expect("a change"), Some(()));
+    put(&store, b"c", b"4");
+    one.commit().and_then(Pending::wait).expect("a commit");
+}
+
+#[test]
+fn a_server_that_goes_away_is_told_and_a_commit_on_its_way_is_unknown() {
+    let server = Server::start(&[]);
+    let config = config(&server.url(0));
+    let store = RedisStore::open(&config).expect("a store");
+    let mut writer = store.begin(Access::Write).expect("a transaction");
+    writer.put(KvTable::Stock, b"a", b"1").expect("a write");
+    let mut reader = store.begin(Access::Write).expect("a transaction");
+    server.kill();
+    let lost = reader.read(KvTable::Stock, b"a", |_| ()).expect_err("no server");
+    assert!(matches!(lost, StoreError::Unavailable { committed: Committed::No, .. }), "{lost:?}");
+    let lost = writer.commit().expect_err("no server");
+    assert!(matches!(lost, StoreError::Unavailable { committed: Committed::Unknown, .. }), "{lost:?}");
+    assert!(matches!(RedisStore::open(&config), Err(StoreError::Unavailable { .. })));
+    server.restart();
+    assert!(RedisStore::open(&config).is_ok());
+}
+
+#[test]
+fn a_password_is_never_shown_and_bad_urls_are_refused() {
+    let shown = format!("{:?}", config("redis://me:s3cret@db.example:7000/3"));
+    assert!(!shown.contains("s3cret") && shown.contains("redis://me@db.example:7000/3"), "{shown}");
+    for url in ["redis:x", "redis://", "redis://h/tpcc", "redis://h?prefix=a:b", "redis://:p@ss@h#"] {
+        assert!(super::parse(&ParsedUrl::new(url, &mut Vec::new())).is_err(), "{url}");
+    }
+}
