@@ -14,7 +14,7 @@ ours=$wall_s ours_cpu=$cpu_s
 
 say "writing the same rows to files"
 tables=(order_line stock customer orders history new_order item district warehouse)
-declare -A keys
+declare -A keys constraints
 for table in "${tables[@]}"; do
   column=$(my ours "SELECT column_name FROM information_schema.columns WHERE table_schema = 'ours' AND table_name = '$table' AND column_name REGEXP '^([a-z]+_)?w_id$' AND column_name NOT REGEXP '_c_w_id|supply' ORDER BY ordinal_position LIMIT 1")
   if [ -z "$column" ]; then
@@ -27,7 +27,8 @@ for table in "${tables[@]}"; do
   # NULL is written as a word.
   sed -i 's/\tNULL\b/\t\\N/g' "$work/$table".*.tsv
   definition=$(my ours "SHOW CREATE TABLE $table" --raw | cut -f2-)
-  keys[$table]=$(grep -E '^  (KEY|CONSTRAINT)' <<<"$definition" | sed 's/,$//; s/^  /ADD /' | paste -sd,)
+  keys[$table]=$(grep -E '^  KEY' <<<"$definition" | sed 's/,$//; s/^  /ADD /' | paste -sd,) || true
+  constraints[$table]=$(grep -E '^  CONSTRAINT' <<<"$definition" | sed 's/,$//; s/^  /ADD /' | paste -sd,) || true
   plain=$(grep -vE '^  (KEY|CONSTRAINT)' <<<"$definition" | sed -z 's/,\n)/\n)/')
   my theirs "$plain"
 done
@@ -40,25 +41,19 @@ load_part() {
   done
   return 0
 }
-alter_part() {
+index_part() {
   local job=$1 table index=0
   for table in "${tables[@]}"; do
-    # Of ADD KEY a, ADD CONSTRAINT b: keys by table side by side, constraints one by one below.
-    local adds
-    adds=$(tr ',' '\n' <<<"${keys[$table]}" | sed 's/^ADD/\x01ADD/' | tr '\n' ',' | tr '\001' '\n' | grep '^ADD KEY' | sed 's/,$//' | paste -sd,)
+    [ -n "${keys[$table]}" ] || continue
     index=$((index + 1))
-    [ $((index % jobs)) = $((job - 1)) ] || continue
-    if [ -n "$adds" ]; then my theirs "ALTER TABLE $table $adds"; fi
+    [ $((index % jobs)) != $((job - 1)) ] || my theirs "ALTER TABLE $table ${keys[$table]}"
   done
-  return 0
 }
-constraints() {
-  local table adds
+constrain() {
+  local table
   for table in "${tables[@]}"; do
-    adds=$(tr ',' '\n' <<<"${keys[$table]}" | sed 's/^ADD/\x01ADD/' | tr '\n' ',' | tr '\001' '\n' | grep '^ADD CONSTRAINT' | sed 's/,$//' | paste -sd,)
-    if [ -n "$adds" ]; then my theirs "SET foreign_key_checks = 0; ALTER TABLE $table $adds"; fi
+    [ -z "${constraints[$table]}" ] || my theirs "SET foreign_key_checks = 0; ALTER TABLE $table ${constraints[$table]}"
   done
-  return 0
 }
 each_job() {
   local job pids=() pid
@@ -68,9 +63,9 @@ each_job() {
 say "LOAD DATA LOCAL INFILE of the same rows by mariadb, $jobs connections"
 cpu_of each_job load_part
 copied=$wall_s
-cpu_of each_job alter_part
+cpu_of each_job index_part
 indexed=$wall_s
-cpu_of constraints
+cpu_of constrain
 constrained=$wall_s
 cpu_of my theirs "ANALYZE TABLE $(IFS=,; echo "${tables[*]}")"
 theirs=$(awk "BEGIN { print $copied + $indexed + $constrained + $wall_s }")

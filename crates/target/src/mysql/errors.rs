@@ -19,6 +19,9 @@ const RETRYABLE: [(u16, AbortReason); 4] = [
 /// The SQLSTATE of a transaction that lost against another, when the code is not known.
 const SERIALIZATION: &str = "40001";
 
+/// How MyRocks words a deadlock that is none: the row has changed since the snapshot.
+const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
+
 /// Codes with which the server says that it goes away or takes no connections now.
 const UNAVAILABLE: [u16; 12] = [
     1040, // too many connections
@@ -43,7 +46,10 @@ pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: 
     }
     let message = message.replace('\n', " ");
     SqlError::Database {
-        retry: retryable(product, code, state),
+        retry: retryable(product, code, state).map(|reason| {
+            // MyRocks has one code for both.
+            if message.contains(SNAPSHOT_CONFLICT) { AbortReason::Serialization } else { reason }
+        }),
         unavailable: UNAVAILABLE.contains(&code),
         code: code.to_string(),
         message: match advice_always(code) {
@@ -119,5 +125,10 @@ mod tests {
             };
             assert_eq!(retry, reason, "{code} {state}");
         }
+        let words = "Deadlock found when trying to get lock; try restarting transaction (snapshot conflict)";
+        assert!(matches!(
+            error(None, 1213, "40001", words),
+            SqlError::Database { retry: Some(AbortReason::Serialization), .. }
+        ));
     }
 }
