@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod driver;
 mod exit;
 mod host;
 mod interrupt;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Report(args) => result::report(args),
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),
+        Command::Driver(command) => driver::command(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
