@@ -33,6 +33,13 @@ fi
 if ! command -v python3 >/dev/null; then
     scripts/install-packages.sh "Python 3 (python3)" python3
 fi
+# What turns Python 2 into Python 3; Debian has it apart.
+if ! python3 -W ignore -c 'import lib2to3' 2>/dev/null && ! python3 -c 'import fissix' 2>/dev/null; then
+    scripts/install-packages.sh "lib2to3 of Python 3 (or fissix)" python3-lib2to3
+fi
+if ! command -v go >/dev/null; then
+    scripts/install-packages.sh "Go (go)" golang-go
+fi
 
 # On a Debian system only root's path has the directory of servers.
 PATH=$PATH:/usr/sbin

@@ -7,6 +7,11 @@ scripts/install-build-deps.sh
 scripts/install-test-deps.sh
 PG_BIN=$(scripts/pg-bin.sh)
 export PG_BIN
+PSYCOPG_PYTHON=$(scripts/psycopg-python.sh)
+export PSYCOPG_PYTHON
+
+echo "==> go test (sdk/go)"
+(cd sdk/go && go test ./...)
 
 echo "==> cargo test --workspace $*"
 # The dev profile: it is optimised enough (see Cargo.toml) and keeps the overflow checks and debug assertions.

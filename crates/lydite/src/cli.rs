@@ -1,6 +1,7 @@
 //! The arguments. Values that a plan file can hold too are taken as text here, so that [`crate::plan`] can tell all
 //! errors at once.
 
+use crate::driver::Language;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -31,6 +32,43 @@ pub(crate) enum Command {
     Targets,
     /// Start a real cluster to throw away on this machine, and end it
     Lab(LabArgs),
+    /// Make a driver for a database of your own, and prove a driver or any other target
+    #[command(subcommand)]
+    Driver(DriverCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DriverCommand {
+    /// Make a directory with a driver that works, to be changed into your own
+    New(DriverNewArgs),
+    /// Prove a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if something fails
+    Test(DriverTestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriverNewArgs {
+    /// Directory to make; its last part is the driver's name
+    pub(crate) name: PathBuf,
+    /// Language
+    #[arg(long)]
+    pub(crate) lang: Language,
+    /// A key-value store, on which Lydite plays the transactions
+    #[arg(long)]
+    pub(crate) kv: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct DriverTestArgs {
+    /// URL of an empty database (see `lydite targets`)
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Warehouses to load; with one nothing is remote [default: 1]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) warehouses: Option<String>,
+    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it
+    #[arg(long)]
+    pub(crate) fresh: bool,
 }
 
 #[derive(Debug, Args)]

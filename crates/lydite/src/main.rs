@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod driver;
 mod exit;
 mod host;
 mod interrupt;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),
         Command::Lab(args) => lab::command(args),
+        Command::Driver(command) => driver::command(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -259,6 +259,7 @@ pub(crate) fn common<W: Runnable>(
         }
         .into_iter()
         .chain(measured.warnings.iter().cloned())
+        .chain(weak_guarantee(description))
         .chain(description.in_memory.map(|kind| {
             format!(
                 "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
@@ -461,4 +462,16 @@ pub(crate) fn report(args: ReportArgs) -> Outcome {
 /// `lydite compare`.
 pub(crate) fn compare(args: CompareArgs) -> Outcome {
     print(&render_comparison(&compare_results(&load(&args.a)?, &load(&args.b)?)))
+}
+
+/// What must be said of a driver whose transactions are worth less than the standard wants.
+fn weak_guarantee(description: &Description) -> Option<String> {
+    let guarantee = description.settings.get("guarantee").filter(|_| description.kind == "driver")?;
+    let weak = !description.isolation_is_level_3;
+    weak.then(|| {
+        format!(
+            "The driver says of its transactions \"{guarantee}\", less than the standard wants: concurrent transactions \
+             may break the data, and the checks show where"
+        )
+    })
 }

@@ -22,6 +22,7 @@ mod target;
 mod workload;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use micro::{MicroLoader, MicroTarget};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{

@@ -10,6 +10,8 @@ from lydite import TABLES
 #: Beside this program, unless the environment says otherwise.
 FILE = os.environ.get("STORE_FILE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "store.sqlite"))
 
+#: How long a transaction may wait for a lock, in seconds: less than Lydite waits for an answer.
+TIMEOUT = 50
 NAMES = [*TABLES, "lydite_meta"]
 SCHEMA = [
     f"CREATE TABLE {table.name} ("
@@ -35,9 +37,22 @@ class Database(lydite.Driver):
 
     def __init__(self):
         # Not committed as in Python's own way, which begins transactions by itself.
-        self.db = sqlite3.connect(FILE, timeout=60, isolation_level=None)
+        self.db = sqlite3.connect(FILE, timeout=TIMEOUT, isolation_level=None)
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute("PRAGMA synchronous = NORMAL")
+
+    def patiently(self, sql, *values):
+        """Writes when the other session that loads is done: it holds SQLite's only lock for a whole warehouse."""
+        self.db.execute("PRAGMA busy_timeout = 500")
+        while True:
+            try:
+                self.db.execute(sql, values)
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                lydite.alive("waiting for another session")
+        self.db.execute(f"PRAGMA busy_timeout = {TIMEOUT * 1_000}")
 
     def one(self, sql, *values):
         """The only row, which must be there."""
@@ -65,12 +80,12 @@ class Database(lydite.Driver):
         return dict(self.db.execute("SELECT name, value FROM lydite_meta")) if there else {}
 
     def note(self, name, value):
-        self.db.execute("INSERT OR REPLACE INTO lydite_meta VALUES (?, ?)", (name, value))
+        self.patiently("INSERT OR REPLACE INTO lydite_meta VALUES (?, ?)", name, value)
 
     # Loading: a warehouse is one transaction, so an interrupted one leaves nothing.
 
     def load_begin(self, w_id):
-        self.db.execute("BEGIN IMMEDIATE")
+        self.patiently("BEGIN IMMEDIATE")
         for table in TABLES.values():
             if w_id == 0 and table.name == "item":
                 self.db.execute("DELETE FROM item")

@@ -19,8 +19,9 @@ class Store(lydite.KeyValue):
     isolation = "serializable"
 
     def __init__(self):
-        # Not committed as in Python's own way, which begins transactions by itself.
-        self.db = sqlite3.connect(FILE, timeout=60, isolation_level=None)
+        # Not committed as in Python's own way, which begins transactions by itself. A transaction may wait so many seconds
+        # for a lock: less than Lydite waits for an answer.
+        self.db = sqlite3.connect(FILE, timeout=50, isolation_level=None)
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("CREATE TABLE IF NOT EXISTS entry (t TEXT, k BLOB, v BLOB, PRIMARY KEY (t, k)) WITHOUT ROWID")

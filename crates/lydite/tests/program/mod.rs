@@ -28,6 +28,7 @@ pub fn lydite<S: AsRef<OsStr>>(arguments: &[S]) -> Ended {
 /// The program with its arguments, not started yet.
 pub struct Program {
     command: Command,
+    patience: Duration,
 }
 
 impl Program {
@@ -39,7 +40,13 @@ impl Program {
             command.env_remove(name);
         }
         command.env("PGPASSFILE", "/nonexistent");
-        Self { command }
+        Self { command, patience: PATIENCE }
+    }
+
+    /// With so many times the usual time to end: for commands that do what several others do.
+    pub fn patience(mut self, times: u32) -> Self {
+        self.patience = PATIENCE * times;
+        self
     }
 
     /// With a variable of the environment.
@@ -89,7 +96,14 @@ impl Program {
         let mut child = self.command.spawn().expect("the program starts");
         let stdout = read_all(child.stdout.take().expect("its output"));
         let stderr = read_all(child.stderr.take().expect("its errors"));
-        Running { child, shown, stdout: Some(stdout), stderr: Some(stderr), begun: Instant::now() }
+        Running {
+            child,
+            shown,
+            patience: self.patience,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            begun: Instant::now(),
+        }
     }
 }
 
@@ -105,6 +119,7 @@ fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
 pub struct Running {
     child: Child,
     shown: String,
+    patience: Duration,
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
     begun: Instant,
@@ -126,7 +141,7 @@ impl Running {
     /// Waits until `condition` holds; the program must not end before.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            if !self.is_running() || self.begun.elapsed() > PATIENCE {
+            if !self.is_running() || self.begun.elapsed() > self.patience {
                 let ended = self.end();
                 panic!("{} before {what}: {ended:?}", self.shown);
             }
@@ -137,7 +152,7 @@ impl Running {
     /// Waits for its end.
     pub fn wait(mut self) -> Ended {
         while self.is_running() {
-            if self.begun.elapsed() > PATIENCE {
+            if self.begun.elapsed() > self.patience {
                 let ended = self.end();
                 panic!("{} hangs: {ended:?}", self.shown);
             }

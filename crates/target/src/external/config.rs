@@ -22,6 +22,36 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "how long the driver may be silent while an answer is waited for",
     },
     OptionSpec {
+        name: "path",
+        values: "a file, as mydriver.py",
+        default: "none",
+        about: "driver:pytpcc: the driver written for py-tpcc",
+    },
+    OptionSpec {
+        name: "config",
+        values: "a file",
+        default: "the driver's own defaults",
+        about: "driver:pytpcc: its configuration, as py-tpcc reads it",
+    },
+    OptionSpec {
+        name: "ddl",
+        values: "a file",
+        default: "none",
+        about: "driver:pytpcc: the file with the tables that py-tpcc hands to drivers",
+    },
+    OptionSpec {
+        name: "guarantee",
+        values: "none, per-key, atomic, optimistic, serializable",
+        default: "atomic",
+        about: "driver:pytpcc: what its transactions are worth, which py-tpcc does not tell",
+    },
+    OptionSpec {
+        name: "python",
+        values: "a program",
+        default: "python3",
+        about: "driver:pytpcc: the Python that runs it",
+    },
+    OptionSpec {
         name: "log",
         values: "a file",
         default: "none; errors quote the last lines",
@@ -44,6 +74,34 @@ pub(crate) struct Config {
     pub(crate) timeout: Duration,
     /// Where the driver's standard error is kept.
     pub(crate) log: Option<PathBuf>,
+    /// Of a driver for py-tpcc: the variables that its shim reads.
+    pub(crate) pytpcc: Option<Vec<(&'static str, PathBuf)>>,
+}
+
+/// The command that stands for the shim under drivers written for py-tpcc.
+const PYTPCC: &str = "pytpcc";
+const GUARANTEES: [&str; 5] = ["atomic", "none", "per-key", "optimistic", "serializable"];
+
+/// The options of a driver for py-tpcc: the program with its arguments, and variables.
+fn pytpcc(url: &ParsedUrl, errors: &mut Vec<String>) -> (Vec<String>, Vec<(&'static str, PathBuf)>) {
+    let mut variables = Vec::new();
+    for (name, variable) in
+        [("path", "LYDITE_PYTPCC_PATH"), ("config", "LYDITE_PYTPCC_CONFIG"), ("ddl", "LYDITE_PYTPCC_DDL")]
+    {
+        match url.options.get(name) {
+            Some(text) if Path::new(text).is_file() => variables.push((variable, PathBuf::from(text))),
+            Some(text) => errors.push(format!("target option {name}={text:?}: no such file")),
+            None if name == "path" => {
+                errors.push("driver:pytpcc needs path: driver:pytpcc?path=…/mydriver.py".into());
+            }
+            None => {}
+        }
+    }
+    let guarantee = url.choice("guarantee", &GUARANTEES, errors);
+    variables.push(("LYDITE_PYTPCC_GUARANTEE", PathBuf::from(guarantee)));
+    let python = url.options.get("python").map_or("python3", String::as_str);
+    let words = [python, "-m", "lydite.pytpcc"].map(str::to_string).to_vec();
+    (words, variables)
 }
 
 impl Config {
@@ -58,6 +116,17 @@ impl Config {
 pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
     let command = percent_encoding::percent_decode_str(&url.rest).decode_utf8_lossy().into_owned();
+    let variables = if command == PYTPCC { Some(pytpcc(url, &mut errors)) } else { None };
+    if variables.is_none() {
+        for name in ["path", "config", "ddl", "guarantee", "python"] {
+            if url.options.contains_key(name) {
+                errors.push(format!(
+                    "target option {name:?} is for driver:pytpcc: give other drivers arguments, as in \
+                     driver:'./demo --{name} x'"
+                ));
+            }
+        }
+    }
     let words = match shell_words::split(&command) {
         Ok(words) if words.first().is_some_and(|word| !word.is_empty()) => words,
         Ok(_) => {
@@ -89,7 +158,12 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
         return Err(errors);
     }
     let log = url.options.get("log").map(PathBuf::from);
+    let (words, pytpcc) = match variables {
+        Some((words, variables)) => (words, Some(variables)),
+        None => (words, None),
+    };
     Ok(Config {
+        pytpcc,
         place: format!("driver {}", without_passwords(&command)),
         url: without_passwords(&url.whole),
         words,

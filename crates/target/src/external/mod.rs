@@ -9,6 +9,7 @@ mod config;
 mod messages;
 mod pool;
 mod process;
+mod sdk;
 mod spawner;
 mod store;
 mod target;
@@ -18,4 +19,5 @@ mod transactions;
 mod tests;
 
 pub(crate) use config::{Config, OPTIONS, parse};
+pub use sdk::{GO_SDK, PYTHON_SDK, SdkFile};
 pub(crate) use target::External;

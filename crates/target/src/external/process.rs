@@ -1,6 +1,7 @@
 //! A process of a driver: started, listened to, and ended, whatever it does.
 
 use super::config::Config;
+use super::sdk::{PYTHON_SDK, PYTPCC};
 use super::spawner;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -69,6 +70,24 @@ impl Process {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(OwnedFd::from(again)))
             .stderr(Stdio::piped());
+        if let Some(variables) = &config.pytpcc {
+            // The shim and its SDK are in this program, so that nothing has to be installed.
+            for (path, text) in PYTHON_SDK.iter().chain(PYTPCC) {
+                let path = directory.path().join(path);
+                let write = || {
+                    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                    std::fs::write(&path, text)
+                };
+                write().map_err(failed)?;
+            }
+            let mut search = directory.path().as_os_str().to_os_string();
+            if let Some(given) = std::env::var_os("PYTHONPATH") {
+                search.push(":");
+                search.push(given);
+            }
+            command.env("PYTHONPATH", search).env("PYTHONDONTWRITEBYTECODE", "1");
+            command.envs(variables.iter().map(|(name, value)| (name, value)));
+        }
         let mut child = spawner::spawn(command).map_err(|error| {
             let hint = match error.kind() {
                 std::io::ErrorKind::NotFound => ": no such program: look at the command in the URL",

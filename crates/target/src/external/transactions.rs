@@ -32,7 +32,7 @@ use lydite_tpcc::{Outcome, Transaction, WarehouseId};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A batch of rows is sent when it has so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -42,13 +42,13 @@ const LOADED: &str = "loaded ";
 /// See the module.
 pub(super) struct Transactions {
     driver: Arc<Driver>,
-    /// Raised by [`Transactions::stop_checks`]: checks that began before give up.
-    stops: AtomicU64,
+    /// Whether checks are to give up.
+    stopped: AtomicBool,
 }
 
 impl Transactions {
     pub(super) fn new(driver: Arc<Driver>) -> Self {
-        Self { driver, stops: AtomicU64::new(0) }
+        Self { driver, stopped: AtomicBool::new(false) }
     }
 
     fn lease(&self) -> Result<Lease, TargetError> {
@@ -125,7 +125,7 @@ impl Transactions {
     }
 
     pub(super) fn stop_checks(&self) {
-        self.stops.fetch_add(1, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn check(
@@ -154,8 +154,7 @@ impl Transactions {
         let mut lease = self.lease()?;
         let failed = |error: &CallError| self.driver.on_target(doing, error);
         lease.call::<Nothing>("snapshot", &Nothing {}).map_err(|error| failed(&error))?;
-        let stops = self.stops.load(Ordering::Relaxed);
-        let mut source = Reader { lease: &mut lease, target: self, stops, warehouses, more: None };
+        let mut source = Reader { lease: &mut lease, target: self, warehouses, more: None };
         let read = read(&mut source).map_err(|error| error.on_target(doing, &self.driver.config.place));
         match lease.call::<Nothing>("release", &Nothing {}) {
             Ok(Nothing {}) => read,
@@ -171,8 +170,6 @@ impl Transactions {
 struct Reader<'a> {
     lease: &'a mut Lease,
     target: &'a Transactions,
-    /// See [`Transactions::stops`], when the check began.
-    stops: u64,
     /// Warehouses that were loaded.
     warehouses: u32,
     /// Those that the table WAREHOUSE has beyond.
@@ -258,7 +255,7 @@ impl RowSource for Reader<'_> {
             if !more {
                 return Ok(());
             }
-            if self.target.stops.load(Ordering::Relaxed) != self.stops {
+            if self.target.stopped.load(Ordering::Relaxed) {
                 let Nothing {} = self.lease.call("stop", &Nothing {}).map_err(|error| self.failed(&error))?;
                 return Err(StoreError::Failed("the check was stopped".into()));
             }

@@ -1,0 +1,17 @@
+//! `lydite driver`: makes the beginning of a driver, and proves a target.
+
+mod scaffold;
+mod test;
+
+pub(crate) use scaffold::Language;
+
+use crate::Outcome;
+use crate::cli::DriverCommand;
+
+/// `lydite driver`.
+pub(crate) fn command(command: DriverCommand) -> Outcome {
+    match command {
+        DriverCommand::New(args) => scaffold::command(&args),
+        DriverCommand::Test(args) => test::command(&args),
+    }
+}

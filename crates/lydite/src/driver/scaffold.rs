@@ -1,0 +1,151 @@
+//! `lydite driver new`: a directory with a driver that works, to be changed into one's own. The SDK comes with it, so
+//! nothing needs to be installed.
+
+use crate::Outcome;
+use crate::cli::DriverNewArgs;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::targets::typed;
+use lydite_target::{GO_SDK, PYTHON_SDK, SdkFile};
+use std::borrow::Cow;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// A file of a scaffold: where, what, and whether it can be run.
+type File = (String, Cow<'static, str>, bool);
+
+const PYTHON_TRANSACTIONS: &str = include_str!("../../../../sdk/python/examples/sqlite_driver.py");
+const PYTHON_STORE: &str = include_str!("../../../../sdk/python/examples/sqlite_kv.py");
+const GO_STORE: &str = include_str!("../../../../sdk/go/examples/store/main.go");
+const GO_LIST: &str = include_str!("../../../../sdk/go/examples/store/list.go");
+const GO_DRIVER: &str = "#!/bin/sh\n# Builds the driver if its sources are newer, and becomes it.\nset -e\n\
+     here=$(cd \"$(dirname \"$0\")\" && pwd)\n(cd \"$here\" && go build -o .build/driver .) >&2\n\
+     exec \"$here/.build/driver\" \"$@\"\n";
+
+/// The files of a driver; none if there is no such scaffold.
+fn files(name: &str, lang: Language, kv: bool) -> Option<Vec<File>> {
+    let file = |path: &str, text: &'static str, runs| (path.to_string(), Cow::Borrowed(text), runs);
+    let sdk = |files: &[SdkFile], folder: &str| -> Vec<File> {
+        files.iter().map(|(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false)).collect()
+    };
+    let mut made = match (lang, kv) {
+        (Language::Python, true) => vec![file("driver", PYTHON_STORE, true)],
+        (Language::Python, false) => vec![file("driver", PYTHON_TRANSACTIONS, true)],
+        (Language::Go, true) => {
+            let module = format!(
+                "module {name}\n\ngo 1.19\n\nrequire lydite.dev/driver v0.0.0\n\nreplace lydite.dev/driver => ./lydite\n"
+            );
+            vec![
+                file("driver", GO_DRIVER, true),
+                file("main.go", GO_STORE, false),
+                file("list.go", GO_LIST, false),
+                ("go.mod".into(), module.into(), false),
+            ]
+        }
+        (Language::Go, false) => return None,
+    };
+    made.extend(match lang {
+        Language::Python => sdk(PYTHON_SDK, ""),
+        Language::Go => sdk(GO_SDK, "lydite/"),
+    });
+    Some(made)
+}
+
+/// A language of scaffolds.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Language {
+    /// Python 3.9 or later
+    Python,
+    /// Go 1.19 or later
+    Go,
+}
+
+pub(super) fn command(args: &DriverNewArgs) -> Outcome {
+    let name = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if name.is_empty() || !name.chars().all(good) || name.starts_with('-') {
+        return Err(Failure::usage(format!(
+            "NAME {:?}: use letters, digits, - and _, perhaps behind a directory",
+            args.name.display().to_string()
+        )));
+    }
+    let Some(files) = files(name, args.lang, args.kv) else {
+        return Err(Failure::usage(
+            "--lang go: there is a scaffold of a key-value driver only: add --kv, or write the transactions with \
+             lydite.Driver of sdk/go",
+        ));
+    };
+    let path = &args.name;
+    let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    fs::create_dir(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{}: is there already: choose another name", path.display()))
+        }
+        _ => failed(path, error),
+    })?;
+    // A relative path needs a directory in front: else it would be a program of the system.
+    let shown = path.display().to_string();
+    let url = format!("driver:{}{shown}", if shown.contains('/') { "" } else { "./" });
+    let url = typed(&url);
+    let readme = readme(name, &url, args);
+    let test = "#!/bin/sh\n# Proves the driver; drops what an earlier test left behind.\n\
+                exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";
+    let ignored = "store.sqlite*\n__pycache__/\n.build/\n";
+    let made = files.into_iter().chain([
+        ("README.md".into(), readme.into(), false),
+        ("test".into(), test.into(), true),
+        (".gitignore".into(), ignored.into(), false),
+    ]);
+    for (file, text, runs) in made {
+        let file = path.join(file);
+        write(&file, &text, runs).map_err(|error| failed(&file, error))?;
+    }
+    print(&format!(
+        "{shown} is a driver that works, over an example store. Prove it, then put your database in its place:\n\n    \
+         lydite driver test {url}\n    lydite run {url} --duration 10s\n\n{shown}/README.md says where.\n"
+    ))
+}
+
+fn write(path: &Path, text: &str, runs: bool) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mode = if runs { 0o777 } else { 0o666 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn readme(name: &str, url: &str, args: &DriverNewArgs) -> String {
+    let (store, processes, sdk) = match args.lang {
+        Language::Python => (
+            "an SQLite file beside it",
+            "one process for each session",
+            "`lydite/` is the SDK, for Python 3.9 or later",
+        ),
+        Language::Go => (
+            "maps in memory and a log in `.build`",
+            "built when its sources are newer: one process, with a goroutine for each session",
+            "`lydite/` is the SDK, for Go 1.19 or later",
+        ),
+    };
+    let (what, change) = if args.kv {
+        (
+            "A key-value store for Lydite, which plays the transactions of TPC-C on it.",
+            "Lydite needs six functions and `abort`: replace their bodies by calls of your store. Say in\n\
+             `guarantee` what its transactions are worth; the check shows whether it is true.",
+        )
+    } else {
+        (
+            "A database for Lydite, with the five transactions of TPC-C.",
+            "Replace the statements by those of your database, method by method, and turn its errors that\n\
+             mean \"try again\" into `Aborted`. Money is whole cents, never a float.",
+        )
+    };
+    format!(
+        "# {name}\n\n{what}\nIt works as it stands, over {store}.\n\n```sh\nlydite driver test {url}    # a table of \
+         what passed, and what failed and why\nlydite run {url} --duration 30s\n```\n\n`driver` is the program that \
+         Lydite starts, {processes}.\n{change}\n{sdk}. `./test` runs the proof\nagain, on an empty database.\n"
+    )
+}

@@ -1,0 +1,60 @@
+//! `lydite driver test`: the conformance kit on a target of any kind, as a table.
+
+use crate::Outcome;
+use crate::cli::DriverTestArgs;
+use crate::exit::Failure;
+use crate::output::print;
+use crate::plan::whole;
+use lydite_target::{TxMode, families};
+use lydite_verify::kit::{Kit, KitError, Step, Verdict, prove};
+
+/// Most warehouses: more only take longer.
+const WAREHOUSES_MAX: u32 = 100;
+
+pub(super) fn command(args: &DriverTestArgs) -> Outcome {
+    let warehouses = whole(args.warehouses.as_deref().unwrap_or("1"), 1, WAREHOUSES_MAX)
+        .map_err(|problem| Failure::usage(format!("--warehouses: {problem}")))?;
+    let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme);
+    let family = families().iter().find(|family| family.schemes.contains(&scheme));
+    let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
+    let kit = Kit { url: &args.target, modes, warehouses, fresh: args.fresh };
+    let mut unprinted = Ok(());
+    let steps = prove(kit, &mut |step| {
+        let shown = print(&line(step));
+        if unprinted.is_ok() {
+            unprinted = shown;
+        }
+    });
+    let steps = steps.map_err(|error| match error {
+        KitError::Usage(errors) => Failure::Usage(errors),
+        KitError::Reference(error) => {
+            Failure::usage(format!("the reference can't be made: {}", error.message))
+        }
+    })?;
+    let count = |verdict| steps.iter().filter(|step| step.verdict == verdict).count();
+    let (failed, skipped) = (count(Verdict::Failed), count(Verdict::Skipped));
+    let mut failures = vec![];
+    failures.extend(unprinted.err());
+    failures.extend(
+        print(&format!(
+            "{} passed, {} not supported, {failed} failed, {skipped} skipped\n",
+            count(Verdict::Passed),
+            count(Verdict::NotSupported),
+        ))
+        .err(),
+    );
+    if failed > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    Failure::all(failures)
+}
+
+fn line(step: &Step) -> String {
+    let verdict = match step.verdict {
+        Verdict::Passed => "passed",
+        Verdict::NotSupported => "not supported",
+        Verdict::Failed => "FAILED",
+        Verdict::Skipped => "skipped",
+    };
+    format!("{verdict:<13}  {:<21} {:>6.1} s  {}\n", step.name, step.seconds, step.detail)
+}

@@ -1,0 +1,327 @@
+//! `lydite driver`: scaffolds that work, and the kit on good and on broken targets.
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
+mod program;
+
+use lydite_testkit::postgres;
+use program::{Ended, Program, lydite};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+/// Runs the kit to its end. It does what many commands do, several times over.
+fn kit(arguments: &[&str]) -> Ended {
+    Program::new(&[&["driver", "test"], arguments].concat()).patience(5).run()
+}
+
+/// Makes a driver in a directory and gives its URL.
+fn scaffold(place: &TempDir, name: &str, arguments: &[&str]) -> String {
+    let path = place.path().join(name);
+    let path = path.to_str().expect("a path in UTF-8");
+    let made = lydite(&[&["driver", "new", path], arguments].concat()).code(0);
+    assert!(made.stdout.contains(&format!("lydite driver test driver:{path}")), "{}", made.stdout);
+    format!("driver:{path}")
+}
+
+/// The verdict on a step and its reason.
+fn step<'a>(ended: &'a Ended, name: &str) -> (&'a str, &'a str) {
+    let line = ended.stdout.lines().find(|line| line[15..].trim_start().starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no step {name}: {}", ended.stdout));
+    (line[..15].trim(), line.split_once(" s  ").map_or("", |(_, reason)| reason))
+}
+
+fn assert_green(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains(" 0 failed, 0 skipped"), "{}", ended.stdout);
+    for name in
+        ["New-Order", "Delivery", "rollback", "contention", "lost update", "dirty read", "conditions after"]
+    {
+        assert_eq!(step(ended, name).0, "passed", "{name}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_new_driver_passes_the_kit_as_it_is() {
+    let place = directory();
+    for (name, arguments) in [
+        ("store", &["--lang", "python", "--kv"][..]),
+        ("sql", &["--lang", "python"][..]),
+        ("memory", &["--lang", "go", "--kv"][..]),
+    ] {
+        let url = scaffold(&place, name, arguments);
+        let ended = kit(&[&url]);
+        assert_green(&ended);
+        assert_eq!(step(&ended, "reconnect").0, "passed");
+        // What the kit made is gone: a run finds an empty database, and what it loads is not touched by the kit.
+        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        let refused = kit(&[&url]).code(2);
+        assert!(
+            refused.stderr.contains("is not empty, and the kit needs an empty database"),
+            "{}",
+            refused.stderr
+        );
+        lydite(&["check", &url]).code(0);
+    }
+}
+
+#[test]
+fn what_there_is_no_scaffold_for_is_refused() {
+    let place = directory();
+    let ended = Program::new(&["driver", "new", "x", "--lang", "go"]).within(place.path()).run().code(2);
+    assert!(ended.stderr.contains("add --kv"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 0);
+}
+
+#[test]
+fn a_name_that_is_taken_or_bad_is_refused_and_nothing_is_written() {
+    let place = directory();
+    let taken = place.path().join("taken");
+    std::fs::create_dir(&taken).expect("a directory");
+    for (name, words) in [("taken", "is there already"), ("a b", "use letters, digits"), ("x/..", "NAME")] {
+        let ended =
+            Program::new(&["driver", "new", name, "--lang", "python"]).within(place.path()).run().code(2);
+        assert!(ended.stderr.contains(words), "{name}: {}", ended.stderr);
+    }
+    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 1);
+}
+
+#[test]
+fn the_kit_proves_built_in_targets_and_all_their_modes() {
+    assert_green(&kit(&["gemel:"]));
+    let server = postgres::shared();
+    let ended = kit(&[&server.create_database("kit")]);
+    assert_green(&ended);
+    for mode in ["--tx batched", "--tx procedures"] {
+        assert_eq!(step(&ended, mode).0, "passed", "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn targets_that_can_not_be_proved_are_refused() {
+    for (url, words) in [
+        ("null:", "stores nothing"),
+        ("nothing:", "is not known"),
+        ("driver:", "names no program"),
+        ("driver:./x?proceses=2", "\"proceses\" is not known"),
+    ] {
+        let ended = kit(&[url]).code(2);
+        assert!(ended.stderr.contains(words), "{url}: {}", ended.stderr);
+    }
+    let ended = kit(&["driver:/nonexistent"]).code(1);
+    let (verdict, reason) = step(&ended, "greeting");
+    assert_eq!(verdict, "FAILED");
+    assert!(reason.contains("no such program"), "{reason}");
+}
+
+const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.py");
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+
+/// Several faults at once, as far as one does not hide another.
+#[test]
+fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
+    /// How it is broken, the step that finds it, and what that says.
+    type Fault = (&'static str, &'static str, &'static str);
+    let cases: [(&[Fault], &str); 6] = [
+        (&[("forgets_notes", "schema", "lydite_meta has no warehouses")], ""),
+        (&[("keeps_old_unit", "load", "UNIQUE constraint failed")], ""),
+        (
+            &[
+                (
+                    "cuts_text",
+                    "rows as loaded",
+                    "stock has as many rows as it should, 100000, and other values",
+                ),
+                ("total_before_tax", "New-Order", "total is "),
+                ("no_answer_field", "Payment", "missing field `c_data`"),
+                ("forgets_carrier", "Order-Status", "carrier_id is None instead of "),
+                ("one_district", "Delivery", " instead of Delivery("),
+                ("counts_too_many", "Stock-Level", "low_stock is "),
+                ("dirty", "dirty read", "was seen, which was rolled back"),
+                ("forgets_on_restart", "reconnect", "after closing and opening again it holds Empty"),
+            ],
+            "",
+        ),
+        (
+            &[
+                ("loses_rows", "rows as loaded", "customer has "),
+                ("float_money", "New-Order", "total: invalid type: floating point"),
+                ("leaves_trace", "rollback", "district has as many rows as it should"),
+                ("overwrites", "lost update", "C_BALANCE is "),
+            ],
+            "",
+        ),
+        (
+            &[
+                ("crashes", "Delivery", "exit code 7 (its last words: out of memory)"),
+                ("hangs", "Stock-Level", "gave no answer for 10 s"),
+            ],
+            "?timeout=10s",
+        ),
+        (
+            &[
+                ("commits_unused_item", "New-Order", "it was committed and had to be rolled back"),
+                ("commits_unused_item", "rollback", "has an unused item and was committed"),
+                ("first_of_a_name", "Payment", "c_id is "),
+            ],
+            "",
+        ),
+    ];
+    for (faults, options) in cases {
+        let place = directory();
+        let kinds: Vec<&str> = faults.iter().map(|(kind, ..)| *kind).collect();
+        let ended = kit(&[&broken(&place, &kinds.join(","), options)]).code(1);
+        for (kind, name, words) in faults {
+            let (verdict, reason) = step(&ended, name);
+            assert!(
+                verdict == "FAILED" && reason.contains(words),
+                "{kind}: {words:?} is wanted: {}",
+                ended.stdout
+            );
+        }
+    }
+}
+
+/// The URL of a driver that is broken in these ways.
+fn broken(place: &TempDir, kinds: &str, options: &str) -> String {
+    let store = place.path().join("store.sqlite");
+    format!("driver:env PYTHONPATH={SDK} STORE_FILE={} python3 {BROKEN} {kinds}{options}", store.display())
+}
+
+#[test]
+fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
+    let place = directory();
+    let ended = kit(&[&broken(&place, "overwrites,promises_nothing", "")]).code(0);
+    let (verdict, reason) = step(&ended, "lost update");
+    assert_eq!(verdict, "not supported", "{}", ended.stdout);
+    assert!(reason.starts_with("not promised (isolation none): "), "{reason}");
+    let url = broken(&place, "promises_nothing", "");
+    let run =
+        ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
+    let ran = lydite(&run).code(0);
+    assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
+}
+
+/// Whether a process is there and no corpse.
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+}
+
+#[test]
+fn no_driver_is_left_behind_when_lydite_is_killed() {
+    let place = directory();
+    let url = scaffold(&place, "store", &["--lang", "python", "--kv"]);
+    let running = Program::new(&["load", &url, "--warehouses", "9"]).start();
+    let file = place.path().join("store").join("store.sqlite");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !file.exists() {
+        assert!(Instant::now() < deadline, "the driver does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The drivers are the processes that hold the store's file.
+    let drivers: Vec<String> = std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|pid| {
+            let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            command.contains(&format!("{}/driver", place.path().join("store").display()))
+                && !command.contains("lydite\0load")
+        })
+        .collect();
+    assert!(!drivers.is_empty());
+    // Dropping it kills it, as kill -9 does.
+    drop(running);
+    while drivers.iter().any(|pid| runs(pid)) {
+        assert!(Instant::now() < deadline, "a driver is left behind");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const PYTPCC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/pytpcc");
+
+/// The URL of a driver written to py-tpcc's contract, over a file in `place`.
+fn pytpcc(place: &TempDir, name: &str) -> String {
+    let config = place.path().join("config");
+    let database = place.path().join("tpcc.db").display().to_string();
+    std::fs::write(&config, format!("[{name}]\ndatabase = {database}\n")).expect("a configuration");
+    format!("driver:pytpcc?path={PYTPCC}/{name}driver.py&config={}&guarantee=serializable", config.display())
+}
+
+#[test]
+fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_kit() {
+    let place = directory();
+    let url = pytpcc(&place, "packaged");
+    let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet"];
+    let ran = lydite(&run).code(0);
+    assert!(
+        ran.stdout.contains("12/12 consistency conditions hold before the run, 12/12 after"),
+        "{}",
+        ran.stdout
+    );
+    assert_green(&kit(&[&url, "--fresh"]));
+    // For Python 2.
+    let place = directory();
+    assert_green(&kit(&[&pytpcc(&place, "plain")]));
+}
+
+#[test]
+fn wrong_results_of_a_py_tpcc_driver_are_named_field_by_field() {
+    let place = directory();
+    let ended = kit(&[&pytpcc(&place, "misshapen")]).code(1);
+    for (name, words) in [
+        ("New-Order", "new_order.misc.TOTAL is 'much', and has to be an amount"),
+        ("Payment", "payment returned [1, 2], and has to return [warehouse, district, customer]"),
+        ("Order-Status", "order_status.customer has 2 columns, and has to have 5: C_ID, C_FIRST"),
+        ("Delivery", "delivery.result[0].O_ID is None, and has to be a whole number"),
+        ("Stock-Level", "stock_level returned 'low', and has to return a whole number"),
+    ] {
+        let (verdict, reason) = step(&ended, name);
+        assert_eq!(verdict, "FAILED", "{}", ended.stdout);
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
+fn options_of_py_tpcc_are_checked_before_anything_is_started() {
+    let place = directory();
+    for (url, words) in [
+        ("driver:pytpcc".to_string(), "needs path"),
+        ("driver:./x?path=y".to_string(), "is for driver:pytpcc"),
+        (format!("driver:pytpcc?path={}/none.py", place.path().display()), "no such file"),
+        (format!("driver:pytpcc?path={PYTPCC}/plaindriver.py&guarantee=much"), "guarantee"),
+    ] {
+        let ended = lydite(&["check", &url]).code(2);
+        assert!(ended.stderr.contains(words), "{url}: {}", ended.stderr);
+    }
+}
+
+/// A Python that has psycopg 3: the one that `make test` makes, else that of the system.
+fn python_with_psycopg() -> String {
+    let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
+    let found = std::process::Command::new(&python).args(["-c", "import psycopg"]).output();
+    let found = found.expect("a Python");
+    assert!(found.status.success(), "{python} has no psycopg: run `make test`, or set PSYCOPG_PYTHON");
+    python
+}
+
+#[test]
+fn the_psycopg_driver_passes_the_kit_on_postgresql() {
+    let server = postgres::shared();
+    let url = server.create_database("psycopg");
+    let (host, database) = url.rsplit_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).expect("its URL");
+    let (host, port) = host.split_once(':').expect("its port");
+    let ended = kit(&[&format!(
+        "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py host={host} port={port} user=postgres \
+             dbname={database}",
+        python_with_psycopg()
+    )]);
+    assert_green(&ended);
+    let (_, contention) = step(&ended, "contention");
+    assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+}

@@ -1,0 +1,29 @@
+//! The SDKs, as files: what a scaffold brings along, and what py-tpcc's drivers are run with.
+
+/// A file: its path within the SDK, and its text.
+pub type SdkFile = (&'static str, &'static str);
+
+macro_rules! files {
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../../sdk/", $folder, "/", $path)))),*]
+    };
+}
+
+/// The package `lydite` for Python.
+pub const PYTHON_SDK: &[SdkFile] = files![
+    "python": "lydite/__init__.py",
+    "lydite/_msgpack.py",
+    "lydite/driver.py",
+    "lydite/errors.py",
+    "lydite/keyvalue.py",
+    "lydite/py.typed",
+    "lydite/schema.py",
+    "lydite/session.py",
+];
+
+/// What runs py-tpcc's drivers, beside [`PYTHON_SDK`].
+pub(super) const PYTPCC: &[SdkFile] = files!["python": "lydite/pytpcc.py", "lydite/pytpcc_modules.py"];
+
+/// The module `lydite.dev/driver` for Go.
+pub const GO_SDK: &[SdkFile] =
+    files!["go": "driver.go", "errors.go", "go.mod", "lydite.go", "msgpack.go", "store.go"];

@@ -1,0 +1,210 @@
+//! What must hold when sessions work at the same time. A smoke test: what it finds is wrong, and what it does not find
+//! may be. The history checker looks closer.
+
+use super::{SEED, Seen};
+use lydite_target::{Session, TableChecksum, Target, TxError};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::deck::Mix;
+use lydite_tpcc::input::UNUSED_ITEM;
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::outcome::OrderStatusOutcome;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput, OrderStatus, Payment};
+use lydite_tpcc::{Cents, CustomerId, DistrictId, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Sessions that fight, and transactions of each.
+const FIGHTERS: u32 = 4;
+const ROUNDS: usize = 100;
+/// Payments of each of two sessions to one customer.
+const PAYMENTS: usize = 100;
+/// Looks at a customer's last order, at least, and orders that are rolled back meanwhile, at least.
+const LOOKS: usize = 100;
+const ROLLED_BACK: u64 = 20;
+/// How long a transaction may be aborted again and again.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a check may go on after it was told to stop.
+const STOPPING: Duration = Duration::from_secs(60);
+
+const W: WarehouseId = WarehouseId(1);
+const D: DistrictId = DistrictId(1);
+
+/// Executes until it is not aborted; how often it was.
+fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outcome>, u64), String> {
+    let begun = Instant::now();
+    let mut aborted = 0;
+    loop {
+        match session.execute(input) {
+            Ok(outcome) => return Ok((Some(outcome), aborted)),
+            Err(TxError::RolledBack(_)) => return Ok((None, aborted)),
+            Err(TxError::Aborted { detail, .. }) if begun.elapsed() > PATIENCE => {
+                return Err(format!("aborted {aborted} times within {} s: {detail}", PATIENCE.as_secs()));
+            }
+            Err(TxError::Aborted { .. }) => {
+                aborted += 1;
+                // Two that abort each other must fall out of step.
+                std::thread::sleep(Duration::from_micros(200 * aborted.min(50)));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+/// Runs work in several sessions at the same time and gives the first error. All are connected before any begins: else
+/// one might be done before the next has come.
+fn together<R: Send>(
+    target: &dyn Target,
+    count: u32,
+    work: impl Fn(u32, &mut dyn Session) -> Result<R, String> + Sync,
+) -> Result<Vec<R>, String> {
+    let sessions: Vec<_> = (0..count).map(|_| connect(target)).collect::<Result<_, _>>()?;
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..count)
+            .zip(sessions)
+            .map(|(number, mut session)| scope.spawn(move || work(number, &mut *session)))
+            .collect();
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        ended.into_iter().map(|ended| ended.unwrap_or_else(|_| Err("a session panicked".into()))).collect()
+    })
+}
+
+fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
+    target.connect().map_err(|error| error.message)
+}
+
+/// Several sessions on one warehouse; whatever is aborted is sent again. `before`: what the tables held.
+pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen {
+    let rows = |sums: &[TableChecksum]| -> u64 {
+        sums.iter().filter(|sum| sum.table == Table::History).map(|sum| sum.rows).sum()
+    };
+    let before = rows(before);
+    let fought = together(target, FIGHTERS, |number, session| {
+        let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).map_err(|error| error.to_string())?;
+        let plan = InputPlan::new(SEED + 1, 1, CLoad::from_seed(SEED), mix);
+        let mut terminal = plan.terminal(number);
+        let (mut payments, mut aborts) = (0, 0);
+        for _ in 0..ROUNDS {
+            let input = terminal.next(&plan);
+            let (outcome, aborted) = insist(session, &input)?;
+            aborts += aborted;
+            payments += u64::from(matches!(outcome, Some(Outcome::Payment(_))));
+        }
+        Ok((payments, aborts))
+    })?;
+    let payments: u64 = fought.iter().map(|(payments, _)| payments).sum();
+    let aborts: u64 = fought.iter().map(|(_, aborts)| aborts).sum();
+    let now = rows(&target.checksums()?);
+    if now != before + payments {
+        return Err(format!(
+            "{payments} payments were acknowledged, and HISTORY has {now} rows after {before}"
+        )
+        .into());
+    }
+    let retries = match aborts {
+        0 => "none was aborted".to_string(),
+        count => format!("{count} attempts were aborted and sent again"),
+    };
+    Ok(format!("{FIGHTERS} sessions on one warehouse: {payments} payments are all there, {retries}"))
+}
+
+/// What Order-Status says of a customer.
+fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
+    let query = OrderStatus { w_id: W, d_id: D, customer: CustomerSelector::Id(c_id) };
+    match insist(session, &Transaction::OrderStatus(query))?.0 {
+        Some(Outcome::OrderStatus(outcome)) => Ok(outcome),
+        other => Err(format!("Order-Status answered {other:?}")),
+    }
+}
+
+/// Two sessions pay for the same customer: no payment may overwrite another.
+pub(super) fn lost_update(target: &dyn Target) -> Seen {
+    let c_id = CustomerId(7);
+    let mut session = connect(target)?;
+    let before = status(&mut *session, c_id)?.c_balance;
+    let pay = Transaction::Payment(Payment {
+        w_id: W,
+        d_id: D,
+        c_w_id: W,
+        c_d_id: D,
+        customer: CustomerSelector::Id(c_id),
+        amount: Cents(101),
+    });
+    together(target, 2, |_, session| (0..PAYMENTS).try_for_each(|_| insist(session, &pay).map(drop)))?;
+    let after = status(&mut *session, c_id)?.c_balance;
+    let wanted = before - Cents(101).times(2 * PAYMENTS as u32);
+    if after != wanted {
+        return Err(format!(
+            "after {} payments of 1.01 C_BALANCE is {after} instead of {wanted}",
+            2 * PAYMENTS
+        )
+        .into());
+    }
+    Ok(format!("{} payments of two sessions to one customer all count", 2 * PAYMENTS))
+}
+
+/// One session makes orders that are rolled back: nobody may see one.
+pub(super) fn dirty_read(target: &dyn Target) -> Seen {
+    let c_id = CustomerId(11);
+    let line = |i_id| OrderLineInput { i_id, supply_w_id: W, quantity: 1 };
+    let lines = (1..=9).map(|id| line(ItemId(id))).chain([line(UNUSED_ITEM)]).collect();
+    let order = Transaction::NewOrder(NewOrder { w_id: W, d_id: D, c_id, lines });
+    let mut session = connect(target)?;
+    let wanted = status(&mut *session, c_id)?.o_id;
+    let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
+    let write = |session: &mut dyn Session| {
+        while !over.load(Ordering::Relaxed) {
+            if let Some(outcome) = insist(session, &order)?.0 {
+                return Err(format!("an order with an unused item was committed: {outcome:?}"));
+            }
+            made.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(None)
+    };
+    let read = |session: &mut dyn Session| {
+        let mut looks = 0;
+        while !over.load(Ordering::Relaxed) && (looks < LOOKS || made.load(Ordering::Relaxed) < ROLLED_BACK) {
+            let found = status(session, c_id)?.o_id;
+            if found != wanted {
+                return Ok(Some(found));
+            }
+            looks += 1;
+        }
+        Ok(None)
+    };
+    let seen = together(target, 2, |number, session| {
+        let ended = if number == 0 { write(session) } else { read(session) };
+        // Whichever ends, by an error too, ends the other.
+        over.store(true, Ordering::Relaxed);
+        ended
+    })?;
+    match seen.into_iter().flatten().next() {
+        Some(o_id) => Err(format!("order {o_id} was seen, which was rolled back").into()),
+        None => Ok(format!(
+            "{} orders were rolled back beside {LOOKS} looks or more, and none was seen",
+            made.load(Ordering::Relaxed)
+        )),
+    }
+}
+
+/// A check that is told to stop comes to an end, and the target's sessions go on. It makes no more checks.
+pub(super) fn cancellation(target: &dyn Target) -> Seen {
+    let ended = std::thread::scope(|scope| {
+        let check = scope.spawn(|| target.check(&CONDITIONS, &|_| ()));
+        let begun = Instant::now();
+        target.stop_checks();
+        // Beyond that the thread is waited for all the same: the target has time-outs of its own.
+        check.join().map(|_whole_or_stopped| begun.elapsed())
+    });
+    match ended {
+        Err(_) => Err("a check that was stopped panicked".to_string().into()),
+        Ok(time) if time > STOPPING => {
+            Err(format!("a check that was stopped went on for {:.0} s", time.as_secs_f64()).into())
+        }
+        Ok(_) => {
+            status(&mut *connect(target)?, CustomerId(1))?;
+            Ok(String::new())
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a target must answer and store: the SQLite target's answers to the same inputs over the same rows.
+
+use super::{SEED, Trouble, load_rows, meta};
+use lydite_target::{TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode};
+use lydite_tpcc::deck::Mix;
+use lydite_tpcc::input::UNUSED_ITEM;
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};
+
+/// Transactions that are played one after the other.
+const INPUTS: usize = 500;
+/// Orders that are rolled back.
+const ROLLED_BACK: usize = 20;
+/// Attempts at a transaction that is aborted though nobody else is at work.
+const ATTEMPTS: u32 = 20;
+
+/// Sessions that a type of transactions may lose.
+const LOST: usize = 2;
+
+/// What came of a transaction, without the database's clock.
+pub(super) type Answer = Result<Outcome, TxError>;
+
+/// See the module.
+pub(super) struct Expected {
+    pub(super) inputs: Vec<Transaction>,
+    pub(super) answers: Vec<Answer>,
+    /// Checksums before and after the inputs.
+    pub(super) loaded: Vec<TableChecksum>,
+    pub(super) played: Vec<TableChecksum>,
+}
+
+impl Expected {
+    pub(super) fn new(warehouses: u32) -> Result<Self, TargetError> {
+        let spec = TargetSpec::parse("sqlite:?synchronous=off", TxMode::Statements)
+            .map_err(|errors| TargetError::usage(errors.join("; ")))?;
+        let target = spec.open()?;
+        target.create_schema(&meta(warehouses))?;
+        load_rows(&*target, warehouses).map_err(|trouble| match trouble {
+            Trouble::Failed(why) | Trouble::NotSupported(why) => TargetError::database(why),
+        })?;
+        let loaded = target.checksums()?;
+        let inputs = inputs(warehouses, INPUTS);
+        let answers = play(&*target, &inputs)?;
+        Ok(Self { answers, inputs, loaded, played: target.checksums()? })
+    }
+}
+
+fn plan(warehouses: u32) -> InputPlan {
+    InputPlan::new(SEED, warehouses, CLoad::from_seed(SEED), Mix::Deck)
+}
+
+/// What the terminals enter first, taking turns.
+pub(super) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
+    let plan = plan(warehouses);
+    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
+    (0..count)
+        .map(|number| {
+            let terminal = number % terminals.len();
+            terminals[terminal].next(&plan)
+        })
+        .collect()
+}
+
+/// Orders whose last item does not exist.
+pub(super) fn orders_to_roll_back(warehouses: u32) -> Vec<Transaction> {
+    let plan = plan(warehouses);
+    (0..ROLLED_BACK)
+        .map(|index| plan.terminal(index as u32 % plan.terminals()).input(&plan, TransactionKind::NewOrder))
+        .map(|mut transaction| {
+            if let Transaction::NewOrder(order) = &mut transaction
+                && let Some(last) = order.lines.last_mut()
+            {
+                last.i_id = UNUSED_ITEM;
+            }
+            transaction
+        })
+        .collect()
+}
+
+/// Plays transactions in one session. A session that is lost is replaced; a type of transactions that loses several is
+/// given up, since each may take as long as the target waits for an answer.
+pub(super) fn play(target: &dyn Target, inputs: &[Transaction]) -> Result<Vec<Answer>, TargetError> {
+    let mut session = target.connect()?;
+    let mut answers = Vec::with_capacity(inputs.len());
+    let mut lost: [Vec<TxError>; TransactionKind::COUNT] = Default::default();
+    for input in inputs {
+        let lost = &mut lost[input.kind().index()];
+        if let (LOST.., Some(last)) = (lost.len(), lost.last()) {
+            answers.push(Err(last.clone()));
+            continue;
+        }
+        let mut attempt = 1;
+        let answer = loop {
+            match session.execute(input) {
+                Err(TxError::Aborted { .. }) if attempt < ATTEMPTS => attempt += 1,
+                answer => break answer,
+            }
+        };
+        if let Err(error @ TxError::Unavailable { .. }) = &answer {
+            lost.push(error.clone());
+            session = target.connect()?;
+        }
+        answers.push(answer.map(timeless));
+    }
+    Ok(answers)
+}
+
+/// The answer without the clock of the database that gave it.
+fn timeless(mut outcome: Outcome) -> Outcome {
+    match &mut outcome {
+        Outcome::NewOrder(order) => order.entry_d = Timestamp(0),
+        Outcome::Payment(payment) => (payment.h_date, payment.c_since) = (Timestamp(0), Timestamp(0)),
+        Outcome::OrderStatus(status) => {
+            status.entry_d = Timestamp(0);
+            for line in &mut status.lines {
+                line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
+            }
+        }
+        Outcome::Delivery(_) | Outcome::StockLevel(_) => {}
+    }
+    outcome
+}
+
+/// Where two answers differ first, in words; none when they do not.
+pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
+    if seen == wanted {
+        return None;
+    }
+    match (seen, wanted) {
+        (Err(error), Ok(_)) => Some(format!("it failed: {error}")),
+        (Err(TxError::RolledBack(seen)), Err(TxError::RolledBack(wanted))) => Some(fields(seen, wanted)),
+        (Ok(seen), Ok(wanted)) => Some(fields(seen, wanted)),
+        (Ok(_), Err(TxError::RolledBack(_))) => Some("it was committed and had to be rolled back".into()),
+        (seen, wanted) => Some(format!("{seen:?} instead of {wanted:?}")),
+    }
+}
+
+/// The first field of two answers of one type that differs.
+fn fields(seen: &impl std::fmt::Debug, wanted: &impl std::fmt::Debug) -> String {
+    let (seen, wanted) = (format!("{seen:?}"), format!("{wanted:?}"));
+    let mut parts = seen.split(", ").zip(wanted.split(", "));
+    let named = parts.find(|(seen, wanted)| seen != wanted).and_then(|(seen, wanted)| {
+        let (before, wanted) = wanted.rsplit_once(": ")?;
+        let (_, seen) = seen.rsplit_once(": ")?;
+        let name = before.rsplit([' ', '(', '[']).next()?;
+        Some(format!("{name} is {} instead of {}", bare(seen), bare(wanted)))
+    });
+    named.unwrap_or_else(|| format!("{} instead of {}", short(&seen), short(&wanted)))
+}
+
+/// `Some(CarrierId(9))` and `Cents(100) }` as `9` and `100`.
+fn bare(value: &str) -> &str {
+    let value = value.trim_end_matches(['}', ']', ')', ' ']);
+    value.rsplit('(').next().unwrap_or(value)
+}
+
+/// As much of a text as fits a line that is read.
+pub(super) fn short(text: &str) -> String {
+    const LONGEST: usize = 160;
+    if text.chars().count() <= LONGEST {
+        return text.to_string();
+    }
+    text.chars().take(LONGEST).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_tpcc::outcome::{DeliveryOutcome, StockLevelOutcome};
+    use lydite_tpcc::{DistrictId, OrderId};
+
+    #[test]
+    fn a_difference_is_named_by_its_field() {
+        let level = |low_stock| Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }));
+        assert_eq!(difference(&level(5), &level(5)), None);
+        assert_eq!(difference(&level(6), &level(5)).as_deref(), Some("low_stock is 6 instead of 5"));
+        let delivery = |orders: &[u32]| {
+            let delivered = orders.iter().map(|&order| (DistrictId(1), OrderId(order))).collect();
+            Ok(Outcome::Delivery(DeliveryOutcome { delivered }))
+        };
+        let words = difference(&delivery(&[7]), &delivery(&[7, 8])).expect("a difference");
+        assert!(words.contains(" instead of Delivery(DeliveryOutcome"), "{words}");
+        let failed = Err(TxError::Fatal("no disk".into()));
+        assert_eq!(difference(&failed, &level(5)).as_deref(), Some("it failed: no disk"));
+    }
+}

@@ -1,0 +1,466 @@
+//! The conformance kit: proves that a target is driven right, whatever brings it (a family, a driver in another
+//! language, a key-value store). What it must answer and store is taken from the SQLite target with the same rows and
+//! inputs.
+//!
+//! It works on an empty database and drops what it made. Everything that fails is a [`Step`] with its reason; nothing
+//! of a target makes it panic or ends it early.
+
+mod concurrency;
+mod expected;
+
+use expected::{Expected, difference, play};
+use lydite_target::{
+    DatabaseState, Description, LoadProgress, LoadUnit, TableChecksum, Target, TargetError, TargetSpec,
+    TxError, TxMode,
+};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{Timestamp, Transaction, TransactionKind, WarehouseId};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+const SEED: u64 = 7;
+/// Any time of loading: of points in time only whether they are there is compared.
+const LOADED_AT: Timestamp = Timestamp(1_700_000_000_000_000);
+
+/// What became of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be.
+    Passed,
+    /// The target does not offer it, or does not promise it.
+    NotSupported,
+    /// It is not as it should be.
+    Failed,
+    /// Something before it failed on which it rests.
+    Skipped,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What was looked at.
+    pub name: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What was seen, or why it failed: one line.
+    pub detail: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// What is to be proved.
+#[derive(Clone, Copy, Debug)]
+pub struct Kit<'a> {
+    /// The target's URL.
+    pub url: &'a str,
+    /// Its ways of sending transactions; the first is proved whole, the others against it.
+    pub modes: &'a [TxMode],
+    /// Warehouses to load. With one nothing is remote.
+    pub warehouses: u32,
+    /// Whether to drop what the database holds.
+    pub fresh: bool,
+}
+
+/// Why there is no verdict at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KitError {
+    /// The URL is wrong, or the database is not to be touched: what to do.
+    Usage(Vec<String>),
+    /// What the answers are compared with could not be made: this is no fault of the target.
+    Reference(TargetError),
+}
+
+/// What a step gives: what was seen, or why it failed.
+type Seen = Result<String, Trouble>;
+
+/// Why a step did not pass.
+pub(crate) enum Trouble {
+    /// It failed.
+    Failed(String),
+    /// It is not offered, or not promised.
+    NotSupported(String),
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<TargetError> for Trouble {
+    fn from(error: TargetError) -> Self {
+        Self::Failed(error.message)
+    }
+}
+
+/// Proves a target, step by step; `done` is told each as it ends.
+///
+/// # Errors
+/// See [`KitError`].
+pub fn prove(kit: Kit<'_>, done: &mut dyn FnMut(&Step)) -> Result<Vec<Step>, KitError> {
+    let spec = TargetSpec::parse(kit.url, kit.modes[0]).map_err(KitError::Usage)?;
+    if !spec.stores() {
+        return Err(KitError::Usage(vec![format!("{} stores nothing: there is nothing to prove", kit.url)]));
+    }
+    let mut steps = Steps { steps: Vec::new(), done, blocked: None };
+    let target = match spec.open() {
+        Ok(target) => target,
+        Err(error) => return Err(KitError::Usage(vec![error.message])),
+    };
+    let mut description = None;
+    steps.needed("greeting", || {
+        let found = target.describe()?;
+        let seen = format!("{} {}, isolation {}", found.kind, found.version, found.isolation);
+        description = Some(found);
+        Ok(seen)
+    });
+    if description.is_some() {
+        match target.state() {
+            Ok(DatabaseState::Empty) => {}
+            Ok(_) if kit.fresh => steps.needed("drop", || {
+                target.reset()?;
+                Ok("what the database held is dropped".into())
+            }),
+            Ok(_) => {
+                return Err(KitError::Usage(vec![format!(
+                    "{} is not empty, and the kit needs an empty database: name another one, or drop what it holds \
+                     with --fresh",
+                    kit.url
+                )]));
+            }
+            Err(error) => steps.needed("state", || Err(error.into())),
+        }
+    }
+    let expected = if steps.blocked.is_none() {
+        Some(Expected::new(kit.warehouses).map_err(KitError::Reference)?)
+    } else {
+        None
+    };
+    if let (Some(expected), Some(description)) = (&expected, &description) {
+        Proof { kit, target: &*target, expected, description }.run(&mut steps);
+    }
+    drop(target);
+    if expected.is_some() {
+        reconnect(&spec, kit, &mut steps);
+    }
+    Ok(steps.steps)
+}
+
+/// The last steps: the database as another process would find it, and its end.
+fn reconnect(spec: &TargetSpec, kit: Kit<'_>, steps: &mut Steps<'_>) {
+    if spec.is_temporary() {
+        return;
+    }
+    steps.step("cancellation", || {
+        concurrency::cancellation(&*spec.open()?)?;
+        Ok("a check that is stopped comes to an end, and sessions go on".into())
+    });
+    let mut opened = None;
+    steps.step("reconnect", || {
+        let target = spec.open()?;
+        let state = target.state()?;
+        if state != (DatabaseState::Ready { meta: meta(kit.warehouses) }) {
+            return Err(format!("after closing and opening again it holds {state:?}").into());
+        }
+        let order = expected::inputs(kit.warehouses, 10);
+        let answers = play(&*target, &order)?;
+        let failed = answers.iter().find(|answer| !matches!(answer, Ok(_) | Err(TxError::RolledBack(_))));
+        opened = Some(target);
+        match failed {
+            Some(Err(error)) => Err(format!("a new session was refused: {error}").into()),
+            _ => Ok("closed, opened again, and a new session plays".into()),
+        }
+    });
+    steps.always("clean up", || {
+        match opened {
+            Some(target) => target.reset()?,
+            None => spec.open()?.reset()?,
+        }
+        Ok("what the kit made is dropped".into())
+    });
+}
+
+pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
+    DatabaseMeta {
+        warehouses,
+        seed: SEED,
+        c_load: CLoad::from_seed(SEED),
+        population: POPULATION_VERSION,
+        lydite: env!("CARGO_PKG_VERSION").into(),
+    }
+}
+
+/// What has been proved so far.
+struct Steps<'a> {
+    steps: Vec<Step>,
+    done: &'a mut dyn FnMut(&Step),
+    /// The step that failed on which all others rest.
+    blocked: Option<String>,
+}
+
+impl Steps<'_> {
+    fn end(&mut self, name: &str, begun: Instant, seen: Seen) -> bool {
+        let (verdict, detail) = match seen {
+            Ok(detail) => (Verdict::Passed, detail),
+            Err(Trouble::NotSupported(why)) => (Verdict::NotSupported, why),
+            Err(Trouble::Failed(why)) => (Verdict::Failed, why),
+        };
+        self.note(name, verdict, detail, begun.elapsed().as_secs_f64());
+        verdict != Verdict::Failed
+    }
+
+    fn note(&mut self, name: &str, verdict: Verdict, detail: String, seconds: f64) {
+        let detail = detail.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+        let step = Step { name: name.into(), verdict, detail, seconds };
+        (self.done)(&step);
+        self.steps.push(step);
+    }
+
+    /// A step.
+    fn step(&mut self, name: &str, look: impl FnOnce() -> Seen) {
+        match &self.blocked {
+            Some(why) => {
+                let why = format!("rests on {why}, which failed");
+                self.note(name, Verdict::Skipped, why, 0.0);
+            }
+            None => self.always(name, look),
+        }
+    }
+
+    /// A step whatever failed before.
+    fn always(&mut self, name: &str, look: impl FnOnce() -> Seen) {
+        let begun = Instant::now();
+        let seen = look();
+        self.end(name, begun, seen);
+    }
+
+    /// A step on which all later ones rest.
+    fn needed(&mut self, name: &str, look: impl FnOnce() -> Seen) {
+        if self.blocked.is_some() {
+            return self.step(name, look);
+        }
+        let begun = Instant::now();
+        let seen = look();
+        if !self.end(name, begun, seen) {
+            self.blocked = Some(name.into());
+        }
+    }
+}
+
+/// A target that has introduced itself, and what is expected of it.
+pub(crate) struct Proof<'a> {
+    pub(crate) kit: Kit<'a>,
+    pub(crate) target: &'a dyn Target,
+    expected: &'a Expected,
+    description: &'a Description,
+}
+
+impl Proof<'_> {
+    fn run(&self, steps: &mut Steps<'_>) {
+        let target = self.target;
+        steps.needed("schema", || self.schema());
+        steps.needed("interrupted load", || self.interrupted_load());
+        steps.needed("load", || load_rows(target, self.kit.warehouses));
+        steps.step("rows as loaded", || same_rows(&self.expected.loaded, &target.checksums()?));
+        steps.step("conditions as loaded", || conditions(target));
+        let answers =
+            if steps.blocked.is_none() { play(target, &self.expected.inputs) } else { Ok(Vec::new()) };
+        for kind in TransactionKind::ALL {
+            steps.step(kind.title(), || self.answers_of(kind, answers.as_deref()));
+        }
+        let mut rows = Vec::new();
+        steps.step("rows afterwards", || {
+            rows = target.checksums()?;
+            same_rows(&self.expected.played, &rows)
+        });
+        steps.step("rollback", || self.rollback(&rows));
+        steps.step("contention", || self.promised(concurrency::contention(target, &rows)));
+        steps.step("lost update", || self.promised(concurrency::lost_update(target)));
+        steps.step("dirty read", || self.promised(concurrency::dirty_read(target)));
+        steps.step("conditions afterwards", || self.promised(conditions(target)));
+        for &mode in &self.kit.modes[1..] {
+            steps.step(&format!("--tx {mode}"), || self.other_mode(mode));
+        }
+        if self.kit.modes.len() == 1 {
+            steps
+                .step("other --tx", || Err(Trouble::NotSupported(format!("has {} only", self.kit.modes[0]))));
+        }
+    }
+
+    fn schema(&self) -> Seen {
+        self.target.create_schema(&meta(self.kit.warehouses))?;
+        match self.target.state()? {
+            DatabaseState::Loading { items: false, warehouses, .. } if warehouses.is_empty() => {}
+            state => return Err(format!("after making the tables the database says {state:?}").into()),
+        }
+        if self.target.create_schema(&meta(self.kit.warehouses)).is_ok() {
+            return Err("making the tables a second time is not refused".to_string().into());
+        }
+        Ok("made; a second time is refused".into())
+    }
+
+    fn interrupted_load(&self) -> Seen {
+        let progress = LoadProgress::default();
+        progress.stop();
+        let unit = LoadUnit::Warehouse(WarehouseId(1));
+        let mut loader = self.target.loader()?;
+        if loader.load(unit, &population(self.kit.warehouses), &progress).is_ok() {
+            return Err("the load of a warehouse that was interrupted says that it is whole"
+                .to_string()
+                .into());
+        }
+        match self.target.state()? {
+            DatabaseState::Loading { warehouses, .. } if warehouses.is_empty() => {
+                Ok("the warehouse counts as missing, and can be loaded again".into())
+            }
+            state => Err(format!("after an interrupted load the database says {state:?}").into()),
+        }
+    }
+
+    fn answers_of(&self, kind: TransactionKind, answers: Result<&[expected::Answer], &TargetError>) -> Seen {
+        let answers = answers.map_err(Clone::clone)?;
+        let of_kind = |transaction: &Transaction| transaction.kind() == kind;
+        let mut compared = 0;
+        let mut first = None;
+        let mut different = 0;
+        let all = self.expected.inputs.iter().zip(answers.iter().zip(&self.expected.answers));
+        for (number, (input, (seen, wanted))) in all.enumerate().filter(|(_, (input, _))| of_kind(input)) {
+            compared += 1;
+            if let Some(words) = difference(seen, wanted) {
+                different += 1;
+                first.get_or_insert_with(|| {
+                    format!(
+                        "transaction {number}: {words}; it was {}",
+                        expected::short(&format!("{input:?}"))
+                    )
+                });
+            }
+        }
+        match first {
+            Some(first) => Err(format!("{different} of {compared} answers are wrong; first {first}").into()),
+            None => Ok(format!("{compared} answers are those of the reference")),
+        }
+    }
+
+    /// Orders with an unused item, and nothing else: nothing may change of what there was before.
+    fn rollback(&self, before: &[TableChecksum]) -> Seen {
+        let orders = expected::orders_to_roll_back(self.kit.warehouses);
+        for (number, answer) in play(self.target, &orders)?.into_iter().enumerate() {
+            match answer {
+                Err(TxError::RolledBack(_)) => {}
+                Ok(_) => return Err(format!("order {number} has an unused item and was committed").into()),
+                Err(error) => return Err(format!("order {number} has an unused item: {error}").into()),
+            }
+        }
+        same_rows(before, &self.target.checksums()?)?;
+        Ok(format!("{} orders with an unused item left no trace", orders.len()))
+    }
+
+    /// The verdict about what only level 3 of clause 3.4.1 gives.
+    fn promised(&self, seen: Seen) -> Seen {
+        match seen {
+            Err(Trouble::Failed(why)) if !self.description.isolation_is_level_3 => {
+                Err(Trouble::NotSupported(format!(
+                    "not promised (isolation {}): {why}",
+                    self.description.isolation
+                )))
+            }
+            seen => seen,
+        }
+    }
+
+    /// The same inputs in another mode must leave and answer the same.
+    fn other_mode(&self, mode: TxMode) -> Seen {
+        let spec = TargetSpec::parse(self.kit.url, mode).map_err(|errors| errors.join("; "))?;
+        let target = spec.open()?;
+        target.reset()?;
+        target.create_schema(&meta(self.kit.warehouses))?;
+        load_rows(&*target, self.kit.warehouses)?;
+        let answers = play(&*target, &self.expected.inputs)?;
+        for (number, (seen, wanted)) in answers.iter().zip(&self.expected.answers).enumerate() {
+            if let Some(words) = difference(seen, wanted) {
+                return Err(format!("transaction {number}: {words}").into());
+            }
+        }
+        same_rows(&self.expected.played, &target.checksums()?)?;
+        Ok(format!("{} answers and all rows are those of the reference", answers.len()))
+    }
+}
+
+fn population(warehouses: u32) -> Population {
+    Population::from_meta(&meta(warehouses), LOADED_AT)
+}
+
+/// Loads what a database that has its tables is to hold, through two connections.
+pub(crate) fn load_rows(target: &dyn Target, warehouses: u32) -> Seen {
+    let population = population(warehouses);
+    let progress = LoadProgress::default();
+    let units = std::iter::once(LoadUnit::Items).chain(population.warehouse_ids().map(LoadUnit::Warehouse));
+    let units = Mutex::new(units);
+    let next = || units.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || -> Result<(), TargetError> {
+        let mut loader = target.loader()?;
+        while let Some(unit) = next() {
+            loader.load(unit, &population, &progress)?;
+        }
+        Ok(())
+    };
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mine = work();
+        let other = other.join().unwrap_or_else(|_| Err(TargetError::database("a loader panicked")));
+        mine.and(other)
+    })?;
+    target.finish_load(2, &|_| ())?;
+    let seconds = begun.elapsed().as_secs_f64();
+    match target.state()? {
+        DatabaseState::Ready { meta: found } if found == meta(warehouses) => {
+            Ok(format!("{} rows, {:.0} a second", progress.rows(), progress.rows() as f64 / seconds))
+        }
+        state => Err(format!("after loading the database says {state:?}").into()),
+    }
+}
+
+fn same_rows(wanted: &[TableChecksum], seen: &[TableChecksum]) -> Seen {
+    for wanted in wanted {
+        let name = wanted.table.name();
+        let Some(seen) = seen.iter().find(|seen| seen.table == wanted.table) else {
+            return Err(format!("{name} has no checksum").into());
+        };
+        if seen.rows != wanted.rows {
+            return Err(format!("{name} has {} rows instead of {}", seen.rows, wanted.rows).into());
+        }
+        if seen.sum != wanted.sum {
+            return Err(format!(
+                "{name} has as many rows as it should, {}, and other values in them",
+                seen.rows
+            )
+            .into());
+        }
+    }
+    Ok("the checksums of all nine tables are those of the reference".into())
+}
+
+fn conditions(target: &dyn Target) -> Seen {
+    let findings = target.check(&CONDITIONS, &|_| ())?;
+    let broken: Vec<String> = findings
+        .iter()
+        .filter(|finding| !finding.holds())
+        .map(|finding| {
+            let example = finding.examples.first().map_or("", String::as_str);
+            format!("{} ({}): {example}", finding.condition.clause, finding.condition.title)
+        })
+        .collect();
+    if broken.is_empty() && findings.len() == CONDITIONS.len() {
+        return Ok("12 of 12 hold".into());
+    }
+    if broken.is_empty() {
+        return Err(format!("{} of 12 conditions were evaluated", findings.len()).into());
+    }
+    Err(format!("{} of 12 are broken: {}", broken.len(), broken.join("; ")).into())
+}

@@ -1,0 +1,3 @@
+module lydite.dev/driver
+
+go 1.19

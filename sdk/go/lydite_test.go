@@ -1,0 +1,192 @@
+package lydite
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"reflect"
+	"testing"
+)
+
+// fake is a driver whose WAREHOUSE has many rows, and whose orders are rolled back.
+type fake struct {
+	Driver
+	rollbacks int
+}
+
+func (f *fake) Info() Info { return Info{Name: "fake", Version: "1", Guarantee: "serializable"} }
+func (f *fake) Close()     {}
+func (f *fake) Rollback()  { f.rollbacks++ }
+
+func (f *fake) NewOrder(order NewOrder) (*NewOrderResult, error) {
+	if order.AllLocal() {
+		return nil, &RolledBack{OID: 7, CLast: "BAR", CCredit: "GC"}
+	}
+	return &NewOrderResult{OID: order.Now, Lines: []NewOrderLine{{IName: "x", Brand: true, Amount: -1}}}, nil
+}
+
+func (f *fake) Payment(Payment) (*PaymentResult, error) { panic("no payments") }
+
+func (f *fake) OrderStatus(query OrderStatus) (*OrderStatusResult, error) {
+	carrier := query.Customer.ID
+	return &OrderStatusResult{CLast: query.Customer.Last, CarrierID: &carrier, Lines: []OrderStatusLine{{}}}, nil
+}
+
+func (f *fake) Read(table string, wID int64) (Rows, error) {
+	return func(each func([]any) error) error {
+		for row := int64(0); row < 2_500; row++ {
+			if err := each([]any{row, table, nil}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// client asks a session that is served over a pipe.
+type client struct {
+	t      *testing.T
+	stream net.Conn
+	id     int64
+}
+
+func (c *client) ask(what string, with map[string]any) map[string]any {
+	c.t.Helper()
+	c.id++
+	body, err := appendValue(nil, map[string]any{"id": c.id, "do": what, "with": with})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	message := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	if _, err := c.stream.Write(message); err != nil {
+		c.t.Fatal(err)
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(c.stream, head[:]); err != nil {
+		c.t.Fatal(err)
+	}
+	body = make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(c.stream, body); err != nil {
+		c.t.Fatal(err)
+	}
+	decoder := decoder{data: body}
+	answer, err := decoder.value()
+	if err != nil || len(decoder.data) > 0 {
+		c.t.Fatal(err, decoder.data)
+	}
+	found := answer.(map[string]any)
+	if found["id"] != c.id {
+		c.t.Fatalf("answered %v to %d", found["id"], c.id)
+	}
+	return found
+}
+
+func connect(t *testing.T, driver Driver) *client {
+	ours, theirs := net.Pipe()
+	go run("transactions", theirs, theirs, func() (session, error) { return &driverSession{driver: driver}, nil })
+	t.Cleanup(func() { ours.Close() })
+	c := &client{t: t, stream: ours}
+	hello := c.ask("hello", map[string]any{"protocol": 1, "lydite": "test"})["ok"].(map[string]any)
+	if hello["protocol"] != int64(1) || hello["way"] != "transactions" || hello["sessions"] != int64(0) {
+		t.Fatal(hello)
+	}
+	return c
+}
+
+func TestTransactionsAreAnsweredOrRefusedInTheWordsOfTheProtocol(t *testing.T) {
+	driver := &fake{}
+	c := connect(t, driver)
+	line := func(supply int64) map[string]any {
+		return map[string]any{"i_id": int64(1), "supply_w_id": supply, "quantity": int64(2)}
+	}
+	order := map[string]any{"w_id": int64(1), "d_id": int64(2), "c_id": int64(3), "now": int64(1) << 50}
+	order["lines"] = []any{line(1)}
+	refused := c.ask("new_order", order)["error"].(map[string]any)
+	if refused["kind"] != "rolled_back" || refused["order"].(map[string]any)["c_last"] != "BAR" {
+		t.Fatal(refused)
+	}
+	order["lines"] = []any{line(1), line(9)}
+	answer := c.ask("new_order", order)["ok"].(map[string]any)
+	if answer["o_id"] != int64(1)<<50 || answer["lines"].([]any)[0].(map[string]any)["amount"] != int64(-1) {
+		t.Fatal(answer)
+	}
+	status := map[string]any{"w_id": int64(1), "d_id": int64(2), "c_id": int64(9), "c_last": nil}
+	answer = c.ask("order_status", status)["ok"].(map[string]any)
+	shown := answer["lines"].([]any)[0].(map[string]any)
+	if answer["carrier_id"] != int64(9) || shown["delivery_d"] != nil {
+		t.Fatal(answer)
+	}
+	// A panic is an error of this request alone.
+	payment := map[string]any{}
+	for _, name := range []string{"w_id", "d_id", "c_w_id", "c_d_id", "h_amount", "now"} {
+		payment[name] = int64(1)
+	}
+	refused = c.ask("payment", payment)["error"].(map[string]any)
+	if refused["kind"] != "fatal" || refused["detail"] != "panic: no payments" {
+		t.Fatal(refused)
+	}
+	refused = c.ask("dance", map[string]any{})["error"].(map[string]any)
+	if refused["kind"] != "unsupported" || driver.rollbacks != 3 {
+		t.Fatal(refused, driver.rollbacks)
+	}
+}
+
+func TestRowsComeInBatchesUntilNoMoreAreWanted(t *testing.T) {
+	c := connect(t, &fake{})
+	read := map[string]any{"table": "warehouse", "w_id": nil}
+	rows := 0
+	answer := c.ask("read", read)["ok"].(map[string]any)
+	for {
+		rows += len(answer["rows"].([]any))
+		if answer["more"] == false {
+			break
+		}
+		answer = c.ask("next", nil)["ok"].(map[string]any)
+	}
+	if rows != 2_500 {
+		t.Fatal(rows)
+	}
+	// Given up in the middle, and read again from the beginning.
+	c.ask("read", read)
+	c.ask("stop", nil)
+	answer = c.ask("read", read)["ok"].(map[string]any)
+	if first := answer["rows"].([]any)[0]; !reflect.DeepEqual(first, []any{int64(0), "warehouse", nil}) {
+		t.Fatal(first)
+	}
+}
+
+func TestValuesComeBackAsTheyWere(t *testing.T) {
+	long := make([]byte, 70_000)
+	for _, value := range []any{
+		nil, true, false, int64(0), int64(127), int64(128), int64(-1), int64(-32), int64(-33), int64(1) << 31,
+		int64(-1) << 63, "", "Zürich", string(long), []byte{}, []byte{1}, long, []any{}, []any{int64(1), []any{nil}},
+		map[string]any{"a": int64(1), "b": []byte{2}},
+	} {
+		bytes, err := appendValue(nil, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end := 0; end < len(bytes); end += 1 + len(bytes)/50 {
+			short := decoder{data: bytes[:end]}
+			if _, err := short.value(); err == nil {
+				t.Fatalf("%v of %d bytes", value, end)
+			}
+		}
+		whole := decoder{data: bytes}
+		if back, err := whole.value(); err != nil || !reflect.DeepEqual(back, value) {
+			t.Fatalf("%v came back as %v: %v", value, back, err)
+		}
+	}
+	if _, err := appendValue(nil, 1.5); err == nil {
+		t.Fatal("a float is no amount of money")
+	}
+}
+
+func TestAnOrderTotalIsRoundedOnceHalfAwayFromZero(t *testing.T) {
+	lines := func(amount int64) []NewOrderLine { return []NewOrderLine{{Amount: amount}} }
+	for _, each := range [][5]int64{{10_000, 500, 1_000, 500, 10_925}, {1, 5_000, 0, 0, 1}, {1, 5_001, 0, 0, 0}} {
+		if total := OrderTotal(lines(each[0]), each[1], each[2], each[3]); total != each[4] {
+			t.Fatal(each, total)
+		}
+	}
+}

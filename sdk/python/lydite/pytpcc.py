@@ -1,0 +1,571 @@
+"""Runs a driver that was written for py-tpcc, unmodified: `driver:pytpcc?path=…/mydriver.py&config=…`.
+
+Both dialects are known: modules beside each other (`import constants`), for Python 2 or 3, whose methods return bare values;
+and modules of a package (`from .abstractdriver import *`) whose methods return a value and a number of retries. What is
+read back for the conditions is read over the driver's own DB-API connection, if it has one.
+"""
+
+from __future__ import annotations
+
+import configparser
+import fcntl
+import importlib.util
+import json
+import math
+import os
+import re
+import sys
+import types
+import warnings
+from datetime import date, datetime
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+import lydite
+from lydite import TABLES, micros, when
+
+from . import pytpcc_modules
+
+#: The standard's types, in py-tpcc's order of loading a district.
+_DISTRICT = ("district", "customer", "orders", "order_line", "new_order", "history")
+_ITEM = "item"
+#: Rows of ITEM and STOCK in one call, by dialect.
+_BATCHES = {"modules": 2_500, "package": 500}
+#: Where the district stands in our rows.
+_DISTRICT_AT = {"district": 0, "customer": 1, "orders": 1, "order_line": 1, "new_order": 1, "history": 3}
+#: Orders up to this one were loaded, with lines counted from 0.
+_LOADED_ORDERS = 3_000
+
+#: Names of the columns of what py-tpcc's queries return, by how many they are; dictionaries go by these names too.
+_CUSTOMER_ROW = [name.upper() for name in TABLES["customer"].names]
+_LAYOUTS = {
+    "new_order.customer": [["C_DISCOUNT", "C_LAST", "C_CREDIT"], _CUSTOMER_ROW],
+    "new_order.misc": [["W_TAX", "D_TAX", "D_NEXT_O_ID", "TOTAL"]],
+    "new_order.items": [["I_NAME", "S_QUANTITY", "BRAND_GENERIC", "I_PRICE", "OL_AMOUNT"]],
+    "payment.warehouse": [["W_NAME", "W_STREET_1", "W_STREET_2", "W_CITY", "W_STATE", "W_ZIP"],
+                          [name.upper() for name in TABLES["warehouse"].names]],
+    "payment.district": [["D_NAME", "D_STREET_1", "D_STREET_2", "D_CITY", "D_STATE", "D_ZIP"],
+                         [name.upper() for name in TABLES["district"].names]],
+    "payment.customer": [
+        ["C_ID", "C_FIRST", "C_MIDDLE", "C_LAST", "C_STREET_1", "C_STREET_2", "C_CITY", "C_STATE", "C_ZIP", "C_PHONE",
+         "C_SINCE", "C_CREDIT", "C_CREDIT_LIM", "C_DISCOUNT", "C_BALANCE", "C_YTD_PAYMENT", "C_PAYMENT_CNT", "C_DATA"],
+        _CUSTOMER_ROW],
+    "order_status.customer": [["C_ID", "C_FIRST", "C_MIDDLE", "C_LAST", "C_BALANCE"], _CUSTOMER_ROW],
+    "order_status.order": [["O_ID", "O_CARRIER_ID", "O_ENTRY_D"], [name.upper() for name in TABLES["orders"].names]],
+    "order_status.lines": [["OL_SUPPLY_W_ID", "OL_I_ID", "OL_QUANTITY", "OL_AMOUNT", "OL_DELIVERY_D"],
+                           [name.upper() for name in TABLES["order_line"].names]],
+    "delivery.result": [["D_ID", "O_ID"]],
+}
+
+_CODES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock_timeout", 1213: "deadlock",
+          1205: "lock_timeout", 1020: "serialization"}
+
+
+class Record:
+    """A part of a result, by the names of columns; whatever is wrong is told with its place."""
+
+    def __init__(self, place: str, value: Any) -> None:
+        self.place = place
+        layouts = _LAYOUTS[re.sub(r"\[\d+\]", "", place)]
+        if isinstance(value, dict):
+            self.values = {str(name).upper(): each for name, each in value.items()}
+            return
+        if not isinstance(value, (list, tuple)) and not hasattr(value, "keys"):
+            raise lydite.Fatal(f"{place} is {value!r}, and has to be a row of {', '.join(layouts[0])}")
+        row = list(value)
+        for names in layouts:
+            if len(names) == len(row):
+                self.values = dict(zip(names, row))
+                return
+        raise lydite.Fatal(f"{place} has {len(row)} columns, and has to have {len(layouts[0])}: {', '.join(layouts[0])}")
+
+    def _wrong(self, name: str, wanted: str) -> lydite.Fatal:
+        if name not in self.values:
+            return lydite.Fatal(f"{self.place}.{name} is missing")
+        return lydite.Fatal(f"{self.place}.{name} is {self.values[name]!r}, and has to be {wanted}")
+
+    def scaled(self, name: str, scale: int, wanted: str) -> int:
+        value = self.values.get(name)
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            return scaled(value, scale)
+        except (TypeError, ValueError, OverflowError):
+            raise self._wrong(name, wanted) from None
+
+    def int(self, name: str) -> int:
+        return self.scaled(name, 1, "a whole number")
+
+    def money(self, name: str) -> int:
+        return self.scaled(name, 100, "an amount")
+
+    def rate(self, name: str) -> int:
+        return self.scaled(name, 10_000, "a rate")
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if isinstance(value, bytes):
+            value = value.decode()
+        if not isinstance(value, str):
+            raise self._wrong(name, "a text")
+        return value
+
+    def time(self, name: str) -> Optional[int]:
+        if name in self.values and self.values[name] is None:
+            return None
+        try:
+            return time_of(self.values.get(name))
+        except (TypeError, ValueError):
+            raise self._wrong(name, "a date") from None
+
+    def address(self, prefix: str) -> lydite.Address:
+        return lydite.Address(*(self.text(f"{prefix}_{part}") for part in ("STREET_1", "STREET_2", "CITY", "STATE", "ZIP")))
+
+
+def scaled(value: Any, scale: int) -> int:
+    """A float or decimal in its smallest unit, to the nearest; a whole number must be one."""
+    number = float(value) * scale if isinstance(value, float) else value * scale
+    nearest = int(math.floor(number + (0.5 if isinstance(number, float) else type(number)(1) / 2)))
+    if scale == 1 and nearest != value:
+        raise ValueError(value)
+    return nearest
+
+
+def time_of(value: Any) -> int:
+    """A point in time, which SQLite gives back as text."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    return micros(value)
+
+
+def load_module(path: str) -> Tuple[Any, str]:
+    """The driver's class and its dialect."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    if not name.endswith("driver"):
+        raise lydite.Fatal(f"{path}: a py-tpcc driver is a file named like mydriver.py")
+    try:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+    except OSError as error:
+        raise lydite.Fatal(f"path={path}: {error.strerror}") from None
+    dialect = "package" if re.search(r"^\s*from\s+(\.|drivers)", source, re.MULTILINE) else "modules"
+    pytpcc_modules.install()
+    # Modules beside the driver are its own.
+    sys.modules["drivers"].__path__ = [os.path.dirname(os.path.abspath(path))]  # type: ignore[attr-defined]
+    sys.path.append(os.path.dirname(os.path.abspath(path)))
+    module = types.ModuleType(f"drivers.{name}")
+    module.__file__, module.__package__ = path, "drivers"
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)  # the user's own program
+    except (SyntaxError, ModuleNotFoundError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name not in pytpcc_modules.RENAMED:
+            raise lydite.Fatal(f"{path}: it needs the module {error.name}: install its client library") from None
+        exec(compile(converted(source, path, error), path, "exec"), module.__dict__)
+    wanted = name[: -len("driver")].title() + "Driver"
+    for found, value in vars(module).items():
+        if found.lower() == wanted.lower():
+            return value, dialect
+    raise lydite.Fatal(f"{path}: it has no class {wanted}")
+
+
+def converted(source: str, path: str, error: Exception) -> str:
+    """A source for Python 2, in Python 3, by what there is for that."""
+    for package in ("lib2to3", "fissix"):
+        if importlib.util.find_spec(package) is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refactor = importlib.import_module(f"{package}.refactor")
+        fixers = refactor.get_fixers_from_package(f"{package}.fixes")
+        try:
+            return str(refactor.RefactoringTool(fixers).refactor_string(source + "\n", path))
+        except Exception as failed:
+            raise lydite.Fatal(f"{path}: it is for Python 2 and can't be converted: {failed}") from None
+    raise lydite.Fatal(
+        f"{path}: it is no Python 3 ({error}), and this Python has nothing to convert Python 2: pip install fissix, or "
+        "convert it once and for all")
+
+
+class PyTpcc(lydite.Driver):
+    """A session of a py-tpcc driver."""
+
+    guarantee = "atomic"
+    isolation = "as the py-tpcc driver has it"
+
+    def __init__(self, path: str, config: Optional[str], ddl: Optional[str], guarantee: str) -> None:
+        self.path, self.config_path, self.ddl, self.guarantee = path, config, ddl, guarantee
+        self.kind, self.dialect = load_module(path)
+        self.name = "py-tpcc " + os.path.basename(path)
+        self.version = self.dialect
+        self.notes_path = (config or path) + ".lydite"
+        self.driver: Any = None
+        self.executing = False
+        self.waiting: Dict[str, List[Sequence[Any]]] = {}
+
+    def settings(self) -> Dict[str, Any]:
+        return {"pytpcc_dialect": self.dialect, "pytpcc_driver": os.path.basename(self.path)}
+
+    def start(self, reset: bool = False) -> Any:
+        """The driver with its configuration, made when it is first needed: that may make tables."""
+        if self.driver is None or reset:
+            self.stop()
+            driver = self.kind(self.ddl)
+            config: Dict[str, Any] = {name: default for name, (_, default) in driver.makeDefaultConfig().items()}
+            if self.config_path is not None:
+                config.update(self.read_config(driver))
+            config.update(reset=reset, load=False, execute=False)
+            if self.dialect == "package":
+                config["warehouses"] = int(self.notes().get("warehouses", "1"))
+            driver.loadConfig(config)
+            self.driver = driver
+        return self.driver
+
+    def read_config(self, driver: Any) -> Dict[str, str]:
+        parser = configparser.RawConfigParser()
+        parser.optionxform = str  # type: ignore[assignment, method-assign]
+        assert self.config_path is not None
+        try:
+            with open(self.config_path, encoding="utf-8") as file:
+                parser.read_file(file)
+        except (OSError, configparser.Error) as error:
+            raise lydite.Fatal(f"config={self.config_path}: {error}") from None
+        name = os.path.basename(self.path)[: -len("driver.py")]
+        sections = [section for section in parser.sections() if section.lower() == name.lower()]
+        if not sections:
+            raise lydite.Fatal(f"config={self.config_path}: it has no section [{name}]")
+        return dict(parser.items(sections[0]))
+
+    def stop(self) -> None:
+        driver, self.driver = self.driver, None
+        if driver is not None:
+            if self.executing:
+                self.executing = False
+                driver.executeFinish()
+            connection = self.connection(driver)
+            if connection is not None:
+                connection.close()
+
+    def close(self) -> None:
+        self.stop()
+
+    @staticmethod
+    def connection(driver: Any) -> Any:
+        """The driver's DB-API connection, whatever it is called; None if it has none."""
+        for value in vars(driver).values():
+            if all(callable(getattr(value, name, None)) for name in ("cursor", "commit", "rollback")):
+                return value
+        return None
+
+    def query(self, sql: str) -> Iterator[Sequence[Any]]:
+        connection = self.connection(self.start())
+        if connection is None:
+            raise lydite.Unsupported(
+                f"{os.path.basename(self.path)} has no DB-API connection over which its tables could be read back: the "
+                "conditions can't be checked, use --no-check")
+        cursor = connection.cursor()
+        cursor.execute(sql)
+        while True:
+            rows = cursor.fetchmany(1_000)
+            if not rows:
+                return
+            yield from rows
+
+    # The tables. Notes are in a file beside the configuration, since a py-tpcc driver has no place for them.
+
+    def tables(self) -> Iterable[str]:
+        if self.connection(self.start()) is None:
+            return []
+        return [name for name in ("warehouse", "item") if self.has_rows(name)]
+
+    def has_rows(self, table: str) -> bool:
+        try:
+            return next(iter(self.query(f"SELECT 1 FROM {table.upper()} LIMIT 1")), None) is not None
+        except Exception:
+            # No such table.
+            self.rollback()
+            return False
+
+    def create(self) -> None:
+        self.start()
+
+    def drop(self) -> None:
+        self.start(reset=True)
+        self.stop()
+        for path in (self.notes_path, self.notes_path + ".lock"):
+            if os.path.exists(path):
+                os.remove(path)
+
+    def notes(self) -> Dict[str, str]:
+        try:
+            with open(self.notes_path, encoding="utf-8") as file:
+                return dict(json.load(file))
+        except FileNotFoundError:
+            return {}
+
+    def note(self, name: str, value: str) -> None:
+        with self.alone():
+            notes = {**self.notes(), name: value}
+            with open(self.notes_path + ".new", "w", encoding="utf-8") as file:
+                json.dump(notes, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self.notes_path + ".new", self.notes_path)
+
+    def alone(self) -> Any:
+        """Keeps other processes of this driver away."""
+        return _Alone(self.notes_path + ".lock")
+
+    # Loading: a warehouse is collected, then handed over in py-tpcc's order.
+
+    def load_begin(self, w_id: int) -> None:
+        self.waiting = {name: [] for name in TABLES}
+        if f"begun {w_id}" in self.notes():
+            raise lydite.Fatal("a py-tpcc driver can't take up a load that was interrupted: load with --fresh")
+
+    def load(self, table: str, rows: List[Sequence[Any]]) -> None:
+        self.waiting[table].extend(rows)
+
+    def load_abort(self) -> None:
+        self.waiting = {}
+
+    def load_end(self, w_id: int) -> None:
+        driver = self.start()
+        self.note(f"begun {w_id}", "")
+        # They were made for one process that loads.
+        with self.alone_loading():
+            driver.loadStart()
+            if w_id == 0:
+                self.in_batches(driver, _ITEM)
+                driver.loadFinishItem()
+            else:
+                self.hand_over(driver, "warehouse", self.waiting["warehouse"])
+                for d_id in range(1, 11):
+                    for table in _DISTRICT:
+                        at = _DISTRICT_AT[table]
+                        self.hand_over(driver, table, [row for row in self.waiting[table] if row[at] == d_id])
+                    driver.loadFinishDistrict(w_id, d_id)
+                    lydite.alive(f"warehouse {w_id}, district {d_id}")
+                self.in_batches(driver, "stock")
+                driver.loadFinishWarehouse(w_id)
+            driver.loadFinish()
+            connection = self.connection(driver)
+            if connection is not None:
+                connection.commit()
+        self.waiting = {}
+
+    def alone_loading(self) -> Any:
+        return _Alone(self.notes_path + ".load")
+
+    def in_batches(self, driver: Any, table: str) -> None:
+        rows, size = self.waiting[table], _BATCHES[self.dialect]
+        for begin in range(0, len(rows), size):
+            self.hand_over(driver, table, rows[begin : begin + size])
+
+    @staticmethod
+    def hand_over(driver: Any, table: str, rows: List[Sequence[Any]]) -> None:
+        kinds = [kind for _, kind in TABLES[table].columns]
+        tuples = []
+        for row in rows:
+            values = [_theirs(kind, value) for kind, value in zip(kinds, row)]
+            if table == "orders":
+                o_id, d_id, w_id, c_id, entry_d, carrier, *rest = values
+                values = [o_id, c_id, d_id, w_id, entry_d, carrier or 0, *rest]
+            elif table == "order_line":
+                values[3] -= 1
+            tuples.append(values)
+        driver.loadTuples(table.upper(), tuples)
+
+    # The transactions.
+
+    def execute(self, name: str, params: Dict[str, Any]) -> Any:
+        driver = self.start()
+        if not self.executing:
+            self.executing = True
+            driver.executeStart()
+        value = driver.executeTransaction(name, params)
+        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
+            return value[0]
+        if self.dialect == "package":
+            raise lydite.Fatal(f"{name} returned {_short(value)}, and has to return (value, retries)")
+        return value
+
+    @staticmethod
+    def parts(name: str, value: Any, names: Sequence[str]) -> Sequence[Any]:
+        if not isinstance(value, (list, tuple)) or len(value) != len(names):
+            raise lydite.Fatal(f"{name} returned {_short(value)}, and has to return [{', '.join(names)}]")
+        return value
+
+    def new_order(self, order: lydite.NewOrder) -> lydite.NewOrderResult:
+        value = self.execute("NEW_ORDER", {
+            "w_id": order.w_id, "d_id": order.d_id, "c_id": order.c_id, "o_entry_d": when(order.now),
+            "i_ids": [line.i_id for line in order.lines], "i_w_ids": [line.supply_w_id for line in order.lines],
+            "i_qtys": [line.quantity for line in order.lines]})
+        if not value:
+            if all(line.i_id <= 100_000 for line in order.lines):
+                raise lydite.Fatal(f"new_order returned {value!r}: it gave up an order whose items all exist")
+            self.rollback()
+            raise self.rolled_back(order)
+        customer, misc, items = self.parts("new_order", value, ("customer", "misc", "items"))
+        who = Record("new_order.customer", customer)
+        if isinstance(misc, (list, tuple)) and len(misc) == 1:
+            misc = misc[0]
+        numbers = Record("new_order.misc", misc)
+        lines = []
+        for index, item in enumerate(items):
+            line = Record(f"new_order.items[{index}]", item)
+            lines.append(lydite.NewOrderLine(
+                line.text("I_NAME"), line.int("S_QUANTITY"), line.text("BRAND_GENERIC") == "B", line.money("I_PRICE"),
+                line.money("OL_AMOUNT")))
+        return lydite.NewOrderResult(
+            numbers.int("D_NEXT_O_ID"), order.now, who.text("C_LAST"), who.text("C_CREDIT"), who.rate("C_DISCOUNT"),
+            numbers.rate("W_TAX"), numbers.rate("D_TAX"), numbers.money("TOTAL"), lines)
+
+    def rolled_back(self, order: lydite.NewOrder) -> lydite.RolledBack:
+        """What the terminal shows of it: py-tpcc does not tell, so it is looked up."""
+        if self.connection(self.start()) is None:
+            return lydite.RolledBack(0, "", "")
+        place = f"_W_ID = {order.w_id} AND"
+        (o_id,) = next(self.query(f"SELECT D_NEXT_O_ID FROM DISTRICT WHERE D{place} D_ID = {order.d_id}"))
+        last, credit = next(self.query(
+            f"SELECT C_LAST, C_CREDIT FROM CUSTOMER WHERE C{place} C_D_ID = {order.d_id} AND C_ID = {order.c_id}"))
+        self.rollback()
+        return lydite.RolledBack(int(o_id), last, credit)
+
+    def payment(self, payment: lydite.Payment) -> lydite.PaymentResult:
+        value = self.execute("PAYMENT", {
+            "w_id": payment.w_id, "d_id": payment.d_id, "h_amount": payment.h_amount / 100, "c_w_id": payment.c_w_id,
+            "c_d_id": payment.c_d_id, "c_id": payment.c_id, "c_last": payment.c_last, "h_date": when(payment.now)})
+        warehouse, district, customer = self.parts("payment", value, ("warehouse", "district", "customer"))
+        who = Record("payment.customer", customer)
+        credit = who.text("C_CREDIT")
+        return lydite.PaymentResult(
+            payment.now, Record("payment.warehouse", warehouse).address("W"),
+            Record("payment.district", district).address("D"), who.int("C_ID"), who.text("C_FIRST"),
+            who.text("C_MIDDLE"), who.text("C_LAST"), who.address("C"), who.text("C_PHONE"),
+            who.time("C_SINCE") or 0, credit, who.money("C_CREDIT_LIM"), who.rate("C_DISCOUNT"), who.money("C_BALANCE"),
+            who.text("C_DATA")[:200] if credit == "BC" else None)
+
+    def order_status(self, query: lydite.OrderStatus) -> lydite.OrderStatusResult:
+        value = self.execute("ORDER_STATUS", {
+            "w_id": query.w_id, "d_id": query.d_id, "c_id": query.c_id, "c_last": query.c_last})
+        customer, order, lines = self.parts("order_status", value, ("customer", "order", "lines"))
+        who, last = Record("order_status.customer", customer), Record("order_status.order", order)
+        carrier = last.int("O_CARRIER_ID") if last.values.get("O_CARRIER_ID") is not None else 0
+        shown = []
+        for index, each in enumerate(lines):
+            line = Record(f"order_status.lines[{index}]", each)
+            shown.append(lydite.OrderStatusLine(
+                line.int("OL_I_ID"), line.int("OL_SUPPLY_W_ID"), line.int("OL_QUANTITY"), line.money("OL_AMOUNT"),
+                line.time("OL_DELIVERY_D")))
+        return lydite.OrderStatusResult(
+            who.int("C_ID"), who.text("C_FIRST"), who.text("C_MIDDLE"), who.text("C_LAST"), who.money("C_BALANCE"),
+            last.int("O_ID"), last.time("O_ENTRY_D") or 0, carrier or None, shown)
+
+    def delivery(self, delivery: lydite.Delivery) -> List[Tuple[int, int]]:
+        value = self.execute("DELIVERY", {
+            "w_id": delivery.w_id, "o_carrier_id": delivery.o_carrier_id, "ol_delivery_d": when(delivery.now)})
+        if not isinstance(value, (list, tuple)):
+            raise lydite.Fatal(f"delivery returned {_short(value)}, and has to return [(d_id, o_id), …]")
+        found = [Record(f"delivery.result[{index}]", each) for index, each in enumerate(value)]
+        return sorted((each.int("D_ID"), each.int("O_ID")) for each in found)
+
+    def stock_level(self, query: lydite.StockLevel) -> int:
+        value = self.execute("STOCK_LEVEL", {"w_id": query.w_id, "d_id": query.d_id, "threshold": query.threshold})
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise lydite.Fatal(f"stock_level returned {_short(value)}, and has to return a whole number")
+        return value
+
+    def rollback(self) -> None:
+        connection = self.connection(self.driver) if self.driver is not None else None
+        if connection is not None:
+            connection.rollback()
+
+    # Reading back.
+
+    def release(self) -> None:
+        self.rollback()
+
+    def rows(self, table: str, w_id: Optional[int]) -> Iterable[Sequence[Any]]:
+        described = TABLES[table]
+        where = "" if w_id is None else f" WHERE {described.warehouse.upper()} = {w_id}"
+        names = ", ".join(name.upper() for name in described.names)
+        for row in self.query(f"SELECT {names} FROM {table.upper()}{where}"):
+            values = []
+            for (name, kind), value in zip(described.columns, row):
+                try:
+                    values.append(_ours(kind, value))
+                except (TypeError, ValueError, OverflowError):
+                    raise lydite.Fatal(f"{table.upper()} has {name.upper()} = {value!r}, which is no {kind}") from None
+            if table == "orders":
+                values[5] = values[5] or None
+            elif table == "order_line" and values[0] <= _LOADED_ORDERS:
+                values[3] += 1
+            yield values
+
+    def explain(self, error: Exception) -> Optional[lydite.Refused]:
+        code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+        if code is None and error.args and isinstance(error.args[0], int):
+            code = error.args[0]
+        if code in _CODES:
+            return lydite.Aborted(_CODES[code], f"{code}: {error}")
+        if "database is locked" in str(error):
+            return lydite.Aborted("lock_timeout", str(error))
+        return None
+
+
+class _Alone:
+    """A lock that processes share, for as long as it is entered."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        self.file = open(self.path, "w", encoding="utf-8")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: Any) -> None:
+        self.file.close()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def _theirs(kind: str, value: Any) -> Any:
+    """A column as py-tpcc's loader makes it: floats and dates."""
+    if value is None:
+        return None
+    if kind == "money":
+        return value / 100
+    if kind == "rate":
+        return value / 10_000
+    return when(value) if kind.startswith("time") else value
+
+
+def _ours(kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if kind == "money":
+        return scaled(value, 100)
+    if kind == "rate":
+        return scaled(value, 10_000)
+    if kind.startswith("time"):
+        return time_of(value)
+    return str(value) if kind == "text" else int(value)
+
+
+def main() -> None:
+    """`python3 -m lydite.pytpcc`: the options come in variables, as they stand in the URL."""
+    options = {name: os.environ.get(f"LYDITE_PYTPCC_{name.upper()}") or None
+               for name in ("path", "config", "ddl", "guarantee")}
+    path = options["path"]
+    if path is None:
+        raise SystemExit("this is started by Lydite: driver:pytpcc?path=…/mydriver.py")
+    lydite.serve(lambda: PyTpcc(str(path), options["config"], options["ddl"], options["guarantee"] or "atomic"))
+
+
+if __name__ == "__main__":
+    main()
