@@ -23,6 +23,9 @@ pub(crate) fn list() -> crate::Outcome {
         // Writing to a string can't fail.
         let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
         let _ = writeln!(text, "    --tx  {}", modes.join(", "));
+        let _ = writeln!(text, "    transactions  {}", family.guarantees);
+        let _ = writeln!(text, "    placement     {}", family.placement.unwrap_or("no"));
+        let _ = writeln!(text, "    tested on     {}", family.tested);
         for option in family.options {
             let _ = writeln!(text, "    ?{}={}", option.name, option.values);
             let _ = writeln!(text, "        {} [default: {}]", option.about, option.default);

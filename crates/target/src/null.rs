@@ -2,9 +2,10 @@
 
 use crate::error::{TargetError, TxError};
 use crate::micro::{MicroLoader, MicroTarget};
+use crate::registry::{OptionSpec, ParsedUrl};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
-    Target,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Placement, Session,
+    TableChecksum, Target,
 };
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
@@ -23,16 +24,36 @@ use lydite_tpcc::{
 };
 use std::collections::BTreeMap;
 
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
+    name: "nodes",
+    values: "1 to 10000",
+    default: "none",
+    about: "nodes that it pretends to have, with a contiguous range of the warehouses each",
+}];
+
 /// The target `null:`.
-#[derive(Debug, Default)]
-pub(crate) struct Null {}
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Null {
+    /// Nodes that it pretends to have.
+    nodes: Option<u32>,
+}
+
+/// Reads `null:?nodes=9`.
+pub(crate) fn parse(url: &ParsedUrl) -> Result<Null, Vec<String>> {
+    let Some(text) = url.options.get("nodes") else { return Ok(Null::default()) };
+    match text.parse() {
+        Ok(nodes @ 1..=10_000) => Ok(Null { nodes: Some(nodes) }),
+        _ => Err(vec![format!("target option nodes={text:?} is not a number from 1 to 10000")]),
+    }
+}
 
 impl Target for Null {
     fn describe(&self) -> Result<Description, TargetError> {
         Ok(Description {
             kind: "null".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            url: "null:".into(),
+            url: self.nodes.map_or_else(|| "null:".into(), |nodes| format!("null:?nodes={nodes}")),
             settings: BTreeMap::new(),
             isolation: "none".into(),
             // What runs in this process is Lydite itself, and no database.
@@ -41,6 +62,17 @@ impl Target for Null {
             durable: false,
             in_memory: None,
         })
+    }
+
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(nodes) = self.nodes else { return Ok(None) };
+        if nodes > warehouses {
+            return Err(TargetError::usage(format!(
+                "null: {nodes} nodes need at least as many warehouses, and there are {warehouses}: raise --warehouses, or \
+                 lower ?nodes="
+            )));
+        }
+        Ok(Some(Placement::ranges((1..=nodes).map(|node| format!("node {node}")).collect(), warehouses)))
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {

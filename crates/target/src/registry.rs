@@ -6,7 +6,7 @@ use crate::gemel;
 use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::mysql;
-use crate::null::Null;
+use crate::null::{self, Null};
 use crate::postgres;
 use crate::redis;
 use crate::sqlite;
@@ -25,6 +25,12 @@ pub struct Family {
     pub about: &'static str,
     /// The ways of sending transactions that it has.
     pub modes: &'static [TxMode],
+    /// What its transactions are worth, in a few words.
+    pub guarantees: &'static str,
+    /// Whether it can tell on which node a warehouse is: none for databases of one node.
+    pub placement: Option<&'static str>,
+    /// On what it is tested with every change.
+    pub tested: &'static str,
     /// Options behind `?` in the URL.
     pub options: &'static [OptionSpec],
     /// Those of them that are about TPC-C's tables, and mean nothing to other workloads.
@@ -54,6 +60,9 @@ pub fn families() -> &'static [Family] {
             url: "gemel: (a temporary directory) or gemel:PATH",
             about: "Gemel, built in: memory and disk engine, transactions over both; needs no server",
             modes: &[TxMode::Statements],
+            guarantees: "snapshot isolation, serializable or read committed; durable commits",
+            placement: None,
+            tested: "this version",
             options: gemel::OPTIONS,
             tpcc_options: gemel::TPCC_OPTIONS,
             parse: |url, _| gemel::parse(url).map(|parsed| Spec::Gemel(Box::new(parsed))),
@@ -63,6 +72,9 @@ pub fn families() -> &'static [Family] {
             url: "sqlite: (a temporary file) or sqlite:PATH",
             about: "SQLite, built in; needs no server",
             modes: &[TxMode::Statements],
+            guarantees: "serializable, one writer; durable commits",
+            placement: None,
+            tested: "the version that is built in",
             options: sqlite::OPTIONS,
             tpcc_options: &["foreign_keys"],
             parse: |url, _| sqlite::parse(url).map(Spec::Sqlite),
@@ -72,6 +84,9 @@ pub fn families() -> &'static [Family] {
             url: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
             about: "PostgreSQL 12 or later",
             modes: &TxMode::ALL,
+            guarantees: "repeatable read (snapshots), serializable or read committed; over shards no common snapshot and no atomic commit",
+            placement: Some("over shards"),
+            tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
             options: postgres::OPTIONS,
             tpcc_options: &["foreign_keys", "shards"],
             parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
@@ -81,6 +96,9 @@ pub fn families() -> &'static [Family] {
             url: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
             about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
             modes: &TxMode::ALL,
+            guarantees: "repeatable read, serializable or read committed, as far as the engine keeps them",
+            placement: None,
+            tested: "real servers: MariaDB with InnoDB, and seekdb for oceanbase:; not tested: TiDB, PolarDB, MySQL itself",
             options: mysql::OPTIONS,
             tpcc_options: mysql::TPCC_OPTIONS,
             parse: |url, mode| mysql::parse(url, mode).map(|config| Spec::Mysql(Box::new(config))),
@@ -90,6 +108,9 @@ pub fn families() -> &'static [Family] {
             url: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
             about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
             modes: &[TxMode::Statements],
+            guarantees: "optimistic: what was read is checked at the commit, ranges are not",
+            placement: None,
+            tested: "a real server",
             options: redis::OPTIONS,
             tpcc_options: &[],
             parse: |url, _| redis::parse(url).map(|config| Spec::Redis(Box::new(config))),
@@ -99,6 +120,9 @@ pub fn families() -> &'static [Family] {
             url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
             about: "any database, through a program of yours in any language: lydite driver new",
             modes: &[TxMode::Statements],
+            guarantees: "what the driver says: none, per-key, atomic, optimistic, serializable",
+            placement: None,
+            tested: "drivers in Python and Go over SQLite, a store in memory, and PostgreSQL by psycopg",
             options: external::OPTIONS,
             tpcc_options: &[],
             parse: |url, _| external::parse(url).map(|config| Spec::External(Box::new(config))),
@@ -108,9 +132,12 @@ pub fn families() -> &'static [Family] {
             url: "null:",
             about: "answers at once and stores nothing: measures Lydite itself",
             modes: &TxMode::ALL,
-            options: &[],
+            guarantees: "none",
+            placement: Some("as ?nodes= pretends"),
+            tested: "itself",
+            options: null::OPTIONS,
             tpcc_options: &[],
-            parse: |_, _| Ok(Spec::Null),
+            parse: |url, _| null::parse(url).map(Spec::Null),
         },
     ];
     &FAMILIES
@@ -122,7 +149,7 @@ pub struct TargetSpec(Spec);
 
 #[derive(Clone, Debug)]
 enum Spec {
-    Null,
+    Null(Null),
     Gemel(Box<gemel::Parsed>),
     Sqlite(sqlite::Config),
     Postgres(Box<postgres::Config>),
@@ -140,7 +167,7 @@ impl TargetSpec {
             Spec::Mysql(config) => config.url.clone(),
             Spec::External(config) => config.url.clone(),
             Spec::Redis(config) => config.url.clone(),
-            Spec::Null | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
+            Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
 
@@ -165,7 +192,7 @@ impl TargetSpec {
     /// Whether it stores anything at all.
     #[must_use]
     pub fn stores(&self) -> bool {
-        !matches!(self.0, Spec::Null)
+        !matches!(self.0, Spec::Null(_))
     }
 
     /// Checks a URL and whether the target can talk in `mode`.
@@ -244,7 +271,7 @@ impl TargetSpec {
     #[must_use]
     pub fn engines(&self) -> Engines {
         match &self.0 {
-            Spec::Null | Spec::Gemel(_) => Engines::Two,
+            Spec::Null(_) | Spec::Gemel(_) => Engines::Two,
             Spec::Sqlite(_) | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => {
                 Engines::One
             }
@@ -257,7 +284,7 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => false,
+            Spec::Null(_) | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => false,
         }
     }
 
@@ -275,7 +302,7 @@ impl TargetSpec {
     /// As [`TargetSpec::open`].
     pub fn open_micro(&self) -> Result<Box<dyn MicroTarget>, TargetError> {
         Ok(match &self.0 {
-            Spec::Null => Box::new(Null::default()),
+            Spec::Null(null) => Box::new(null.clone()),
             Spec::Gemel(parsed) => {
                 let config = parsed.config().map_err(|error| {
                     TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))

@@ -90,11 +90,11 @@ pub trait Target: Send + Sync {
         Ok(())
     }
 
-    /// Where the rows of each warehouse are now; none if the database does not tell, or is on one node.
+    /// Where the rows of the warehouses from 1 to `warehouses` are now; none if the database does not tell, or is on one node.
     ///
     /// # Errors
-    /// As [`Target::describe`]; also when the database is not loaded.
-    fn placement(&self) -> Result<Option<Placement>, TargetError> {
+    /// As [`Target::describe`]; also when it has no place for one of them.
+    fn placement(&self, _warehouses: u32) -> Result<Option<Placement>, TargetError> {
         Ok(None)
     }
 

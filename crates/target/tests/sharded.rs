@@ -88,7 +88,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     load(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
     target.finish_load(2, &|_| ()).expect("finish_load");
 
-    let placement = target.placement().expect("a placement").expect("one that is known");
+    let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
     assert_eq!(placement.node_of, [0, 1, 2, 2]);
     assert_eq!(placement.nodes.len(), 3);
     for (shard, warehouses) in cluster.shards.iter().zip(["1", "2", "3,4"]) {
@@ -116,7 +116,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
 
     // Without the shards in the URL it is the same database; ways that would lock whole tables are refused.
     let url = cluster.coordinator.url("postgres");
-    assert!(open(&url).placement().expect("a placement").is_some());
+    assert!(open(&url).placement(WAREHOUSES).expect("a placement").is_some());
     let batched = TargetSpec::parse(&url, TxMode::Batched).expect("a good URL").open().expect("a target");
     let refused = batched.connect().err().expect("batched on shards");
     assert!(
@@ -149,6 +149,20 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let refused = target.create_schema(&meta()).expect_err("a shard with a table of that name");
     assert!(refused.message.contains("has tables already: stock"), "{refused:?}");
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+}
+
+#[test]
+fn the_null_target_pretends_a_placement() {
+    let placement = |url, warehouses| open(url).placement(warehouses);
+    assert_eq!(placement("null:", 9).expect("a placement"), None);
+    let nine = placement("null:?nodes=9", 180).expect("a placement").expect("one that is known");
+    assert_eq!((nine.nodes.len(), nine.node_of.len()), (9, 180));
+    assert!((0..9).all(|node| nine.warehouses_of(node).count() == 20));
+    assert_eq!(nine.warehouses_of(8).next(), Some(WarehouseId(161)));
+    let uneven = placement("null:?nodes=3", 4).expect("a placement").expect("one that is known");
+    assert_eq!(uneven.node_of, [0, 1, 2, 2]);
+    assert!(placement("null:?nodes=3", 2).is_err());
+    assert!(TargetSpec::parse("null:?nodes=0", TxMode::Statements).is_err());
 }
 
 #[test]

@@ -410,11 +410,8 @@ impl Target for Postgres {
         }
     }
 
-    fn placement(&self) -> Result<Option<Placement>, TargetError> {
-        match self.state()? {
-            DatabaseState::Ready { meta } => self.read_placement(meta.warehouses),
-            _ => Ok(None),
-        }
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.read_placement(warehouses)
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
