@@ -102,6 +102,7 @@ func run(way string, source io.Reader, sink io.Writer, open func() (session, err
 		}
 	}()
 	var out []byte
+	gone := false
 	for {
 		var head [4]byte
 		if _, err := io.ReadFull(reader, head[:]); err != nil {
@@ -130,11 +131,9 @@ func run(way string, source io.Reader, sink io.Writer, open func() (session, err
 			}
 			binary.BigEndian.PutUint32(out, uint32(len(out)-4))
 			_, err = sink.Write(out)
-			if err != nil {
-				// Lydite has gone.
-				os.Exit(0)
-			}
-			return nil
+			// Lydite has gone, or has given up this session; others of the process go on.
+			gone = gone || err != nil
+			return err
 		}
 		answer, err := attempt(func() (map[string]any, error) {
 			if what == "hello" {
@@ -154,13 +153,18 @@ func run(way string, source io.Reader, sink io.Writer, open func() (session, err
 			}
 			err = send("ok", answer)
 		}
+		if gone {
+			return
+		}
 		if err != nil {
 			if current != nil {
 				if _, again := attempt(func() (map[string]any, error) { current.failed(); return nil, nil }); again != nil {
 					err = fmt.Errorf("%v; and then %w", err, again)
 				}
 			}
-			if err := send("error", refusal(err)); err != nil {
+			if err := send("error", refusal(err)); gone {
+				return
+			} else if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}

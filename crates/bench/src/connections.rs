@@ -17,6 +17,8 @@ struct OutageLog {
     /// Sessions that were lost and have not had an answer since.
     down: u32,
     sessions: u32,
+    /// The latest that a request was sent that was lost.
+    sent: Nanos,
     since: Option<Nanos>,
     outages: Vec<(Nanos, Nanos)>,
     last_loss: Option<String>,
@@ -30,6 +32,7 @@ impl Connections {
             log: Mutex::new(OutageLog {
                 down: 0,
                 sessions,
+                sent: 0,
                 since: None,
                 outages: Vec::new(),
                 last_loss: None,
@@ -37,17 +40,19 @@ impl Connections {
         }
     }
 
-    /// A session was lost. `first` says whether it had had an answer since it was last lost: if none has had
-    /// one, an outage begins.
-    pub(crate) fn lost(&self, at: Nanos, first: bool, detail: &str) {
+    /// A session was lost with a request that was sent at `sent`. `first` says whether it had had an answer since it was
+    /// last lost: if none has had one there is an outage, which began when the last of them sent what nobody answered. A
+    /// server that falls silent is noticed much later than that.
+    pub(crate) fn lost(&self, sent: Nanos, first: bool, detail: &str) {
         let left = self.connected.fetch_sub(1, Ordering::Relaxed) - 1;
         self.lowest.fetch_min(left, Ordering::Relaxed);
         let mut log = self.log.lock();
         log.last_loss = Some(detail.to_owned());
         if first {
             log.down += 1;
+            log.sent = log.sent.max(sent);
             if log.down == log.sessions {
-                log.since = Some(at);
+                log.since = Some(log.sent);
             }
         }
     }
@@ -93,11 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_lasts_from_the_loss_of_the_last_session_to_the_next_answer() {
+    fn an_outage_lasts_from_the_last_request_before_all_sessions_were_lost_to_the_next_answer() {
         let connections = Connections::new(2);
-        connections.lost(10, true, "gone");
+        connections.lost(20, true, "gone");
         assert_eq!((connections.connected(), connections.outages(99)), (1, vec![]));
-        connections.lost(20, true, "gone too");
+        // Sent before, and waited for longer.
+        connections.lost(10, true, "gone too");
         assert_eq!(connections.outages(99), [(20, 99)]);
         connections.reconnected();
         // A proxy lets us in, but the database behind it is still away: the outage goes on.

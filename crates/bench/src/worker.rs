@@ -274,7 +274,8 @@ impl<W: Runnable> Worker<W> {
     {
         self.shared.in_flight[self.index].begin(due, W::kind(&transaction), false);
         let mut effort = Effort::default();
-        let mut ending = self.attempt(due, &transaction, &mut effort, |session| session.submit(&transaction));
+        let mut ending =
+            self.attempt((due, picked), &transaction, &mut effort, |session| session.submit(&transaction));
         let Some(commit) = ending.commit.take() else {
             let session = (self.index, true);
             return Some(self.shared.answer(session, &transaction, (due, picked), &effort, ending));
@@ -315,10 +316,10 @@ impl<W: Runnable> Worker<W> {
         }
     }
 
-    /// All attempts at one transaction.
+    /// All attempts at one transaction, the first at `sent`.
     fn attempt(
         &mut self,
-        due: Nanos,
+        (due, mut sent): (Nanos, Nanos),
         transaction: &W::Transaction,
         Effort { retries, aborts }: &mut Effort,
         mut send: impl FnMut(&mut dyn Session<W>) -> Result<Submitted<W>, TxError>,
@@ -355,7 +356,7 @@ impl<W: Runnable> Worker<W> {
                     }
                 }
                 Err(TxError::Unavailable { committed, detail }) => {
-                    self.lose(&detail);
+                    self.lose(sent, &detail);
                     if committed == Committed::Unknown {
                         let trouble = Some(Trouble::Lost(detail));
                         return Ending { trouble, given_up: true, ..Ending::new(Verdict::Unknown) };
@@ -372,6 +373,7 @@ impl<W: Runnable> Worker<W> {
                 }
             }
             *retries += 1;
+            sent = self.now();
         }
     }
 
@@ -381,10 +383,11 @@ impl<W: Runnable> Worker<W> {
         Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Verdict::Failed) }
     }
 
-    fn lose(&mut self, detail: &str) {
+    /// The connection was lost with what was sent at `sent`: since then there was no answer on it.
+    fn lose(&mut self, sent: Nanos, detail: &str) {
         self.session = None;
         self.shared.note(detail);
-        self.shared.connections.lost(self.now(), !self.down, detail);
+        self.shared.connections.lost(sent, !self.down, detail);
         self.down = true;
     }
 

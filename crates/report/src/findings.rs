@@ -9,6 +9,9 @@ use crate::model::{RunResult, Verdict};
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
 
+/// More outages are told together.
+const OUTAGES_TOLD: usize = 3;
+
 /// What a result of the microbenchmark is not.
 const MICRO_DISCLAIMER: &str = "Microbenchmark, no workload of any standard: its throughput says something beside that \
                                 of another run with the same tables, records and accesses only.";
@@ -85,7 +88,20 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             ),
         );
     }
-    for outage in &result.outages {
+    let away_s: f64 = result.outages.iter().map(|outage| outage.to_s - outage.from_s).sum();
+    if result.outages.len() > OUTAGES_TOLD {
+        let longest = result.outages.iter().map(|outage| outage.to_s - outage.from_s).fold(0.0, f64::max);
+        add(
+            Weight::Warning,
+            format!(
+                "The database answered nothing {} times, for {} in all and {} at most.",
+                result.outages.len(),
+                duration(away_s),
+                duration(longest)
+            ),
+        );
+    }
+    for outage in result.outages.iter().filter(|_| result.outages.len() <= OUTAGES_TOLD) {
         add(
             Weight::Warning,
             format!(
@@ -96,7 +112,6 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             ),
         );
     }
-    let away_s: f64 = result.outages.iter().map(|outage| outage.to_s - outage.from_s).sum();
     if away_s > 0.0 && !result.is_paced() {
         add(
             Weight::Warning,

@@ -54,7 +54,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 7] = [
+    static FAMILIES: [Family; 10] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -88,8 +88,53 @@ pub fn families() -> &'static [Family] {
             placement: Some("over shards"),
             tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
             options: postgres::OPTIONS,
-            tpcc_options: &["foreign_keys", "shards"],
-            parse: |url, mode| postgres::parse(url, mode).map(|config| Spec::Postgres(Box::new(config))),
+            tpcc_options: &["foreign_keys", "shards", "batch"],
+            parse: |url, mode| {
+                postgres::parse(url, mode, &postgres::POSTGRES).map(|config| Spec::Postgres(Box::new(config)))
+            },
+        },
+        Family {
+            schemes: postgres::COCKROACH.schemes,
+            url: "cockroach://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+            about: "CockroachDB 23 or later",
+            modes: postgres::COCKROACH.modes,
+            guarantees: "serializable or read committed",
+            placement: Some("the leaseholders"),
+            tested: "nothing but PostgreSQL in its place: lydite driver test URL tells of a real one",
+            options: postgres::COCKROACH_OPTIONS,
+            tpcc_options: &["foreign_keys", "split", "zones", "zone_strategy", "batch"],
+            parse: |url, mode| {
+                postgres::parse(url, mode, &postgres::COCKROACH)
+                    .map(|config| Spec::Postgres(Box::new(config)))
+            },
+        },
+        Family {
+            schemes: postgres::YUGABYTE.schemes,
+            url: "yugabyte://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+            about: "YugabyteDB 2.20 or later, its SQL",
+            modes: postgres::YUGABYTE.modes,
+            guarantees: "repeatable read (snapshots), serializable or read committed",
+            placement: Some("the leaders of tablets, from 2025.1"),
+            tested: "nothing but PostgreSQL in its place: lydite driver test URL tells of a real one",
+            options: postgres::YUGABYTE_OPTIONS,
+            tpcc_options: &["foreign_keys", "batch"],
+            parse: |url, mode| {
+                postgres::parse(url, mode, &postgres::YUGABYTE).map(|config| Spec::Postgres(Box::new(config)))
+            },
+        },
+        Family {
+            schemes: postgres::CITUS.schemes,
+            url: "citus://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, the coordinator",
+            about: "PostgreSQL with Citus: tables over workers by warehouse, ITEM on each",
+            modes: postgres::CITUS.modes,
+            guarantees: "as PostgreSQL on one worker; over several no common snapshot",
+            placement: Some("the workers"),
+            tested: "nothing: lydite driver test URL tells of a real one",
+            options: postgres::CITUS_OPTIONS,
+            tpcc_options: &["batch"],
+            parse: |url, mode| {
+                postgres::parse(url, mode, &postgres::CITUS).map(|config| Spec::Postgres(Box::new(config)))
+            },
         },
         Family {
             schemes: &["mysql", "mariadb", "tidb", "oceanbase", "polardb"],
@@ -256,7 +301,7 @@ impl TargetSpec {
             }
         }
         match Self::parse(url, TxMode::Statements) {
-            Ok(Self(Spec::External(_) | Spec::Redis(_))) => {
+            Ok(spec) if !spec.plays_micro() => {
                 errors
                     .push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
                 Err(errors)
@@ -264,6 +309,15 @@ impl TargetSpec {
             Ok(spec) if errors.is_empty() => Ok(spec),
             Ok(_) => Err(errors),
             Err(more) => Err(errors.into_iter().chain(more).collect()),
+        }
+    }
+
+    /// Whether it plays the microbenchmark.
+    fn plays_micro(&self) -> bool {
+        match &self.0 {
+            Spec::External(_) | Spec::Redis(_) => false,
+            Spec::Postgres(config) => config.product.heap,
+            Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) | Spec::Mysql(_) => true,
         }
     }
 

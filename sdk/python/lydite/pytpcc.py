@@ -15,6 +15,7 @@ import math
 import os
 import re
 import sys
+import time
 import types
 import warnings
 from datetime import date, datetime
@@ -211,7 +212,15 @@ class PyTpcc(lydite.Driver):
         """The driver with its configuration, made when it is first needed: that may make tables."""
         if self.driver is None or reset:
             self.stop()
-            driver = self.kind(self.ddl)
+            try:
+                driver = self.kind(self.ddl)
+            except Exception as error:
+                if self.ddl is None:
+                    raise lydite.Fatal(
+                        f"{self.kind.__name__}(None): {type(error).__name__}: {error}: if it reads a file with the tables, "
+                        "name that with ddl=FILE in the URL"
+                    ) from error
+                raise
             config: Dict[str, Any] = {name: default for name, (_, default) in driver.makeDefaultConfig().items()}
             if self.config_path is not None:
                 config.update(self.read_config(driver))
@@ -332,9 +341,9 @@ class PyTpcc(lydite.Driver):
 
     def load_end(self, w_id: int) -> None:
         driver = self.start()
-        self.note(f"begun {w_id}", "")
         # They were made for one process that loads.
         with self.alone_loading():
+            self.note(f"begun {w_id}", "")
             driver.loadStart()
             if w_id == 0:
                 self.in_batches(driver, _ITEM)
@@ -356,12 +365,13 @@ class PyTpcc(lydite.Driver):
         self.waiting = {}
 
     def alone_loading(self) -> Any:
-        return _Alone(self.notes_path + ".load")
+        return _Alone(self.notes_path + ".load", "waiting for another process that loads")
 
     def in_batches(self, driver: Any, table: str) -> None:
         rows, size = self.waiting[table], _BATCHES[self.dialect]
         for begin in range(0, len(rows), size):
             self.hand_over(driver, table, rows[begin : begin + size])
+            lydite.alive(f"{table}, {begin + size} rows")
 
     @staticmethod
     def hand_over(driver: Any, table: str, rows: List[Sequence[Any]]) -> None:
@@ -516,14 +526,28 @@ class PyTpcc(lydite.Driver):
 
 
 class _Alone:
-    """A lock that processes share, for as long as it is entered."""
+    """A lock that processes share, for as long as it is entered. `doing` is told to Lydite from time to time while another
+    process has it, if it may have it for long."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, doing: Optional[str] = None) -> None:
         self.path = path
+        self.doing = doing
 
     def __enter__(self) -> None:
         self.file = open(self.path, "w", encoding="utf-8")
-        fcntl.flock(self.file, fcntl.LOCK_EX)
+        if self.doing is None:
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+            return
+        told = time.monotonic()
+        while True:
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.02)
+            if time.monotonic() - told > 1:
+                told = time.monotonic()
+                lydite.alive(self.doing)
 
     def __exit__(self, *_: Any) -> None:
         self.file.close()

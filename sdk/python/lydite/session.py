@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Callable, Dict, Union
 
 from ._msgpack import pack, unpack
 from .driver import Driver
-from .errors import Refused
+from .errors import Refused, Unavailable
 from .keyvalue import KeyValue
 
 PROTOCOL = 1
@@ -76,8 +76,16 @@ def _explained(driver: Any, error: Exception) -> Refused:
         if explained is not None:
             return explained
     traceback.print_exception(type(error), error, error.__traceback__)
-    refused = Refused(f"{type(error).__name__}: {error}")
-    return refused
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # Where in the driver: the last place that is not the SDK's.
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        name = frame.f_code.co_filename
+        if os.path.dirname(os.path.abspath(name)) != _HERE:
+            return Refused(f"{words} ({os.path.basename(name)}, line {line}, in {frame.f_code.co_name})")
+    return Refused(words)
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _run(connection: Connection, make: Callable[[], Union[Driver, KeyValue]], sessions: int) -> None:
@@ -97,12 +105,16 @@ def _run(connection: Connection, make: Callable[[], Union[Driver, KeyValue]], se
                 else:
                     answer = driver.handle(what, message["with"])
                 reply = {"id": message["id"], "ok": {} if answer is None else answer}
-                connection.send(reply)
-                continue
-            except BrokenPipeError:
-                return
-            except Exception as error:  # every error of a driver is an answer
+            except Exception as error:  # every error of a driver is an answer, a pipe that its database broke too
                 refused = _explained(driver, error)
+            else:
+                try:
+                    connection.send(reply)
+                    continue
+                except (BrokenPipeError, ConnectionResetError):
+                    raise
+                except Exception as error:  # it can't be packed, and what was asked has been done
+                    refused = Unavailable(f"the answer to {what} can't be sent: {type(error).__name__}: {error}")
             if driver is not None:
                 try:
                     driver.failed(what)

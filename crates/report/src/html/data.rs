@@ -116,15 +116,18 @@ impl RunData {
 
 fn curve(histogram: &Histogram<u64>) -> Vec<[f64; 2]> {
     let samples = histogram.len() as f64;
-    (0..=POINTS_PER_DECADE * DECADES)
+    let last = 10_f64.powi(DECADES);
+    let curve = (0..=POINTS_PER_DECADE * DECADES)
         .map(|k| 10_f64.powf(f64::from(k) / f64::from(POINTS_PER_DECADE)))
         // Beyond one sample in `samples` the curve would only repeat the maximum.
         .take_while(|inverse| *inverse <= samples)
         .map(|inverse| {
             let value = histogram.value_at_quantile(1.0 - 1.0 / inverse) as f64 / NS_PER_MS;
             [rounded(inverse), rounded(value)]
-        })
-        .collect()
+        });
+    // The slowest of all, at the end: a stall may be nothing but that one.
+    let slowest = [rounded(samples.clamp(1.0, last)), rounded(histogram.max() as f64 / NS_PER_MS)];
+    curve.chain((samples > 0.0).then_some(slowest)).collect()
 }
 
 fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
@@ -324,6 +327,11 @@ mod tests {
         }
         let points = curve(&histogram);
         assert!(points.last().unwrap()[0] <= 500.0);
+        assert_eq!(
+            points.last().unwrap()[1],
+            rounded(histogram.max() as f64 / NS_PER_MS),
+            "the slowest of all"
+        );
         assert!(points.windows(2).all(|pair| pair[0][1] <= pair[1][1]));
     }
 

@@ -50,15 +50,20 @@ pub(super) struct Channel {
     broken: bool,
     /// Whether it is the process's standard streams.
     first: bool,
+    /// Whether it serves no session, and is only there so that the process goes on.
+    kept: bool,
 }
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+        if !self.kept {
+            self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Channel {
+    /// A connection to a process that has counted its session already.
     pub(super) fn new(
         stream: UnixStream,
         process: Arc<Process>,
@@ -67,7 +72,6 @@ impl Channel {
         let failed = |error| format!("{place}: its stream has no time-outs: {error}");
         stream.set_read_timeout(Some(timeout)).map_err(failed)?;
         stream.set_write_timeout(Some(timeout)).map_err(failed)?;
-        process.sessions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             stream,
             process,
@@ -79,7 +83,19 @@ impl Channel {
             last: 0,
             broken: false,
             first,
+            kept: false,
         })
+    }
+
+    /// Has it serve no session: a process ends with its standard streams, and other sessions of it go on.
+    pub(super) fn keep(&mut self) {
+        self.kept = true;
+        self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether the process ends with it.
+    pub(super) fn is_first(&self) -> bool {
+        self.first
     }
 
     /// Whether it can take requests no more.

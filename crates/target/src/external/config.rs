@@ -165,7 +165,12 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
     Ok(Config {
         pytpcc,
         place: format!("driver {}", without_passwords(&command)),
-        url: without_passwords(&url.whole),
+        url: {
+            // Characters of a password may be written as %3A and the like.
+            let decoded = percent_encoding::percent_decode_str(&url.whole).decode_utf8_lossy();
+            let clean = without_passwords(&decoded);
+            if clean == decoded { url.whole.clone() } else { clean }
+        },
         words,
         processes,
         timeout,
@@ -197,6 +202,33 @@ fn without_passwords(text: &str) -> String {
             }
             None => behind,
         };
+    }
+    clean.push_str(rest);
+    without_secrets(&clean)
+}
+
+/// Words before `=` or, with dashes, before a word of its own, behind which stands what nobody is to see.
+const SECRET: [&str; 6] = ["password", "passwd", "passphrase", "pwd", "secret", "token"];
+
+/// A text without what stands behind `password=` and the like: `password=secret` becomes `password=***`.
+fn without_secrets(text: &str) -> String {
+    let ends = |letter: char| letter.is_whitespace() || "'\"&;,".contains(letter);
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|letter: char| letter == '=' || letter.is_whitespace()) {
+        let name_at = rest[..at].rfind(|letter: char| ends(letter) || letter == '?').map_or(0, |end| end + 1);
+        let name = rest[name_at..at].to_ascii_lowercase();
+        let by_word = rest[at..].starts_with('=') || name.starts_with("--");
+        let (head, tail) = rest.split_at(at + 1);
+        clean.push_str(head);
+        rest = tail;
+        if by_word && SECRET.iter().any(|secret| name.ends_with(secret)) {
+            let end = rest.find(ends).unwrap_or(rest.len());
+            if end > 0 {
+                clean.push_str("***");
+            }
+            rest = &rest[end..];
+        }
     }
     clean.push_str(rest);
     clean
@@ -232,9 +264,22 @@ mod tests {
             ("d postgres://u:se@cret@host/db?a=b", "d postgres://u@host/db?a=b"),
             ("d postgres://u:se/cret@host/db", "d postgres://u@host/db"),
             ("d redis://:secret@host mysql://v:other@h", "d redis://@host mysql://v@h"),
+            ("d host=h user=u password=secret dbname=x", "d host=h user=u password=*** dbname=x"),
+            ("d 'host=h PASSWORD=secret' --pwd=other", "d 'host=h PASSWORD=***' --pwd=***"),
+            ("d --password secret --user u", "d --password *** --user u"),
+            ("d --password-file f --token-less", "d --password-file f --token-less"),
             ("d http://host/x", "d http://host/x"),
         ] {
             assert_eq!(without_passwords(given), shown);
+        }
+        for (given, shown) in [
+            (
+                "driver:d postgres%3A%2F%2Fu%3Asecret%40host?processes=2",
+                "driver:d postgres://u@host?processes=2",
+            ),
+            ("driver:d%20x http://host/x", "driver:d%20x http://host/x"),
+        ] {
+            assert_eq!(parsed(given).expect("good").url, shown);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod channel;
 mod config;
+mod load_lock;
 mod messages;
 mod pool;
 mod process;

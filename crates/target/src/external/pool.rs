@@ -8,11 +8,16 @@ use super::process::Process;
 use crate::error::{Committed, TargetError};
 use crate::target::Description;
 use parking_lot::Mutex;
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// A driver that can be asked for connections.
 pub(super) struct Driver {
@@ -26,7 +31,30 @@ pub(super) struct Driver {
 struct Pool {
     // Closed before the processes are waited for.
     idle: Vec<Channel>,
+    /// The standard streams of processes that serve several sessions: nobody speaks there after the greeting, so that the
+    /// end of one session is not the end of all.
+    kept: Vec<Channel>,
     processes: Vec<Arc<Process>>,
+}
+
+/// Connects to a driver's socket. One that takes no connections is waited for no longer than for an answer.
+fn dial(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let deadline = Instant::now() + timeout;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let address = SockAddr::unix(path)?;
+    socket.set_nonblocking(true)?;
+    loop {
+        match socket.connect(&address) {
+            // Its queue is full.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error),
+            Ok(()) => break,
+        }
+    }
+    socket.set_nonblocking(false)?;
+    Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
 /// A connection. Dropping it gives it back.
@@ -60,6 +88,7 @@ impl Driver {
                 return Ok(lease(channel));
             }
         }
+        pool.kept.retain(|channel| !channel.process().has_ended());
         pool.processes.retain(|process| !process.has_ended());
         let each =
             self.hello.get().map_or(1, |hello| if hello.sessions == 0 { u32::MAX } else { hello.sessions });
@@ -71,18 +100,26 @@ impl Driver {
             .min_by_key(|process| process.sessions.load(Ordering::Relaxed))
             .cloned();
         if (pool.processes.len() as u32) < most {
-            let begun = Process::start(&self.config)?;
-            pool.processes.push(Arc::clone(&begun.0));
+            let (process, stream) = Process::start(&self.config)?;
+            pool.processes.push(Arc::clone(&process));
+            process.sessions.store(1, Ordering::Relaxed);
+            let first = Channel::new(
+                stream,
+                Arc::clone(&process),
+                (Arc::clone(&self.place), self.config.timeout, true),
+            )?;
             // Others may start theirs meanwhile; the first one learns how many sessions a process takes.
-            let channel = if self.hello.get().is_some() {
-                let channel =
-                    Channel::new(begun.1, begun.0, (Arc::clone(&self.place), self.config.timeout, true))?;
-                drop(pool);
-                channel
-            } else {
-                Channel::new(begun.1, begun.0, (Arc::clone(&self.place), self.config.timeout, true))?
-            };
-            return self.greet(channel).map(lease);
+            let unknown = self.hello.get().is_none().then_some(pool);
+            let (mut first, hello) = self.greet(first)?;
+            let mut pool = unknown.unwrap_or_else(|| self.pool.lock());
+            if hello.sessions == 1 {
+                return Ok(lease(first));
+            }
+            process.sessions.fetch_add(1, Ordering::Relaxed);
+            first.keep();
+            pool.kept.push(first);
+            drop(pool);
+            return self.further(process).map(lease);
         }
         let Some(process) = place else {
             return Err(format!(
@@ -91,21 +128,30 @@ impl Driver {
                 self.place
             ));
         };
-        let path = process.socket();
-        let stream = UnixStream::connect(&path).map_err(|error| {
-            format!(
-                "{}: it takes several sessions in a process but does not listen at LYDITE_SOCKET: {error}{}",
-                self.place,
-                process.epitaph(false)
-            )
-        })?;
-        let channel = Channel::new(stream, process, (Arc::clone(&self.place), self.config.timeout, false))?;
+        process.sessions.fetch_add(1, Ordering::Relaxed);
         drop(pool);
-        self.greet(channel).map(lease)
+        self.further(process).map(lease)
+    }
+
+    /// One more session of a process that serves several, and has counted this one.
+    fn further(&self, process: Arc<Process>) -> Result<Channel, String> {
+        let stream = match dial(&process.socket(), self.config.timeout) {
+            Ok(stream) => stream,
+            Err(error) => {
+                process.sessions.fetch_sub(1, Ordering::Relaxed);
+                return Err(format!(
+                    "{}: it takes several sessions in a process but does not listen at LYDITE_SOCKET: {error}{}",
+                    self.place,
+                    process.epitaph(false)
+                ));
+            }
+        };
+        let channel = Channel::new(stream, process, (Arc::clone(&self.place), self.config.timeout, false))?;
+        self.greet(channel).map(|(channel, _)| channel)
     }
 
     /// The first request of a connection.
-    fn greet(&self, mut channel: Channel) -> Result<Channel, String> {
+    fn greet(&self, mut channel: Channel) -> Result<(Channel, Hello), String> {
         let request = HelloRequest { protocol: PROTOCOL, lydite: env!("CARGO_PKG_VERSION") };
         let hello: Hello = channel.call("hello", &request).map_err(|error| self.words(&error))?;
         if hello.protocol != PROTOCOL {
@@ -119,7 +165,7 @@ impl Driver {
         if first.way != hello.way {
             return Err(format!("{}: one process of it is a key-value store and another is not", self.place));
         }
-        Ok(channel)
+        Ok((channel, hello))
     }
 
     /// Refuses more sessions than there may be.
@@ -235,9 +281,12 @@ impl Drop for Lease {
             self.driver.pool.lock().idle.push(channel);
             return;
         }
-        // The process may end with its channel, which can take a while: not under the lock.
+        // The process ends with its channel, which can take a while: not under the lock, and it takes no place any more.
         let mut pool = self.driver.pool.lock();
-        let dead = pool.processes.extract_if(.., |process| process.has_ended()).collect::<Vec<_>>();
+        let goes = |process: &mut Arc<Process>| {
+            process.has_ended() || (channel.is_first() && Arc::ptr_eq(process, channel.process()))
+        };
+        let dead = pool.processes.extract_if(.., goes).collect::<Vec<_>>();
         drop(pool);
         drop((channel, dead));
     }

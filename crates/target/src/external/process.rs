@@ -4,15 +4,14 @@ use super::config::Config;
 use super::sdk::{PYTHON_SDK, PYTPCC};
 use super::spawner;
 use parking_lot::{Condvar, Mutex};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
@@ -23,6 +22,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the end of a driver, and its last words, are waited for after its output has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(2);
+/// How it is looked whether a process has ended.
+const LOOKING: WaitIdOptions =
+    WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 /// Lines of its standard error that errors quote, and the most characters of each.
 const LINES: usize = 5;
 const LINE: usize = 300;
@@ -118,7 +120,14 @@ impl Process {
 
     /// Whether it runs no more.
     pub(super) fn has_ended(&self) -> bool {
-        !matches!(self.child.lock().try_wait(), Ok(None))
+        self.status().is_some()
+    }
+
+    /// How it ended, if it has. It is looked at without being reaped: until [`Process`] is dropped its number, which is also
+    /// that of its group, belongs to nobody else.
+    fn status(&self) -> Option<WaitIdStatus> {
+        let pid = Pid::from_raw(self.child.lock().id().cast_signed())?;
+        waitid(WaitId::Pid(pid), LOOKING).ok().flatten()
     }
 
     /// How it ended and its last words, for errors; ` (its last words: …)` alone while it runs.
@@ -126,7 +135,7 @@ impl Process {
         let deadline = Instant::now() + LAST_WORDS;
         let mut status = None;
         while ending && status.is_none() && Instant::now() < deadline {
-            status = self.child.lock().try_wait().ok().flatten();
+            status = self.status();
             if status.is_none() {
                 std::thread::sleep(LOOK);
             }
@@ -162,8 +171,8 @@ impl Process {
     }
 }
 
-fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+fn ended(status: WaitIdStatus) -> String {
+    match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!(": it ended with exit code {code}"),
         (_, Some(signal)) => format!(": it was killed by signal {signal}"),
         _ => ": it ended".into(),
@@ -203,11 +212,9 @@ impl Drop for Process {
     fn drop(&mut self) {
         let child = self.child.get_mut();
         let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return };
-        // Its streams are closed by now. It is looked at without being reaped: until then its number, which is also that
-        // of its group, belongs to nobody else.
+        // Its streams are closed by now.
         let deadline = Instant::now() + FAREWELL;
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while matches!(waitid(WaitId::Pid(pid), look), Ok(None)) && Instant::now() < deadline {
+        while matches!(waitid(WaitId::Pid(pid), LOOKING), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(LOOK);
         }
         Self::kill_group(child);

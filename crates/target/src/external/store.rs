@@ -101,8 +101,9 @@ impl DriverTx {
                 RefusalKind::Aborted => {
                     StoreError::Retry { reason: abort_reason(refusal.reason), detail: refusal.words() }
                 }
+                // Only a commit can have been made.
                 RefusalKind::Unavailable => {
-                    StoreError::Unavailable { committed: refusal.committed(), detail: words }
+                    StoreError::Unavailable { committed: Committed::No, detail: words }
                 }
                 RefusalKind::RolledBack | RefusalKind::Unsupported | RefusalKind::Fatal => {
                     StoreError::Failed(words)
@@ -256,6 +257,14 @@ impl StoreTx for DriverTx {
             // It was sent, and nobody knows what came of it.
             Err(CallError::Lost(detail)) => {
                 Err(StoreError::Unavailable { committed: Committed::Unknown, detail })
+            }
+            Err(CallError::Malformed(detail)) => {
+                self.lease.spoiled = true;
+                Err(StoreError::Unavailable { committed: Committed::Unknown, detail })
+            }
+            Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Unavailable => {
+                let detail = self.lease.driver().words(&CallError::Refused(refusal.clone()));
+                Err(StoreError::Unavailable { committed: refusal.committed(), detail })
             }
             Err(error) => Err(self.failed(error)),
         }

@@ -1,6 +1,7 @@
 //! A driver as a target: which of the two ways it takes is known once it has introduced itself.
 
 use super::config::Config;
+use super::load_lock::LoadLock;
 use super::messages::Way;
 use super::pool::Driver;
 use super::store::DriverStore;
@@ -59,6 +60,11 @@ impl Target for External {
         }
     }
 
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        // What the driver drives can't be locked from here, but who starts the same driver on this machine can be told.
+        Ok(Box::new(LoadLock::take(&self.driver.config)?))
+    }
+
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         match self.speaking()? {
             Speaking::Store(target) => target.loader(),
@@ -85,6 +91,7 @@ impl Target for External {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
+        let _alone = LoadLock::take(&self.driver.config)?;
         match self.speaking()? {
             Speaking::Store(target) => target.reset(),
             Speaking::Transactions(target) => target.reset(),

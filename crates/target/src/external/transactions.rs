@@ -415,7 +415,13 @@ impl DriverSession {
         match error {
             // It was sent, and the driver commits by itself.
             CallError::Lost(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
-            CallError::Malformed(detail) => TxError::Fatal(detail),
+            // Committed, and then not understood; what only reads has nothing to commit.
+            CallError::Malformed(detail) => match transaction {
+                Transaction::OrderStatus(_) | Transaction::StockLevel(_) => TxError::Fatal(detail),
+                Transaction::NewOrder(_) | Transaction::Payment(_) | Transaction::Delivery(_) => {
+                    TxError::Unavailable { committed: Committed::Unknown, detail }
+                }
+            },
             CallError::Refused(refusal) => match (refusal.kind, &refusal.order) {
                 (RefusalKind::Aborted, _) => {
                     TxError::Aborted { reason: abort_reason(refusal.reason), detail: refusal.words() }

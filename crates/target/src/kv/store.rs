@@ -203,6 +203,14 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
     fn is_there(config: &Self::Config) -> bool;
 
+    /// Keeps other loads away, on this machine or others, until what it gives is dropped; nothing where opening does.
+    ///
+    /// # Errors
+    /// Another load has it; the message says who.
+    fn lock(_config: &Self::Config) -> Result<Box<dyn Send>, StoreError> {
+        Ok(Box::new(()))
+    }
+
     /// Opens it, with all of [`KvTable::ALL`]; what is not there is made, empty.
     ///
     /// # Errors

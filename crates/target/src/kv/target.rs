@@ -77,6 +77,11 @@ impl<S: Store> Target for KvTarget<S> {
         meta::state(&mut tx).map_err(failed)
     }
 
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        S::lock(&self.config)
+            .map_err(|error| TargetError::usage(format!("{}: {}", S::place(&self.config), error.line())))
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let store = self.store()?;
         let failed = self.failed("create the tables");
@@ -110,6 +115,7 @@ impl<S: Store> Target for KvTarget<S> {
 
     fn reset(&self) -> Result<(), TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(()) };
+        let _alone = self.begin_load()?;
         // The notes first: rows without notes are never taken for a database that can be run or resumed.
         std::iter::once(KvTable::Meta)
             .chain(KvTable::ALL)

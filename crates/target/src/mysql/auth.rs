@@ -15,6 +15,15 @@ pub(crate) enum Method {
     Clear,
 }
 
+/// How safe the way to the server is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Safe {
+    /// Whether nobody else can listen.
+    pub(crate) encrypted: bool,
+    /// Whether the other end is sure to be the server.
+    pub(crate) verified: bool,
+}
+
 /// What the server says in the midst of authentication.
 pub(crate) enum Challenge<'a> {
     /// To do it by another method, with other random bytes.
@@ -51,8 +60,8 @@ impl Method {
         }
     }
 
-    /// The first answer to the server's random bytes. `safe`: nobody can listen.
-    pub(crate) fn proof(self, password: &str, random: &[u8], safe: bool) -> Result<Vec<u8>, SqlError> {
+    /// The first answer to the server's random bytes.
+    pub(crate) fn proof(self, password: &str, random: &[u8], safe: Safe) -> Result<Vec<u8>, SqlError> {
         if password.is_empty() && self != Self::Clear {
             return Ok(Vec::new());
         }
@@ -70,7 +79,14 @@ impl Method {
                 let twice = hash(&SHA256, &[&stage]);
                 xor(&stage, &hash(&SHA256, &[&twice, random]))
             }
-            Self::Clear => clear(password, safe)?,
+            Self::Clear if !safe.verified => {
+                return Err(SqlError::Lost(
+                    "the server wants the password itself (mysql_clear_password): use ?sslmode=verify-full, so that it is \
+                     sure who gets it, or a Unix socket"
+                        .into(),
+                ));
+            }
+            Self::Clear => clear(password, safe.encrypted)?,
         })
     }
 }
@@ -114,15 +130,19 @@ fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const OPEN: Safe = Safe { encrypted: false, verified: false };
+    const ENCRYPTED: Safe = Safe { encrypted: true, verified: false };
+    const VERIFIED: Safe = Safe { encrypted: true, verified: true };
+
     #[test]
     fn a_server_that_knows_only_the_hash_can_check_the_proof() {
         // The server has stored SHA-1 of SHA-1 of the password, and finds SHA-1 of it in the proof.
         let random = [7; 20];
-        let proof = Method::Native.proof("secret", &random, false).expect("a proof");
+        let proof = Method::Native.proof("secret", &random, OPEN).expect("a proof");
         let stored = hash(&SHA1_FOR_LEGACY_USE_ONLY, &[&hash(&SHA1_FOR_LEGACY_USE_ONLY, &[b"secret"])]);
         let stage = xor(&proof, &hash(&SHA1_FOR_LEGACY_USE_ONLY, &[&random, &stored]));
         assert_eq!(hash(&SHA1_FOR_LEGACY_USE_ONLY, &[&stage]), stored);
-        let proof = Method::CachingSha2.proof("secret", &random, false).expect("a proof");
+        let proof = Method::CachingSha2.proof("secret", &random, OPEN).expect("a proof");
         let stored = hash(&SHA256, &[&hash(&SHA256, &[b"secret"])]);
         let stage = xor(&proof, &hash(&SHA256, &[&stored, &random]));
         assert_eq!(hash(&SHA256, &[&stage]), stored);
@@ -130,7 +150,14 @@ mod tests {
 
     #[test]
     fn a_password_is_not_sent_where_others_can_listen() {
-        assert!(Method::Clear.proof("secret", &[], false).is_err());
-        assert_eq!(Method::Clear.proof("secret", &[], true), Ok(b"secret\0".to_vec()));
+        assert!(clear(b"secret", OPEN.encrypted).is_err());
+        assert_eq!(clear(b"secret", ENCRYPTED.encrypted), Ok(b"secret\0".to_vec()));
+    }
+
+    #[test]
+    fn a_password_is_sent_as_it_is_only_to_a_server_that_is_sure_to_be_the_right_one() {
+        assert!(Method::Clear.proof("secret", &[], OPEN).is_err());
+        assert!(Method::Clear.proof("secret", &[], ENCRYPTED).is_err());
+        assert_eq!(Method::Clear.proof("secret", &[], VERIFIED), Ok(b"secret\0".to_vec()));
     }
 }

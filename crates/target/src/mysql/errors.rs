@@ -7,13 +7,15 @@ use crate::sql::procedures::UNUSED_ITEM;
 
 /// Codes after which the same transaction may be tried again. They count with whatever SQLSTATE they come: some servers
 /// send HY000 with all.
-const RETRYABLE: [(u16, AbortReason); 4] = [
+const RETRYABLE: [(u16, AbortReason); 5] = [
     (1213, AbortReason::Deadlock),
     (1205, AbortReason::LockTimeout),
     // NOWAIT.
     (3572, AbortReason::LockTimeout),
     // The row has changed since the snapshot.
     (1020, AbortReason::Serialization),
+    // The group's certification found a conflict (SQLSTATE 40000).
+    (3101, AbortReason::Serialization),
 ];
 
 /// The SQLSTATE of a transaction that lost against another, when the code is not known.
@@ -39,6 +41,7 @@ pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: 
         return SqlError::Database {
             retry: None,
             unavailable: false,
+            doubtful: false,
             code: state.to_string(),
             message: "item number is not valid".into(),
             detail: Some(message.to_string()),
@@ -51,6 +54,7 @@ pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: 
             if message.contains(SNAPSHOT_CONFLICT) { AbortReason::Serialization } else { reason }
         }),
         unavailable: UNAVAILABLE.contains(&code),
+        doubtful: product.is_some_and(|product| product.doubtful_commits.contains(&code)),
         code: code.to_string(),
         message: match advice_always(code) {
             Some(advice) => format!("{message}: {advice}"),

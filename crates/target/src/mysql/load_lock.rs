@@ -30,6 +30,8 @@ impl LoadLock {
         let place = config.place();
         let failed = |error| advised(error, "begin the load", &place);
         let mut wire = connected(config)?;
+        // It says nothing until the load is done, and the lock would go with the connection.
+        wire.execute("SET SESSION wait_timeout = 2147483").map_err(failed)?;
         let begun = Instant::now();
         loop {
             let locked = !wire.product.named_locks

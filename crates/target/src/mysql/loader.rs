@@ -127,6 +127,7 @@ pub(crate) fn copy_in(
         buffer: begin.clone().into_bytes(),
         begin,
         column: 0,
+        rows: 0,
         tally: Tally::new(progress),
         epoch: (Timestamp(0), String::new()),
     };
@@ -150,6 +151,8 @@ pub(crate) struct Copy<'a> {
     buffer: Vec<u8>,
     /// Columns of this row that are written.
     column: usize,
+    /// Rows so far.
+    rows: u64,
     tally: Tally<'a>,
     /// The last point in time and its text: all rows of a load have the same.
     epoch: (Timestamp, String),
@@ -182,6 +185,11 @@ impl Copy<'_> {
             Way::File => {
                 self.wire.send_part(&[])?;
                 match self.wire.head()? {
+                    // Rows that a server can't keep it leaves out, with a warning at most.
+                    Head::Done(done) if done.affected != self.rows => Err(SqlError::Decode(format!(
+                        "the server took {} of {} rows: are there rows already, or is its disk full?",
+                        done.affected, self.rows
+                    ))),
                     Head::Done(_) => Ok(()),
                     Head::Columns(_) | Head::WantsFile => Err(unexpected("no end of the rows")),
                 }
@@ -192,6 +200,7 @@ impl Copy<'_> {
     /// Writes a row: `fields` puts its fields.
     pub(crate) fn row(&mut self, fields: impl FnOnce(&mut Self)) -> Result<(), SqlError> {
         self.column = 0;
+        self.rows += 1;
         match self.way {
             Way::File => {
                 fields(self);

@@ -182,6 +182,7 @@ impl Mysql {
             // copied row by row for a foreign key.
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
+            wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
                 wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
             }
@@ -261,8 +262,11 @@ fn is_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
     };
     let binlog = settings.get("log_bin").is_none_or(|value| value == "OFF") || is("sync_binlog", "1");
     // Doublewrite off risks whole pages.
-    let pages = settings.get("innodb_doublewrite").is_none_or(|value| value != "OFF" && value != "0");
-    !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages
+    let pages = settings
+        .get("innodb_doublewrite")
+        .is_none_or(|value| !["OFF", "0", "DETECT_ONLY"].contains(&value.as_str()));
+    let synced = settings.get("innodb_flush_method").is_none_or(|value| value != "nosync");
+    !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages && synced
 }
 
 impl Target for Mysql {
@@ -453,7 +457,9 @@ impl Target for Mysql {
     ) -> Result<Vec<ConditionFinding>, TargetError> {
         let mut wire = self.connect_wire()?;
         let prepare = wire.product.check;
-        prepare.iter().try_for_each(|statement| wire.execute(statement)).map_err(self.failed("check"))?;
+        wire.be_patient()
+            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
+            .map_err(self.failed("check"))?;
         // One connection: a snapshot can't be given to another. It is taken at once, in all engines.
         wire.execute(
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
@@ -496,6 +502,7 @@ impl Target for Mysql {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         let mut wire = self.connect_wire()?;
+        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
         let canonical = Canonical {
             money: |column| format!("CAST({column} * 100 AS signed)"),
             rate: |column| format!("CAST({column} * 10000 AS signed)"),

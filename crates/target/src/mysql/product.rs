@@ -29,6 +29,10 @@ pub(crate) struct Product {
     pub(crate) everywhere: &'static str,
     /// Codes after which the same transaction may be tried again, beside those of all.
     pub(crate) retryable: &'static [(u16, AbortReason)],
+    /// Codes that leave open what came of a commit that they answer.
+    pub(crate) doubtful_commits: &'static [u16],
+    /// Statements that a connection begins with whose statements may take long: without the server's limits.
+    pub(crate) patient: &'static [&'static str],
     /// Statements that a connection begins with that checks conditions.
     pub(crate) check: &'static [&'static str],
     /// Its SQL.
@@ -86,6 +90,8 @@ static MYSQL: Product = Product {
     before_together: "",
     everywhere: "",
     retryable: &[],
+    doubtful_commits: &[],
+    patient: &["SET SESSION max_execution_time = 0"],
     check: &[],
     dialect: &DIALECT,
 };
@@ -93,6 +99,7 @@ static MYSQL: Product = Product {
 static MARIADB: Product = Product {
     name: "MariaDB",
     schemes: &["mysql", "mariadb"],
+    patient: &["SET SESSION max_statement_time = 0"],
     // Else it may evaluate the sums of all order lines anew for each customer, which takes hours.
     check: &["SET SESSION optimizer_switch = 'split_materialized=off'"],
     ..MYSQL
@@ -140,6 +147,10 @@ static OCEANBASE: Product = Product {
         (6002, AbortReason::Other),
         (6003, AbortReason::LockTimeout),
     ],
+    // A commit that took too long, and a transaction whose state is not known.
+    doubtful_commits: &[4012, 6225],
+    // In microseconds: an hour.
+    patient: &["SET SESSION ob_query_timeout = 3600000000", "SET SESSION ob_trx_timeout = 3600000000"],
     ..MYSQL
 };
 

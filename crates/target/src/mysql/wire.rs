@@ -4,7 +4,7 @@
 //! `read` per round trip. Commands may be sent together: the server takes one after the other from what it has read, and
 //! goes on behind one that failed.
 
-use crate::mysql::auth::{self, Challenge, Method};
+use crate::mysql::auth::{self, Challenge, Method, Safe};
 use crate::mysql::config::Config;
 use crate::mysql::errors;
 use crate::mysql::packet::{Done, Reader};
@@ -179,9 +179,14 @@ impl Wire {
         }
         self.secure(config, greeting.capabilities)?;
         let password = config.password().unwrap_or_default();
-        let safe = !matches!(self.transport, Transport::Tcp(_));
+        // Who listens on TLS without a certificate that was looked at may be anybody, but that is how clients of MySQL's send
+        // passwords for caching_sha2_password. The method that has no other way asks for more.
+        let safe = Safe {
+            encrypted: !matches!(self.transport, Transport::Tcp(_)),
+            verified: matches!(self.transport, Transport::Unix(_)) || config.sslmode == SslMode::VerifyFull,
+        };
         let method = Method::of(&greeting.method).unwrap_or(Method::Native);
-        let proof = method.proof(&password, &greeting.random, safe || method != Method::Clear)?;
+        let proof = method.proof(&password, &greeting.random, safe)?;
         self.hello();
         self.out.extend_from_slice(config.user.as_bytes());
         self.out.push(0);
@@ -230,7 +235,7 @@ impl Wire {
         Ok(())
     }
 
-    fn authenticate(&mut self, password: &str, safe: bool) -> Result<(), SqlError> {
+    fn authenticate(&mut self, password: &str, safe: Safe) -> Result<(), SqlError> {
         loop {
             let packet = self.packet()?;
             let packet = &self.input[packet];
@@ -240,7 +245,7 @@ impl Wire {
                 _ => match auth::challenge(packet)? {
                     Challenge::Enough => continue,
                     Challenge::Switch(method, random) => method.proof(password, random, safe)?,
-                    Challenge::Password => auth::clear(password.as_bytes(), safe)?,
+                    Challenge::Password => auth::clear(password.as_bytes(), safe.encrypted)?,
                 },
             };
             self.reply(&answer)?;
@@ -283,6 +288,11 @@ impl Wire {
             self.out.truncate(at);
         }
         written
+    }
+
+    /// Lifts the server's limits on how long a statement may take.
+    pub(crate) fn be_patient(&mut self) -> Result<(), SqlError> {
+        self.product.patient.iter().try_for_each(|statement| self.execute(statement))
     }
 
     /// Puts a statement as text into `out`.
@@ -461,7 +471,8 @@ impl Admin for Wire {
 }
 
 pub(crate) fn unexpected(what: &str) -> SqlError {
-    SqlError::Decode(format!("the server sent {what}: does it speak MySQL's protocol?"))
+    // What comes next can't be told from what should have come: the connection is of no more use.
+    SqlError::Lost(format!("the server sent {what}: does it speak MySQL's protocol?"))
 }
 
 /// Reads the packet of an error.

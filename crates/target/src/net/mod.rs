@@ -14,7 +14,7 @@ use std::time::Duration;
 /// ready. What comes after may take as long as it takes.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
-const GONE: Duration = Duration::from_secs(30);
+pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// Where the server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
@@ -110,10 +110,15 @@ pub(crate) fn dial_unix(path: &str) -> Result<UnixStream, SqlError> {
         .map_err(|error| SqlError::Lost(format!("{}: is the server running?", os_text(&error))))
 }
 
+/// When the kernel asks a silent host whether it is there.
+pub(crate) fn keepalive() -> socket2::TcpKeepalive {
+    socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6)
+}
+
 /// Lets the kernel notice a host that is gone without a word, so that the session can be connected again.
 fn watch(stream: &TcpStream) -> io::Result<()> {
     let socket = socket2::SockRef::from(stream);
-    socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6))?;
+    socket.set_tcp_keepalive(&keepalive())?;
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(GONE))?;
     Ok(())
@@ -131,7 +136,10 @@ fn os_text(error: &io::Error) -> String {
 pub(crate) fn lost(error: io::Error) -> SqlError {
     SqlError::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no answer within {} s: is the server frozen or overloaded?", CONNECT_TIMEOUT.as_secs())
+            format!(
+                "no answer within {} s: is the server frozen or overloaded, or of another kind than the URL says?",
+                CONNECT_TIMEOUT.as_secs()
+            )
         }
         _ => os_text(&error),
     })

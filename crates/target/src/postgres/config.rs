@@ -1,52 +1,114 @@
-//! What a `postgres://` URL says, and where the password comes from.
+//! What the URL of a server that speaks PostgreSQL's protocol says, and where the password comes from.
 
 use crate::net::url::{ServerUrl, sslmode, variable};
 use crate::net::{Host, SslMode};
+use crate::postgres::product::Product;
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::isolation::Isolation;
 use crate::target::TxMode;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Options behind `?`.
+const FOREIGN_KEYS: OptionSpec = OptionSpec {
+    name: "foreign_keys",
+    values: "on, off",
+    default: "on",
+    about: "whether loading declares the foreign keys",
+};
+const SCHEMA: OptionSpec = OptionSpec {
+    name: "schema",
+    values: "a name",
+    default: "the server's search_path",
+    about: "schema that holds the tables",
+};
+const SSLMODE: OptionSpec = OptionSpec {
+    name: "sslmode",
+    values: "prefer, disable, require, verify-full",
+    default: "prefer",
+    about: "TLS, as in libpq",
+};
+const HOST: OptionSpec = OptionSpec {
+    name: "host",
+    values: "a directory",
+    default: "the URL's host",
+    about: "directory of the server's Unix socket, as in libpq",
+};
+const ISOLATION: OptionSpec = OptionSpec {
+    name: "isolation",
+    values: "repeatable-read, serializable, read-committed",
+    default: "repeatable-read",
+    about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
+};
+/// Rows in a transaction of the load, where the database is not made for large ones.
+const fn batch(default: &'static str) -> OptionSpec {
+    OptionSpec {
+        name: "batch",
+        values: "100 to 1000000",
+        default,
+        about: "rows that a COPY takes in a transaction of its own; halved when the server calls it too large",
+    }
+}
+
+/// Options behind `?` of `postgres://`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "isolation",
-        values: "repeatable-read, serializable, read-committed",
-        default: "repeatable-read",
-        about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
-    },
-    OptionSpec {
-        name: "foreign_keys",
-        values: "on, off",
-        default: "on",
-        about: "whether loading declares the foreign keys",
-    },
-    OptionSpec {
-        name: "schema",
-        values: "a name",
-        default: "the server's search_path",
-        about: "schema that holds the tables",
-    },
+    ISOLATION,
+    FOREIGN_KEYS,
+    SCHEMA,
     OptionSpec {
         name: "shards",
         values: "HOST:PORT,HOST:PORT,… as the server of the URL reaches them",
         default: "none",
         about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
     },
-    OptionSpec {
-        name: "sslmode",
-        values: "prefer, disable, require, verify-full",
-        default: "prefer",
-        about: "TLS, as in libpq",
-    },
-    OptionSpec {
-        name: "host",
-        values: "a directory",
-        default: "the URL's host",
-        about: "directory of the server's Unix socket, as in libpq",
-    },
+    batch("all rows of a warehouse in one"),
+    SSLMODE,
+    HOST,
 ];
+
+/// Options of `cockroach://`.
+pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "isolation",
+        values: "serializable, read-committed",
+        default: "serializable",
+        about: "isolation level of every transaction",
+    },
+    FOREIGN_KEYS,
+    SCHEMA,
+    batch("10000"),
+    OptionSpec {
+        name: "split",
+        values: "1 to 1000000",
+        default: "the server's own splits",
+        about: "warehouses in a range: loading splits the tables there before it fills them, and scatters the ranges",
+    },
+    OptionSpec {
+        name: "zones",
+        values: "ZONE,ZONE,…",
+        default: "none",
+        about: "loading parts the tables by warehouse into as many partitions, and keeps each in a zone of the nodes' locality",
+    },
+    OptionSpec {
+        name: "zone_strategy",
+        values: "replication, leases",
+        default: "replication",
+        about: "what is kept in the zone: all replicas, or the leaseholder",
+    },
+    SSLMODE,
+];
+
+/// Options of `yugabyte://`.
+pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
+    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch("10000"), SSLMODE];
+
+/// Options of `citus://`.
+pub(crate) const CITUS_OPTIONS: &[OptionSpec] =
+    &[ISOLATION, SCHEMA, batch("all rows of a warehouse in one"), SSLMODE];
+
+/// The smallest batch that can be asked for, and that a load is cut to when the server finds its batches too large.
+pub(crate) const LEAST_BATCH: u32 = 100;
+/// The largest number that `batch` and `split` take.
+const MOST: u32 = 1_000_000;
 
 /// A target `postgres://…`. Its `Debug` shows no password.
 #[derive(Clone)]
@@ -61,6 +123,16 @@ pub(crate) struct Config {
     pub(crate) schema: Option<String>,
     /// Servers that have the tables of the warehouses in parts; none if the one server has all.
     pub(crate) shards: Vec<(String, u16)>,
+    /// What speaks the protocol.
+    pub(crate) product: &'static Product,
+    /// Rows that a COPY takes in a transaction of its own; all of a warehouse if none.
+    pub(crate) batch: Option<u32>,
+    /// Warehouses in a range (CockroachDB).
+    pub(crate) split: Option<u32>,
+    /// Zones that keep a partition of the warehouses each (CockroachDB).
+    pub(crate) zones: Vec<String>,
+    /// Whether zones keep leaseholders only.
+    pub(crate) zone_leases: bool,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -74,15 +146,33 @@ impl fmt::Debug for Config {
 }
 
 /// Reads the URL.
-pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
+pub(crate) fn parse(
+    parsed: &ParsedUrl,
+    mode: TxMode,
+    product: &'static Product,
+) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    let url = ServerUrl::parse(parsed, "postgres", &mut errors)?;
+    let url = ServerUrl::parse(parsed, product.schemes[0], &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
-    let isolation = Isolation::of(parsed, &mut errors);
+    let isolation = Isolation::among(product.isolation, parsed, &mut errors);
     let shards = parsed.options.get("shards").map_or_else(Vec::new, |list| shards(list, &mut errors));
-    let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
+    let foreign_keys = if parsed.options.contains_key("foreign_keys") {
+        parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
+    } else {
+        product.foreign_keys
+    };
+    let batch = number(parsed, "batch", LEAST_BATCH, &mut errors).or(product.batch);
+    let split = number(parsed, "split", 1, &mut errors);
+    let zones = parsed.options.get("zones").map_or_else(Vec::new, |list| zones(list, &mut errors));
+    let zone_leases = parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases";
+    if zone_leases && zones.is_empty() {
+        errors.push("target option zone_strategy is about zones: add zones=ZONE,ZONE,…".into());
+    }
     if !shards.is_empty() && mode != TxMode::Statements {
         errors.push(format!("--tx {mode} {ONLY_STATEMENTS}"));
+    }
+    if isolation == Isolation::Serializable && !shards.is_empty() {
+        errors.push(format!("target option isolation=serializable {NOT_SERIALIZABLE}"));
     }
     if foreign_keys && !shards.is_empty() && parsed.options.contains_key("foreign_keys") {
         errors.push(
@@ -103,7 +193,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         (None, Some(name)) => Host::Tcp(name),
         (None, None) => Host::Tcp("localhost".to_string()),
     };
-    let user = url.user.or_else(|| variable(&["PGUSER", "USER"])).unwrap_or_else(|| "postgres".into());
+    let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
+    let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
     let database = url.database.unwrap_or_else(|| user.clone());
     let schema = parsed.options.get("schema").cloned();
     if schema.as_ref().is_some_and(String::is_empty) {
@@ -114,7 +205,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     }
     Ok(Config {
         host,
-        port: url.port.unwrap_or(5432),
+        port: url.port.unwrap_or(product.port),
         user,
         database,
         sslmode,
@@ -122,6 +213,11 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         foreign_keys: foreign_keys && shards.is_empty(),
         schema,
         shards,
+        product,
+        batch,
+        split,
+        zones,
+        zone_leases,
         mode,
         url: url.shown,
         url_password: url.password,
@@ -131,6 +227,10 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
 /// Why tables in parts are not asked in the other ways, behind the name of such a way.
 pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
                                           all rows of each shard; use --tx statements";
+
+/// Why tables in parts are not asked at this level.
+pub(crate) const NOT_SERIALIZABLE: &str =
+    "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
 
 /// Reads `HOST:PORT,HOST:PORT`.
 fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
@@ -151,6 +251,32 @@ fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
     shards
 }
 
+/// Reads a whole number from `least` to a million.
+fn number(parsed: &ParsedUrl, name: &str, least: u32, errors: &mut Vec<String>) -> Option<u32> {
+    let given = parsed.options.get(name)?;
+    let number = given.parse().ok().filter(|number| (least..=MOST).contains(number));
+    if number.is_none() {
+        errors.push(format!("target option {name}={given:?} must be a whole number from {least} to {MOST}"));
+    }
+    number
+}
+
+/// Reads `ZONE,ZONE`.
+fn zones(list: &str, errors: &mut Vec<String>) -> Vec<String> {
+    let mut zones: Vec<String> = Vec::new();
+    for zone in list.split(',') {
+        let named = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if zone.is_empty() || !zone.chars().all(named) {
+            errors.push(format!("target option zones: {zone:?} is no zone: use letters, digits, - _ and ."));
+        } else if zones.iter().any(|known| known == zone) {
+            errors.push(format!("target option zones names {zone} twice"));
+        } else {
+            zones.push(zone.to_string());
+        }
+    }
+    zones
+}
+
 impl Config {
     /// The same database on each of the shards.
     pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
@@ -165,11 +291,11 @@ impl Config {
 
     /// Host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
+        let Self { port, database, product, .. } = self;
+        let scheme = product.schemes[0];
         match &self.host {
-            Host::Tcp(name) => format!("postgres at {name}:{}, database {:?}", self.port, self.database),
-            Host::Unix(directory) => {
-                format!("postgres in {directory}, port {}, database {:?}", self.port, self.database)
-            }
+            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Unix(directory) => format!("{scheme} in {directory}, port {port}, database {database:?}"),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::error::TargetError;
 use crate::postgres::config::Config;
+use crate::postgres::product::Product;
 use crate::postgres::wire::Wire;
 use crate::postgres::{SCHEMA, advised, connected};
 use crate::sql::connection::SqlError;
@@ -23,6 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The right to load, as long as it lives.
 pub(crate) struct LoadLock {
     wire: Wire,
+    held: bool,
 }
 
 /// The lock as a function of the server is called with it.
@@ -30,8 +32,11 @@ fn key() -> String {
     format!("({NAME}, coalesce({SCHEMA}::int, 0))")
 }
 
-/// Has a connection that works for the load hold the lock until it ends.
-pub(crate) fn share(wire: &mut Wire) -> Result<(), SqlError> {
+/// Has a connection that works for the load hold the lock until it ends; nothing where there are no such locks.
+pub(crate) fn share(wire: &mut Wire, product: &Product) -> Result<(), SqlError> {
+    if !product.advisory_locks {
+        return Ok(());
+    }
     wire.execute(&format!("SELECT pg_advisory_lock_shared{}", key()))
 }
 
@@ -41,6 +46,15 @@ impl LoadLock {
         let place = config.place();
         let failed = |error| advised(error, "begin the load", &place);
         let mut wire = connected(config)?;
+        if !config.product.advisory_locks {
+            return Ok(Self { wire, held: false });
+        }
+        // It says nothing until the load is done, and the lock would go with the connection. Versions before 14 have no
+        // such limit.
+        wire.execute(
+            "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+        )
+        .map_err(failed)?;
         let begun = Instant::now();
         loop {
             // Alone first; then open to the other connections of this load.
@@ -48,9 +62,9 @@ impl LoadLock {
                 wire.column(&format!("SELECT pg_try_advisory_lock{}", key())).map_err(failed)?.concat()
                     == "t";
             if taken {
-                share(&mut wire).map_err(failed)?;
+                share(&mut wire, config.product).map_err(failed)?;
                 wire.execute(&format!("SELECT pg_advisory_unlock{}", key())).map_err(failed)?;
-                return Ok(Self { wire });
+                return Ok(Self { wire, held: true });
             }
             if begun.elapsed() > PATIENCE {
                 break;
@@ -78,6 +92,9 @@ impl LoadLock {
 
     /// Gives the lock back before the connection ends.
     pub(crate) fn release(mut self) -> Result<(), SqlError> {
+        if !self.held {
+            return Ok(());
+        }
         self.wire.execute(&format!("SELECT pg_advisory_unlock_shared{}", key()))
     }
 }

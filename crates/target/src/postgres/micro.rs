@@ -2,7 +2,7 @@
 
 use crate::error::TargetError;
 use crate::micro::{MicroLoader, MicroTarget};
-use crate::postgres::loader::copy_in;
+use crate::postgres::copy::copy_in;
 use crate::postgres::session::{PgConnection, dialect};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, advised, connected, load_lock, refused};
@@ -36,7 +36,8 @@ impl MicroTarget for Postgres {
     fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
         let place = self.config.place();
         let mut wire = connected(&self.config)?;
-        load_lock::share(&mut wire).map_err(|error| advised(error, "join the load", &place))?;
+        load_lock::share(&mut wire, self.config.product)
+            .map_err(|error| advised(error, "join the load", &place))?;
         Ok(Box::new(PgTableLoader { wire, place, meta: meta.clone() }))
     }
 

@@ -1,16 +1,19 @@
-//! PostgreSQL.
+//! PostgreSQL and those that speak its protocol: CockroachDB, YugabyteDB, Citus.
 
 mod config;
+mod copy;
 mod errors;
 mod load_lock;
 mod loader;
 mod micro;
 mod numeric;
+mod product;
 mod session;
 mod shards;
 mod wire;
 
-pub(crate) use config::{Config, OPTIONS, parse};
+pub(crate) use config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, parse};
+pub(crate) use product::{CITUS, COCKROACH, POSTGRES, YUGABYTE};
 
 use crate::error::TargetError;
 use crate::micro::is_table_name;
@@ -18,7 +21,6 @@ use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
-use crate::sql::dialect::Dialect;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
@@ -26,12 +28,13 @@ use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Placement, Session, TableChecksum, Target, TxMode,
 };
-use config::ONLY_STATEMENTS;
+use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use load_lock::LoadLock;
 use loader::PgLoader;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use product::Product;
 use session::PgConnection;
 use shards::ShardedLoader;
 use std::collections::BTreeMap;
@@ -87,6 +90,8 @@ pub(crate) struct Postgres {
     config: Config,
     /// The servers over which loading parts the tables.
     shards: Vec<Postgres>,
+    /// Whether the server has been found to be what the URL says.
+    known: OnceLock<()>,
     /// Whether the tables that are there are in parts, once it is known.
     parted: OnceLock<bool>,
     /// Whether this process has made the procedures fit itself.
@@ -131,6 +136,7 @@ impl Postgres {
         Self {
             config,
             shards,
+            known: OnceLock::new(),
             parted: OnceLock::new(),
             procedures: Mutex::new(false),
             checks: Mutex::default(),
@@ -141,8 +147,28 @@ impl Postgres {
         self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Connects; the first time it makes sure that the server is one that the URL means.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        connected(&self.config)
+        let mut wire = connected(&self.config)?;
+        if self.known.get().is_none() {
+            let mut told = Vec::new();
+            wire.query_each(
+                "SELECT version(), count(*) FROM pg_extension WHERE extname = 'citus'",
+                &mut |row| told.extend(row.iter().map(|value| value.unwrap_or_default().to_string())),
+            )
+            .map_err(self.failed("ask for the version"))?;
+            let [version, citus] = &told[..] else {
+                return Err(TargetError::database(format!(
+                    "{}: the server tells no version",
+                    self.config.place()
+                )));
+            };
+            if let Err(problem) = self.config.product.suits(version, citus != "0") {
+                return Err(TargetError::usage(format!("{}: {problem}", self.config.place())));
+            }
+            self.known.get_or_init(|| ());
+        }
+        Ok(wire)
     }
 
     /// What a session on the tables that are there sets before all else.
@@ -183,10 +209,12 @@ impl Postgres {
         let next = AtomicUsize::new(0);
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
-            load_lock::share(&mut wire).map_err(self.failed("join the load"))?;
-            // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
-            wire.execute("SET maintenance_work_mem = '256MB'")
-                .map_err(self.failed("set maintenance_work_mem"))?;
+            load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
+            if self.config.product.heap {
+                // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
+                wire.execute("SET maintenance_work_mem = '256MB'")
+                    .map_err(self.failed("set maintenance_work_mem"))?;
+            }
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
                 wire.execute(statement).map_err(self.failed(statement))?;
             }
@@ -237,17 +265,25 @@ const BY_SIZE: [Table; 9] = [
     Table::Warehouse,
 ];
 
-/// What makes a table without keys, `;` at the end.
-fn create_table(dialect: &Dialect, table: Table) -> String {
-    let storage =
-        fill_factor(table).map_or_else(String::new, |percent| format!(" WITH (fillfactor = {percent})"));
-    format!("{}{storage}; ", ddl::create_table(dialect, table, ""))
+/// What makes a table, `;` at the end: without keys, or with keys and indexes where building them later would copy it.
+fn create_table(config: &Config, table: Table) -> String {
+    let dialect = session::dialect(config.isolation);
+    if config.product.heap {
+        let storage =
+            fill_factor(table).map_or_else(String::new, |percent| format!(" WITH (fillfactor = {percent})"));
+        return format!("{}{storage}; ", ddl::create_table(dialect, table, ""));
+    }
+    let key = ddl::primary_key(table)
+        .map_or_else(String::new, |key| format!(", CONSTRAINT {}_pkey PRIMARY KEY ({key})", table.name()));
+    let indexes: String = ddl::create_indexes(table).map(|index| index + "; ").collect();
+    format!("{}; {indexes}", ddl::create_table(dialect, table, &key))
 }
 
 /// What gathers statistics. VACUUM too: else the first readers of each page would set its hint bits, and the first run
 /// would write the whole database once more.
-fn vacuums(tables: &[Table]) -> Vec<String> {
-    tables.iter().map(|table| format!("VACUUM (ANALYZE) {}", table.name())).collect()
+fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
+    let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
+    tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
 }
 
 fn panicked() -> TargetError {
@@ -297,18 +333,27 @@ impl Target for Postgres {
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
         let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
-        let durable = on("fsync") && on("synchronous_commit") && on("full_page_writes");
+        let durable = self.config.product.always_durable
+            || on("fsync") && on("synchronous_commit") && on("full_page_writes");
         let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
-        let durable = durable && shards?.iter().all(|shard| shard.durable);
+        let parted = !self.session_settings()?.is_empty();
+        if parted && self.shards.is_empty() {
+            settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
+        }
+        let durable =
+            durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
         Ok(Description {
-            kind: "postgres".into(),
+            kind: self.config.product.schemes[0].into(),
             // "PostgreSQL 15.18 (Debian …) on x86_64…": the platform is the host's matter.
             version: version.split(" on ").next().unwrap_or_default().to_string(),
             url: self.config.url.clone(),
             settings,
             isolation: self.config.isolation.sql().to_lowercase(),
             embedded: false,
-            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted,
+            // Over several servers there is no common snapshot, whatever each of them keeps.
+            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted
+                && self.config.product.global_transactions
+                && !parted,
             durable,
             in_memory: None,
         })
@@ -322,18 +367,25 @@ impl Target for Postgres {
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
-        let dialect = session::dialect(self.config.isolation);
         self.check_shards(meta)?;
         let mut sql = String::from("BEGIN; ");
         if self.shards.is_empty() {
-            Table::ALL.iter().for_each(|&table| sql += &create_table(dialect, table));
+            Table::ALL.iter().for_each(|&table| sql += &create_table(&self.config, table));
         } else {
-            sql += &create_table(dialect, Table::Item);
+            sql += &create_table(&self.config, Table::Item);
             sql += &self.create_shards(meta)?;
         }
         sql += &meta::create(meta);
         sql += "; COMMIT";
-        wire.execute(&sql).map_err(self.failed("create the tables"))
+        wire.execute(&sql).map_err(self.failed("create the tables"))?;
+        self.map_users(&mut wire)?;
+        // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
+        let Config { product, .. } = &self.config;
+        let spread =
+            Table::ALL.iter().flat_map(|&table| (product.distribution)(&self.config, table, meta.warehouses));
+        spread.into_iter().try_for_each(|statement| {
+            wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))
+        })
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
@@ -365,8 +417,8 @@ impl Target for Postgres {
                         let table = table.name();
                         // Not valid at first: adding locks both tables, validating lets others work on them.
                         add.push(format!(
-                            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}, \
-                             ADD CONSTRAINT {name} {} NOT VALID",
+                            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}; \
+                             ALTER TABLE {table} ADD CONSTRAINT {name} {} NOT VALID",
                             ddl::foreign_key(key)
                         ));
                         validate.push(format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"));
@@ -377,14 +429,18 @@ impl Target for Postgres {
             self.run_all(&validate, jobs)?;
         }
         stage("gathering statistics");
-        self.run_all(&vacuums(here), jobs)?;
-        stage("making procedures");
-        self.ensure_procedures()?;
+        self.run_all(&vacuums(self.config.product, here), jobs)?;
+        if self.config.product.modes.contains(&TxMode::Procedures) {
+            stage("making procedures");
+            self.ensure_procedures()?;
+        }
         let mut wire = self.connect_wire()?;
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
-        stage("writing a checkpoint");
-        // Only a superuser may; without it the first run pays for the load's dirty pages.
-        let _only_superusers_may = wire.execute("CHECKPOINT");
+        if self.config.product.heap {
+            stage("writing a checkpoint");
+            // Only a superuser may; without it the first run pays for the load's dirty pages.
+            let _only_superusers_may = wire.execute("CHECKPOINT");
+        }
         Ok(())
     }
 
@@ -411,7 +467,28 @@ impl Target for Postgres {
     }
 
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.read_placement(warehouses)
+        let Some(query) = self.config.product.placement else { return self.read_placement(warehouses) };
+        let mut wire = self.connect_wire()?;
+        let mut nodes: Vec<String> = Vec::new();
+        let mut node_of = Vec::new();
+        for warehouse in 1..=warehouses {
+            let found = wire
+                .column(&query.replace("{warehouse}", &warehouse.to_string()))
+                .map_err(self.failed(&format!("ask where warehouse {warehouse} is")))?;
+            let [node] = &found[..] else {
+                return Err(TargetError::database(format!(
+                    "{}: the server names {} nodes for warehouse {warehouse} instead of one",
+                    self.config.place(),
+                    found.len()
+                )));
+            };
+            let index = nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+                nodes.push(node.clone());
+                nodes.len() - 1
+            });
+            node_of.push(index as u32);
+        }
+        Ok(Some(Placement { nodes, node_of }))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
@@ -419,6 +496,10 @@ impl Target for Postgres {
         if !settings.is_empty() && self.config.mode != TxMode::Statements {
             let (place, mode) = (self.config.place(), self.config.mode);
             return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
+        }
+        if !settings.is_empty() && self.config.isolation == Isolation::Serializable {
+            let place = self.config.place();
+            return Err(TargetError::usage(format!("{place}: isolation=serializable {NOT_SERIALIZABLE}")));
         }
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
@@ -434,6 +515,8 @@ impl Target for Postgres {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
+        // One that can't be reached is told before anything is dropped on another.
+        self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
         let mut lock = LoadLock::take(&self.config)?;
         let wire = lock.wire();
         // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
@@ -452,6 +535,19 @@ impl Target for Postgres {
             .chain(there.iter().map(String::as_str).filter(|name| is_table_name(name)))
             .map(|name| format!("'{name}'"))
             .collect();
+        if !self.config.product.exports_snapshots {
+            // Catalogs of others are PostgreSQL's in part, so they are not asked which view shows which table.
+            let drops: Vec<String> = there
+                .iter()
+                .filter(|name| names.contains(&format!("'{name}'")))
+                .map(|name| format!("\"{name}\""))
+                .collect();
+            if !drops.is_empty() {
+                wire.execute(&format!("DROP TABLE {}", drops.join(", ")))
+                    .map_err(self.failed("drop the tables"))?;
+            }
+            return lock.release().map_err(self.failed("end the load"));
+        }
         // What others made under these names may be no tables. Views go first, each before those that it shows; then
         // all tables of a kind at once, since they refer to each other. (Views that show each other in a ring can be made,
         // though not read; hence the bound.)
@@ -487,14 +583,26 @@ impl Target for Postgres {
     ) -> Result<Vec<ConditionFinding>, TargetError> {
         let failed = self.failed("check");
         let settings = self.session_settings()?;
+        let product = self.config.product;
         let mut first = self.connect_wire()?;
-        first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
-        let snapshot = first
-            .column("SELECT pg_export_snapshot()")
-            .map_err(&failed)?
-            .into_iter()
-            .next()
-            .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+        let mut begin = format!("{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
+        let connections = if product.exports_snapshots {
+            first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
+            let snapshot = first
+                .column("SELECT pg_export_snapshot()")
+                .map_err(&failed)?
+                .into_iter()
+                .next()
+                .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+            begin += &format!("SET TRANSACTION SNAPSHOT '{snapshot}'; ");
+            CHECK_CONNECTIONS
+        } else {
+            1
+        };
+        if product.heap {
+            begin += "SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; ";
+        }
+        begin += "SET LOCAL statement_timeout = 0";
         let dialect = session::dialect(self.config.isolation);
         let next = AtomicUsize::new(0);
         let findings = Mutex::new(Vec::new());
@@ -503,11 +611,7 @@ impl Target for Postgres {
         order.sort_by_key(|condition| ![6, 7, 10, 12].contains(&condition.number));
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
-            wire.execute(&format!(
-                "{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '{snapshot}'; \
-                 SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; SET LOCAL statement_timeout = 0"
-            ))
-            .map_err(&failed)?;
+            wire.execute(&begin).map_err(&failed)?;
             self.checks().backends.extend(wire.backend());
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if self.checks().stopped {
@@ -524,7 +628,7 @@ impl Target for Postgres {
             Ok(())
         };
         std::thread::scope(|scope| -> Result<(), TargetError> {
-            let threads: Vec<_> = (0..CHECK_CONNECTIONS).map(|_| scope.spawn(work)).collect();
+            let threads: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })?;
         // Both are gone with the connections.

@@ -31,8 +31,9 @@ const BPCHAR: Oid = 1042;
 const VARCHAR: Oid = 1043;
 const TIMESTAMPTZ: Oid = 1184;
 const NUMERIC: Oid = 1700;
+const INT8_ARRAY: Oid = 1016;
 /// Array types of the types above.
-const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, 1016, 1185, 1231];
+const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1185, 1231];
 
 /// A column's type.
 pub(crate) fn column_type(kind: ColumnType) -> String {
@@ -277,10 +278,11 @@ fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded {
             out.put_i64(postgres_micros(*time));
             Ok(IsNull::No)
         }
-        Value::Ints(numbers) => array(numbers, INT4, out, |number, out| {
-            out.put_i32(*number);
-            Ok(IsNull::No)
-        }),
+        // `int[]` has eight bytes in CockroachDB.
+        Value::Ints(numbers) => {
+            let element = if oid == INT8_ARRAY { INT8 } else { INT4 };
+            array(numbers, element, out, |number, out| int(i64::from(*number), element, out))
+        }
         Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| {
             let mut bytes = Vec::with_capacity(24);
             numeric::put_cents(*amount, &mut bytes);

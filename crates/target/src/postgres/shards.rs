@@ -83,7 +83,7 @@ impl Postgres {
             let mut wire = shard.connect_wire()?;
             let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
             for table in Table::OF_WAREHOUSE {
-                tables += &create_table(dialect, table);
+                tables += &create_table(&shard.config, table);
             }
             wire.execute(&(tables + "COMMIT")).map_err(shard.failed("create the tables"))?;
             let schema =
@@ -109,24 +109,37 @@ impl Postgres {
 
     fn foreign_server(&self, index: usize, shard: &Config) -> String {
         let (host, port) = &self.config.shards[index];
-        let password =
-            shard.password().map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
         format!(
             "CREATE SERVER {0} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {1}, port '{port}', dbname {2}, \
-             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={LOCK_TIMEOUT}'); \
-             CREATE USER MAPPING FOR CURRENT_USER SERVER {0} OPTIONS (user {3}{password}); ",
+             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={LOCK_TIMEOUT}'); ",
             server(index),
             quoted(host),
             quoted(&shard.database),
-            quoted(&shard.user),
         )
+    }
+
+    /// Tells the coordinator as whom it goes to the shards. Each is a statement of its own: one that fails is written to the
+    /// server's log, and this has the password.
+    pub(super) fn map_users(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
+        self.shards.iter().enumerate().try_for_each(|(index, shard)| {
+            let password = shard.config.password();
+            let password =
+                password.map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
+            coordinator
+                .execute(&format!(
+                    "CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS (user {}{password})",
+                    server(index),
+                    quoted(&shard.config.user)
+                ))
+                .map_err(self.failed("tell the coordinator its user on the shards"))
+        })
     }
 
     /// Builds the shards' keys and indexes, and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
         for shard in &self.shards {
             shard.run_all(&shard.keys_and_indexes(&Table::OF_WAREHOUSE)?, jobs)?;
-            shard.run_all(&super::vacuums(&Table::OF_WAREHOUSE), jobs)?;
+            shard.run_all(&super::vacuums(shard.config.product, &Table::OF_WAREHOUSE), jobs)?;
             let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
         }
         // The coordinator plans joins over rows of a shard by statistics of its own; for these it reads the shard's tables.

@@ -67,7 +67,12 @@ impl Wire {
             status: b'I',
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
-        wire.start(config)?;
+        wire.start(config).map_err(|error| match error {
+            SqlError::Lost(detail) if !detail.contains('?') => {
+                SqlError::Lost(format!("{detail}: is it a PostgreSQL server?"))
+            }
+            other => other,
+        })?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
@@ -316,6 +321,7 @@ fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
     SqlError::Database {
         retry: errors::retryable(&code),
         unavailable: errors::unavailable(&code),
+        doubtful: false,
         code,
         message,
         detail,

@@ -1,6 +1,8 @@
 //! What a `redis://` URL says, and where the password comes from.
 
+use crate::net;
 use crate::registry::{OptionSpec, ParsedUrl};
+use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 
@@ -67,10 +69,14 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
         access = access.set_password(password);
     }
     let place = format!("redis at {host}:{port}, database {number}, prefix {prefix:?}");
+    let watched = TcpSettings::default().set_nodelay(true).set_keepalive(net::keepalive());
+    #[cfg(target_os = "linux")]
+    let watched = watched.set_user_timeout(net::GONE);
     let server = ConnectionAddr::Tcp(host, port)
         .into_connection_info()
         .map_err(|error| bad(&error))?
-        .set_redis_settings(access);
+        .set_redis_settings(access)
+        .set_tcp_settings(watched);
     if url.set_password(None).is_err() {
         return Err(bad(&"it has a password but no host"));
     }

@@ -7,6 +7,7 @@
 //! the five transactions can tell: whoever takes the oldest entry of NEW_ORDER watches that entry.
 
 mod config;
+mod load_lock;
 mod store;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The store: connections, and what a transaction reads and writes.
 
 use super::config::Config;
+use super::load_lock::LoadLock;
 use crate::error::{AbortReason, Committed};
 use crate::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use crate::target::Description;
@@ -28,11 +29,42 @@ pub(crate) struct RedisStore {
     idle: Mutex<Vec<Connection>>,
 }
 
+/// Characters of an error that are told.
+const TOLD: usize = 300;
+
+/// An error in one line. Of commands that were sent together the first that failed.
+fn words(error: &RedisError) -> String {
+    let first = match error.clone().into_server_errors() {
+        Some(errors) if errors.len() > 1 => errors.first().map(|(_, first)| {
+            format!("{first} (and {} more commands that were sent with it)", errors.len() - 1)
+        }),
+        _ => None,
+    };
+    let text = first.unwrap_or_else(|| error.to_string());
+    let line: Vec<&str> = text.split_whitespace().collect();
+    line.join(" ").chars().take(TOLD).collect()
+}
+
+/// What an error of a connection that did not come about means, with advice.
+fn refused(error: &RedisError) -> StoreError {
+    let advice = match error.code() {
+        _ if error.kind() == ErrorKind::AuthenticationFailed => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD"
+        }
+        Some("NOAUTH" | "WRONGPASS") => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD"
+        }
+        _ => "is it a Redis server, and does it listen there?",
+    };
+    StoreError::Unavailable { committed: Committed::No, detail: format!("{}: {advice}", words(error)) }
+}
+
 /// What an error means before the commit was sent.
-fn failed(error: &RedisError) -> StoreError {
-    let detail = error.to_string();
+pub(super) fn failed(error: &RedisError) -> StoreError {
+    let detail = words(error);
     let away = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
-    if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN")) {
+    // READONLY: what was the primary is one no more.
+    if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "READONLY")) {
         StoreError::Unavailable { committed: Committed::No, detail }
     } else {
         StoreError::Failed(detail)
@@ -40,13 +72,12 @@ fn failed(error: &RedisError) -> StoreError {
 }
 
 impl RedisStore {
-    fn connect(&self) -> Result<Connection, StoreError> {
+    pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         if let Some(connection) = self.idle.lock().pop() {
             return Ok(connection);
         }
         let connected = self.client.get_connection_with_timeout(CONNECT_TIMEOUT);
-        connected
-            .map_err(|error| StoreError::Unavailable { committed: Committed::No, detail: error.to_string() })
+        connected.map_err(|error| refused(&error))
     }
 
     /// The server's word for a setting.
@@ -104,9 +135,13 @@ impl Store for RedisStore {
         let client = Client::open(config.server.clone()).map_err(|error| failed(&error))?;
         let store = Self { config: Arc::new(config.clone()), client, idle: Mutex::default() };
         let mut connection = store.connect()?;
-        cmd("PING").query::<()>(&mut connection).map_err(|error| failed(&error))?;
+        cmd("PING").query::<()>(&mut connection).map_err(|error| refused(&error))?;
         store.give_back(connection);
         Ok(store)
+    }
+
+    fn lock(config: &Config) -> Result<Box<dyn Send>, StoreError> {
+        Ok(Box::new(LoadLock::take(&Self::open(config)?)?))
     }
 
     fn begin(&self, access: Access) -> Result<RedisTx<'_>, StoreError> {
@@ -121,8 +156,13 @@ impl RedisStore {
     }
 
     /// The name of an entry.
-    fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
+    pub(super) fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
         [self.config.prefix.as_bytes(), b":", table.name().as_bytes(), b":", key].concat()
+    }
+
+    /// The name of the key that a load sets.
+    pub(super) fn lock_name(&self) -> String {
+        format!("{}#load", self.config.prefix)
     }
 
     /// The name of the sorted set of a table's keys.
@@ -177,14 +217,14 @@ impl RedisTx<'_> {
         Ok(value)
     }
 
-    /// At most `count` keys of the server in a range, in order, each with its value.
+    /// At most `count` keys of the server in a range, in order, each with its value; and the last key if there may be more.
     fn entries(
         &mut self,
         table: KvTable,
         range: &Bounds,
         direction: Direction,
         count: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
         let (name, least, most) = match direction {
             Direction::Forward => ("ZRANGEBYLEX", lex(&range.0, b"-"), lex(&range.1, b"+")),
             Direction::Backward => ("ZREVRANGEBYLEX", lex(&range.1, b"+"), lex(&range.0, b"-")),
@@ -194,14 +234,16 @@ impl RedisTx<'_> {
         commands.cmd(name).arg(index).arg(least).arg(most).arg("LIMIT").arg(0).arg(count);
         let (keys,) = self.ask::<(Vec<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
         if keys.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let names: Vec<Vec<u8>> = keys.iter().map(|key| self.store.name(table, key)).collect();
         let mut commands = self.watching(&names);
         commands.cmd("MGET").arg(&names);
         let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
-        // What was deleted between the two has no value any more; that it was there is not to be told.
-        Ok(keys.into_iter().zip(values).map(|(key, value)| (key, value.unwrap_or_default())).collect())
+        let last = keys.last().filter(|_| keys.len() == count).cloned();
+        // What was deleted between the two is watched without a value: to this transaction it is not there.
+        let there = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
+        Ok((there.collect(), last))
     }
 
     /// Commands that write what is to be written.
@@ -293,8 +335,7 @@ impl StoreTx for RedisTx<'_> {
         }
         let mut count = KEYS_FIRST;
         loop {
-            let there = self.entries(table, &rest, direction, count)?;
-            let last = there.last().map(|(key, _)| key.clone()).filter(|_| there.len() == count);
+            let (there, last) = self.entries(table, &rest, direction, count)?;
             // As far as these entries go, what the transaction itself wrote counts before them.
             let covered: Bounds = match (&last, direction) {
                 (None, _) => rest.clone(),

@@ -2,9 +2,12 @@
 
 use super::{Config, RedisStore};
 use crate::error::{AbortReason, Committed};
-use crate::kv::{Access, KvTable, Pending, Store, StoreError, StoreTx, conformance};
+use crate::kv::KvTarget;
+use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx, conformance};
 use crate::registry::ParsedUrl;
+use crate::target::Target;
 use lydite_testkit::redis::Server;
+use std::ops::ControlFlow;
 
 fn config(url: &str) -> Config {
     super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
@@ -62,6 +65,59 @@ fn who_read_what_another_changed_is_refused_and_leaves_nothing() {
     assert_eq!(one.modify(KvTable::Stock, b"a", |value| value.push(b'!')).expect("a change"), Some(()));
     put(&store, b"c", b"4");
     one.commit().and_then(Pending::wait).expect("a commit");
+}
+
+#[test]
+fn a_key_whose_value_was_deleted_after_the_range_was_read_is_not_there() {
+    let server = Server::start(&[]);
+    let store = RedisStore::open(&config(&server.url(0))).expect("a store");
+    for key in [b"a", b"b", b"c"] {
+        put(&store, key, b"");
+    }
+    // What a scan sees that asked for the keys before a transaction deleted one, and for the values afterwards.
+    let mut connection = store.connect().expect("a connection");
+    let name = store.name(KvTable::Stock, b"b");
+    redis::cmd("DEL").arg(&name).query::<()>(&mut connection).expect("a deletion");
+    let mut tx = store.begin(Access::Write).expect("a transaction");
+    let mut seen = Vec::new();
+    let range = KeyRange { from: b"a", below: Some(b"z") };
+    let scanned = tx.scan(KvTable::Stock, range, Direction::Forward, |key, _| {
+        seen.push(key.to_vec());
+        ControlFlow::Continue(())
+    });
+    scanned.expect("a scan");
+    assert_eq!(seen, [b"a", b"c"]);
+    // It is watched all the same.
+    redis::cmd("SET").arg(&name).arg("again").query::<()>(&mut connection).expect("a write");
+    tx.put(KvTable::Stock, b"d", b"").expect("a write");
+    let refused = tx.commit().expect_err("a refusal");
+    assert!(matches!(refused, StoreError::Retry { .. }), "{refused:?}");
+}
+
+#[test]
+fn two_loads_of_one_database_are_not_made_at_once() {
+    let server = Server::start(&[]);
+    let open = || KvTarget::<RedisStore>::new(config(&server.url(0)));
+    let first = open().begin_load().expect("the right to load");
+    let refused = open().begin_load().map(drop).expect_err("another load");
+    assert!(refused.message.contains("another load is running on this database (process "), "{refused:?}");
+    assert!(open().reset().is_err(), "what is being loaded is not dropped");
+    drop(first);
+    open().reset().expect("a load that has ended is in nobody's way");
+    drop(open().begin_load().expect("the right to load"));
+}
+
+#[test]
+fn an_error_of_many_commands_is_one_line() {
+    let server = Server::start(&["maxmemory=2mb"]);
+    let store = RedisStore::open(&config(&server.url(0))).expect("a store");
+    let mut tx = store.begin(Access::Load).expect("a transaction");
+    for number in 0..2000_u32 {
+        tx.put(KvTable::Stock, &number.to_be_bytes(), &[7; 1000]).expect("a write");
+    }
+    let full = tx.commit().expect_err("no memory");
+    let full = full.line();
+    assert!(full.len() < 400 && full.contains("maxmemory"), "{full}");
 }
 
 #[test]

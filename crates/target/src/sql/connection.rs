@@ -14,6 +14,8 @@ pub(crate) enum SqlError {
         retry: Option<AbortReason>,
         /// Whether the database is going away or does not take connections now.
         unavailable: bool,
+        /// Whether, as the answer to a commit, it leaves open what came of it.
+        doubtful: bool,
         /// The database's own code.
         code: String,
         /// Its words, on one line.
@@ -46,8 +48,8 @@ impl SqlError {
                 committed: if committing { Committed::Unknown } else { Committed::No },
                 detail: line,
             },
-            // Committed, and then not understood.
-            Self::Decode(_) if committing => {
+            // Committed, and then not understood; or the server itself does not know.
+            Self::Decode(_) | Self::Database { doubtful: true, .. } if committing => {
                 TxError::Unavailable { committed: Committed::Unknown, detail: line }
             }
             Self::Database { .. } | Self::Decode(_) => TxError::Fatal(line),

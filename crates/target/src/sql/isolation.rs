@@ -16,11 +16,22 @@ pub(crate) enum Isolation {
 impl Isolation {
     /// The option `isolation`; repeatable read when it is not given.
     pub(crate) fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
-        let levels = ["repeatable-read", "serializable", "read-committed"];
-        match parsed.choice("isolation", &levels, errors) {
-            "serializable" => Self::Serializable,
-            "read-committed" => Self::ReadCommitted,
-            _ => Self::RepeatableRead,
+        Self::among(&[Self::RepeatableRead, Self::Serializable, Self::ReadCommitted], parsed, errors)
+    }
+
+    /// The option `isolation`, one of `levels`; the first when it is not given.
+    pub(crate) fn among(levels: &'static [Self], parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
+        let names: Vec<&str> = levels.iter().map(|level| level.option()).collect();
+        let chosen = parsed.choice("isolation", &names, errors);
+        levels.iter().copied().find(|level| level.option() == chosen).unwrap_or(levels[0])
+    }
+
+    /// As a URL writes it.
+    fn option(self) -> &'static str {
+        match self {
+            Self::RepeatableRead => "repeatable-read",
+            Self::Serializable => "serializable",
+            Self::ReadCommitted => "read-committed",
         }
     }
 

@@ -219,7 +219,14 @@ pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
         Some(ErrorCode::NotADatabase) => format!("{message}: the file is something else; name another path"),
         _ => message,
     };
-    SqlError::Database { retry, unavailable: false, code: format!("sqlite {number}"), message, detail: None }
+    SqlError::Database {
+        retry,
+        unavailable: false,
+        doubtful: false,
+        code: format!("sqlite {number}"),
+        message,
+        detail: None,
+    }
 }
 
 impl Admin for SqliteConnection {

@@ -1,7 +1,7 @@
 //! What must hold when sessions work at the same time. A smoke test: what it finds is wrong, and what it does not find
 //! may be. The history checker looks closer.
 
-use super::{SEED, Seen};
+use super::{SEED, Seen, Trouble};
 use lydite_target::{Session, TableChecksum, Target, TxError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
@@ -11,6 +11,7 @@ use lydite_tpcc::outcome::OrderStatusOutcome;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput, OrderStatus, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -76,37 +77,45 @@ fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
 
 /// Several sessions on one warehouse; whatever is aborted is sent again. `before`: what the tables held.
 pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen {
-    let rows = |sums: &[TableChecksum]| -> u64 {
-        sums.iter().filter(|sum| sum.table == Table::History).map(|sum| sum.rows).sum()
+    let rows = |sums: &[TableChecksum], table: Table| -> u64 {
+        sums.iter().filter(|sum| sum.table == table).map(|sum| sum.rows).sum()
     };
-    let before = rows(before);
     let fought = together(target, FIGHTERS, |number, session| {
         let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).map_err(|error| error.to_string())?;
         let plan = InputPlan::new(SEED + 1, 1, CLoad::from_seed(SEED), mix);
         let mut terminal = plan.terminal(number);
-        let (mut payments, mut aborts) = (0, 0);
+        let (mut payments, mut orders, mut aborts) = (0, 0, 0);
         for _ in 0..ROUNDS {
             let input = terminal.next(&plan);
             let (outcome, aborted) = insist(session, &input)?;
             aborts += aborted;
             payments += u64::from(matches!(outcome, Some(Outcome::Payment(_))));
+            orders += u64::from(matches!(outcome, Some(Outcome::NewOrder(_))));
         }
-        Ok((payments, aborts))
+        Ok((payments, orders, aborts))
     })?;
-    let payments: u64 = fought.iter().map(|(payments, _)| payments).sum();
-    let aborts: u64 = fought.iter().map(|(_, aborts)| aborts).sum();
-    let now = rows(&target.checksums()?);
-    if now != before + payments {
-        return Err(format!(
-            "{payments} payments were acknowledged, and HISTORY has {now} rows after {before}"
-        )
-        .into());
+    let payments: u64 = fought.iter().map(|(payments, ..)| payments).sum();
+    let orders: u64 = fought.iter().map(|(_, orders, _)| orders).sum();
+    let aborts: u64 = fought.iter().map(|(.., aborts)| aborts).sum();
+    let after = target.checksums()?;
+    for (what, acknowledged, table) in
+        [("payments", payments, Table::History), ("new orders", orders, Table::Orders)]
+    {
+        let (then, now) = (rows(before, table), rows(&after, table));
+        if now != then + acknowledged {
+            return Err(Trouble::Anomaly(format!(
+                "{acknowledged} {what} were acknowledged, and {} has {now} rows after {then}",
+                table.name().to_uppercase()
+            )));
+        }
     }
     let retries = match aborts {
         0 => "none was aborted".to_string(),
         count => format!("{count} attempts were aborted and sent again"),
     };
-    Ok(format!("{FIGHTERS} sessions on one warehouse: {payments} payments are all there, {retries}"))
+    Ok(format!(
+        "{FIGHTERS} sessions on one warehouse: {orders} orders and {payments} payments are all there, {retries}"
+    ))
 }
 
 /// What Order-Status says of a customer.
@@ -135,11 +144,10 @@ pub(super) fn lost_update(target: &dyn Target) -> Seen {
     let after = status(&mut *session, c_id)?.c_balance;
     let wanted = before - Cents(101).times(2 * PAYMENTS as u32);
     if after != wanted {
-        return Err(format!(
+        return Err(Trouble::Anomaly(format!(
             "after {} payments of 1.01 C_BALANCE is {after} instead of {wanted}",
             2 * PAYMENTS
-        )
-        .into());
+        )));
     }
     Ok(format!("{} payments of two sessions to one customer all count", 2 * PAYMENTS))
 }
@@ -180,7 +188,7 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
         ended
     })?;
     match seen.into_iter().flatten().next() {
-        Some(o_id) => Err(format!("order {o_id} was seen, which was rolled back").into()),
+        Some(o_id) => Err(Trouble::Anomaly(format!("order {o_id} was seen, which was rolled back"))),
         None => Ok(format!(
             "{} orders were rolled back beside {LOOKS} looks or more, and none was seen",
             made.load(Ordering::Relaxed)
@@ -190,21 +198,20 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
 
 /// A check that is told to stop comes to an end, and the target's sessions go on. It makes no more checks.
 pub(super) fn cancellation(target: &dyn Target) -> Seen {
-    let ended = std::thread::scope(|scope| {
-        let check = scope.spawn(|| target.check(&CONDITIONS, &|_| ()));
-        let begun = Instant::now();
-        target.stop_checks();
-        // Beyond that the thread is waited for all the same: the target has time-outs of its own.
-        check.join().map(|_whole_or_stopped| begun.elapsed())
+    let told = OnceLock::new();
+    let ended = target.check(&CONDITIONS, &|_| {
+        if told.set(Instant::now()).is_ok() {
+            target.stop_checks();
+        }
     });
+    let begun = told.get().ok_or_else(|| "a check ended before it told of a condition".to_string())?;
+    let time = begun.elapsed();
+    if time > STOPPING {
+        return Err(format!("a check that was stopped went on for {:.0} s", time.as_secs_f64()).into());
+    }
+    status(&mut *connect(target)?, CustomerId(1))?;
     match ended {
-        Err(_) => Err("a check that was stopped panicked".to_string().into()),
-        Ok(time) if time > STOPPING => {
-            Err(format!("a check that was stopped went on for {:.0} s", time.as_secs_f64()).into())
-        }
-        Ok(_) => {
-            status(&mut *connect(target)?, CustomerId(1))?;
-            Ok(String::new())
-        }
+        Err(_) => Ok("a check was stopped after its first condition".into()),
+        Ok(_) => Err(Trouble::NotSupported("a check goes on to its end".into())),
     }
 }

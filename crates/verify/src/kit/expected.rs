@@ -36,7 +36,9 @@ impl Expected {
         let target = spec.open()?;
         target.create_schema(&meta(warehouses))?;
         load_rows(&*target, warehouses).map_err(|trouble| match trouble {
-            Trouble::Failed(why) | Trouble::NotSupported(why) => TargetError::database(why),
+            Trouble::Failed(why) | Trouble::Anomaly(why) | Trouble::NotSupported(why) => {
+                TargetError::database(why)
+            }
         })?;
         let loaded = target.checksums()?;
         let inputs = inputs(warehouses, INPUTS);

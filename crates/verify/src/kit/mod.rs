@@ -81,6 +81,8 @@ type Seen = Result<String, Trouble>;
 pub(crate) enum Trouble {
     /// It failed.
     Failed(String),
+    /// Rows or answers are there that only isolation below level 3 explains.
+    Anomaly(String),
     /// It is not offered, or not promised.
     NotSupported(String),
 }
@@ -207,7 +209,7 @@ impl Steps<'_> {
         let (verdict, detail) = match seen {
             Ok(detail) => (Verdict::Passed, detail),
             Err(Trouble::NotSupported(why)) => (Verdict::NotSupported, why),
-            Err(Trouble::Failed(why)) => (Verdict::Failed, why),
+            Err(Trouble::Failed(why) | Trouble::Anomaly(why)) => (Verdict::Failed, why),
         };
         self.note(name, verdict, detail, begun.elapsed().as_secs_f64());
         verdict != Verdict::Failed
@@ -363,7 +365,7 @@ impl Proof<'_> {
     /// The verdict about what only level 3 of clause 3.4.1 gives.
     fn promised(&self, seen: Seen) -> Seen {
         match seen {
-            Err(Trouble::Failed(why)) if !self.description.isolation_is_level_3 => {
+            Err(Trouble::Anomaly(why)) if !self.description.isolation_is_level_3 => {
                 Err(Trouble::NotSupported(format!(
                     "not promised (isolation {}): {why}",
                     self.description.isolation
@@ -462,5 +464,5 @@ fn conditions(target: &dyn Target) -> Seen {
     if broken.is_empty() {
         return Err(format!("{} of 12 conditions were evaluated", findings.len()).into());
     }
-    Err(format!("{} of 12 are broken: {}", broken.len(), broken.join("; ")).into())
+    Err(Trouble::Anomaly(format!("{} of 12 are broken: {}", broken.len(), broken.join("; "))))
 }
