@@ -12,6 +12,8 @@ export PSYCOPG_PYTHON
 
 echo "==> go test (sdk/go)"
 (cd sdk/go && go test ./...)
+# A module of its own, with dependencies, which Go fetches.
+(cd sdk/go/examples/pgx && go vet ./... && go test ./...)
 
 echo "==> cargo test --workspace $*"
 # The dev profile: it is optimised enough (see Cargo.toml) and keeps the overflow checks and debug assertions.

@@ -20,9 +20,7 @@ const PYTHON_TRANSACTIONS: &str = include_str!("../../../../sdk/python/examples/
 const PYTHON_STORE: &str = include_str!("../../../../sdk/python/examples/sqlite_kv.py");
 const GO_STORE: &str = include_str!("../../../../sdk/go/examples/store/main.go");
 const GO_LIST: &str = include_str!("../../../../sdk/go/examples/store/list.go");
-const GO_DRIVER: &str = "#!/bin/sh\n# Builds the driver if its sources are newer, and becomes it.\nset -e\n\
-     here=$(cd \"$(dirname \"$0\")\" && pwd)\n(cd \"$here\" && go build -o .build/driver .) >&2\n\
-     exec \"$here/.build/driver\" \"$@\"\n";
+const GO_DRIVER: &str = include_str!("../../../../sdk/go/examples/pgx/driver");
 
 /// The files of a driver; none if there is no such scaffold.
 fn files(name: &str, lang: Language, kv: bool) -> Option<Vec<File>> {
