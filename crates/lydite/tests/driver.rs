@@ -51,6 +51,7 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         ("store", &["--lang", "python", "--kv"][..]),
         ("sql", &["--lang", "python"][..]),
         ("memory", &["--lang", "go", "--kv"][..]),
+        ("tables", &["--lang", "go"][..]),
     ] {
         let url = scaffold(&place, name, arguments);
         let ended = kit(&[&url]);
@@ -66,14 +67,6 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         );
         lydite(&["check", &url]).code(0);
     }
-}
-
-#[test]
-fn what_there_is_no_scaffold_for_is_refused() {
-    let place = directory();
-    let ended = Program::new(&["driver", "new", "x", "--lang", "go"]).within(place.path()).run().code(2);
-    assert!(ended.stderr.contains("add --kv"), "{}", ended.stderr);
-    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 0);
 }
 
 #[test]
