@@ -196,6 +196,11 @@ fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
         ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
     let ran = lydite(&run).code(0);
     assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
+    // What its process used stands beside what Lydite did.
+    let used = ran.stdout.lines().find_map(|line| line.strip_prefix("driver   ")).expect("the driver's line");
+    let each: f64 =
+        used.split(' ').next().and_then(|word| word.replace(',', "").parse().ok()).expect("a number");
+    assert!(each > 0.0, "{used}");
 }
 
 /// Whether a process is there and no corpse.
