@@ -12,6 +12,9 @@ export PSYCOPG_PYTHON
 
 echo "==> go test (sdk/go)"
 (cd sdk/go && go test ./...)
+# Modules of their own, with dependencies, which Go fetches.
+(cd sdk/go/examples/pgx && go vet ./... && go test ./...)
+(cd benches/drivers && go vet ./...)
 
 echo "==> cargo test --workspace $*"
 # The dev profile: it is optimised enough (see Cargo.toml) and keeps the overflow checks and debug assertions.

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -187,6 +189,32 @@ func TestAnOrderTotalIsRoundedOnceHalfAwayFromZero(t *testing.T) {
 	for _, each := range [][5]int64{{10_000, 500, 1_000, 500, 10_925}, {1, 5_000, 0, 0, 1}, {1, 5_001, 0, 0, 0}} {
 		if total := OrderTotal(lines(each[0]), each[1], each[2], each[3]); total != each[4] {
 			t.Fatal(each, total)
+		}
+	}
+}
+
+func TestTheTablesAreThoseOfTheProtocol(t *testing.T) {
+	text, err := os.ReadFile("../../docs/src/driver-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables {
+		names := make([]string, len(table.Columns))
+		for index, column := range table.Columns {
+			names[index] = column.Name
+			if column.Nullable != (column.Name == "o_carrier_id" || column.Name == "ol_delivery_d") {
+				t.Fatal(column)
+			}
+		}
+		line := "| `" + table.Name + "` | " + strings.Join(names, ", ") + " |\n"
+		line = strings.Replace(line, "s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09",
+			"s_dist_01 …", 1)
+		line = strings.Replace(line, "…, s_dist_10", "… s_dist_10", 1)
+		if !strings.Contains(string(text), line) {
+			t.Fatal("the protocol has no line ", line)
+		}
+		if TableOf(table.Name) == nil || TableOf("x") != nil {
+			t.Fatal(table.Name)
 		}
 	}
 }

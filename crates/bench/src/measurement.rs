@@ -170,6 +170,8 @@ pub struct OpenFacts {
 pub struct ClientCost {
     /// Processor time, user and system, of all threads in the measured window.
     pub cpu: Duration,
+    /// The same of the processes that this one has started, which are a driver's; none if there are none.
+    pub driver_cpu: Option<Duration>,
     /// The most memory that was resident since the process began, in bytes.
     pub peak_rss_bytes: u64,
 }

@@ -15,22 +15,65 @@ pub(crate) struct Usage {
 
 /// What this process has used; zeros if the system does not tell.
 pub(crate) fn usage() -> Usage {
+    let usage = resources(libc::RUSAGE_SELF);
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1_024 };
+    Usage { cpu: processor_time(&usage), peak_rss_bytes: usage.ru_maxrss.unsigned_abs() * unit }
+}
+
+fn resources(whose: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage writes a whole rusage to the pointer, which is valid for it; all zeros is a valid rusage
     // too, if it should fail.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+    unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
-    };
+    }
+}
+
+fn processor_time(usage: &libc::rusage) -> Duration {
     let time = |time: libc::timeval| {
         // Microseconds are of another type on other systems.
         Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec as u64)
     };
-    let unit = if cfg!(target_os = "macos") { 1 } else { 1_024 };
-    Usage {
-        cpu: time(usage.ru_utime) + time(usage.ru_stime),
-        peak_rss_bytes: usage.ru_maxrss.unsigned_abs() * unit,
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// Processor time of the processes that this one has started, and of those that they have: what has ended and what runs
+/// still. None if there are none, or the system does not tell (it needs Linux's `/proc`).
+pub(crate) fn started_cpu() -> Option<Duration> {
+    // SAFETY: sysconf takes a number and changes nothing.
+    let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|ticks| *ticks > 0)?;
+    let stats: Vec<Stat> =
+        std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| stat(&entry)).collect();
+    let mut family = vec![std::process::id()];
+    let mut spent = 0;
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        for child in stats.iter().filter(|stat| stat.parent == parent) {
+            spent += child.ticks;
+            family.push(child.id);
+        }
+        next += 1;
     }
+    let ended = processor_time(&resources(libc::RUSAGE_CHILDREN));
+    (next > 1 || !ended.is_zero()).then(|| ended + Duration::from_millis(spent * 1_000 / ticks))
+}
+
+/// A process, by `/proc/ID/stat`.
+struct Stat {
+    id: u32,
+    parent: u32,
+    /// Its own, and those of its children that have ended.
+    ticks: u64,
+}
+
+fn stat(entry: &std::fs::DirEntry) -> Option<Stat> {
+    let id = entry.file_name().to_str()?.parse().ok()?;
+    let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+    // Its name, in brackets, may have anything in it. Behind it come the fields from the third on.
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Stat { id, parent: fields.get(1)?.parse().ok()?, ticks })
 }
 
 /// Lets this thread's sleeps end within microseconds of their time; Linux would add 50 µs.
@@ -73,6 +116,19 @@ mod tests {
             wait_precisely(&clock, at);
             assert!(clock.now() >= at);
         }
+    }
+
+    #[test]
+    fn time_of_processes_that_were_started_counts_while_they_run_and_after() {
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let begun = std::time::Instant::now();
+        while started_cpu().is_none_or(|cpu| cpu < Duration::from_millis(50)) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", started_cpu());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(started_cpu().is_some_and(|cpu| cpu >= Duration::from_millis(50)), "{:?}", started_cpu());
     }
 
     #[test]

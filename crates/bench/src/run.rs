@@ -195,12 +195,13 @@ fn drive_and_measure<W: Runnable>(
     let gate = Arc::new(Gate::new());
     let scheduler = spawn_all(&connect, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
     let window = Window::new(frame.warmup, frame.duration, frame.counting);
-    let usage = os::usage();
+    let (driver, usage) = (os::started_cpu(), os::usage());
     let shared = Arc::new(Shared::new(window, frame.sessions, frame.retry, frame.seed));
     gate.open(Some(Arc::clone(&shared)));
-    let mut run = Run { frame, shared, drive, collector: None, usage, status: Status::Complete };
+    let mut run = Run { frame, shared, drive, collector: None, usage, driver, status: Status::Complete };
     run.watch(control, observer);
     let usage_end = os::usage();
+    let driver_end = os::started_cpu();
     let lost = run.lost();
     run.drain(observer);
     if let Some(scheduler) = scheduler
@@ -208,7 +209,7 @@ fn drive_and_measure<W: Runnable>(
     {
         run.shared.failures.give_up("the scheduler's thread panicked; this is an error in Lydite".into());
     }
-    Ok(run.finish(usage_end, lost))
+    Ok(run.finish(usage_end, driver_end, lost))
 }
 
 fn connect_all<W: Runnable>(
@@ -288,6 +289,8 @@ struct Run<W: Runnable> {
     collector: Option<Collector>,
     /// When the window began.
     usage: Usage,
+    /// The same of processes that Lydite has started.
+    driver: Option<Duration>,
     status: Status,
 }
 
@@ -302,6 +305,7 @@ impl<W: Runnable> Run<W> {
             let now = self.shared.clock.now();
             if in_warmup && now >= window.start() {
                 in_warmup = false;
+                self.driver = os::started_cpu();
                 self.usage = os::usage();
             }
             if now >= window.end() {
@@ -385,7 +389,7 @@ impl<W: Runnable> Run<W> {
         Some(connections.last_loss().unwrap_or_else(|| "no session is connected".to_owned()))
     }
 
-    fn finish(self, usage_end: Usage, lost: Option<String>) -> Measurement<W> {
+    fn finish(self, usage_end: Usage, driver_end: Option<Duration>, lost: Option<String>) -> Measurement<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
@@ -452,6 +456,9 @@ impl<W: Runnable> Run<W> {
             straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
+                driver_cpu: driver_end
+                    .filter(|_| measured > 0)
+                    .map(|end| end.saturating_sub(self.driver.unwrap_or_default())),
                 peak_rss_bytes: usage_end.peak_rss_bytes,
             },
             warnings,

@@ -295,10 +295,15 @@ fn transaction(measured: &KindMeasurement, completed: u64) -> Result<Transaction
 /// `apart`: the database is not in this process.
 fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, cores: f64) -> ClientCost {
     let cpu_s = measured.client.cpu.as_secs_f64();
-    let busy = ratio(cpu_s, measured.window.measured.as_secs_f64());
+    let driver_cpu_s = measured.client.driver_cpu.map(|cpu| cpu.as_secs_f64());
+    let busy = ratio(cpu_s + driver_cpu_s.unwrap_or_default(), measured.window.measured.as_secs_f64());
+    let (who, was) = match driver_cpu_s {
+        Some(_) => ("Lydite and the driver", "they, not a server behind it, were"),
+        None => ("Lydite itself", "it, not the database, was"),
+    };
     let bottleneck = (apart && busy > BUSY_CLIENT * cores).then(|| {
         format!(
-            "Lydite itself used {busy:.1} of this machine's {cores} processors: it, not the database, was likely \
+            "{who} used {busy:.1} of this machine's {cores} processors: {was} likely \
              the limit; run it on a machine of its own or with fewer sessions"
         )
     });
@@ -306,6 +311,8 @@ fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, c
         cpu_s,
         peak_rss_bytes: measured.client.peak_rss_bytes,
         cpu_us_per_transaction: ratio(cpu_s * 1e6, completed as f64),
+        driver_cpu_s,
+        driver_cpu_us_per_transaction: driver_cpu_s.map(|cpu| ratio(cpu * 1e6, completed as f64)),
         bottleneck,
         lateness_ms: (!measured.lateness.is_empty()).then(|| Latency::from_histogram(&measured.lateness)),
     }

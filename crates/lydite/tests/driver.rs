@@ -3,7 +3,7 @@
 
 mod program;
 
-use lydite_testkit::postgres;
+use lydite_testkit::postgres::{self, Server};
 use program::{Ended, Program, lydite};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -51,6 +51,7 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         ("store", &["--lang", "python", "--kv"][..]),
         ("sql", &["--lang", "python"][..]),
         ("memory", &["--lang", "go", "--kv"][..]),
+        ("tables", &["--lang", "go"][..]),
     ] {
         let url = scaffold(&place, name, arguments);
         let ended = kit(&[&url]);
@@ -66,14 +67,6 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         );
         lydite(&["check", &url]).code(0);
     }
-}
-
-#[test]
-fn what_there_is_no_scaffold_for_is_refused() {
-    let place = directory();
-    let ended = Program::new(&["driver", "new", "x", "--lang", "go"]).within(place.path()).run().code(2);
-    assert!(ended.stderr.contains("add --kv"), "{}", ended.stderr);
-    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 0);
 }
 
 #[test]
@@ -203,6 +196,11 @@ fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
         ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
     let ran = lydite(&run).code(0);
     assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
+    // What its process used stands beside what Lydite did.
+    let used = ran.stdout.lines().find_map(|line| line.strip_prefix("driver   ")).expect("the driver's line");
+    let each: f64 =
+        used.split(' ').next().and_then(|word| word.replace(',', "").parse().ok()).expect("a number");
+    assert!(each > 0.0, "{used}");
 }
 
 /// Whether a process is there and no corpse.
@@ -310,18 +308,72 @@ fn python_with_psycopg() -> String {
     python
 }
 
-#[test]
-fn the_psycopg_driver_passes_the_kit_on_postgresql() {
-    let server = postgres::shared();
-    let url = server.create_database("psycopg");
-    let (host, database) = url.rsplit_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).expect("its URL");
-    let (host, port) = host.split_once(':').expect("its port");
-    let ended = kit(&[&format!(
-        "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py host={host} port={port} user=postgres \
-             dbname={database}",
-        python_with_psycopg()
-    )]);
+/// What psycopg and pgx read as a connection to a new database of the server.
+fn connection(server: &Server, database: &str) -> String {
+    server.psql("postgres", &format!("CREATE DATABASE {database}"));
+    format!("host=127.0.0.1 port={} user=postgres dbname={database}", server.port())
+}
+
+fn assert_proved_on_postgresql(url: &str) {
+    let ended = kit(&[url]);
     assert_green(&ended);
     let (_, contention) = step(&ended, "contention");
     assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+}
+
+fn psycopg(connection: &str) -> String {
+    format!(
+        "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py {connection}",
+        python_with_psycopg()
+    )
+}
+
+const PGX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/go/examples/pgx");
+
+/// Builds the driver over pgx, which Go fetches when it has not yet.
+fn pgx(place: &TempDir, connection: &str) -> String {
+    let program = place.path().join("pgx");
+    let mut go = std::process::Command::new("go");
+    go.args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".").current_dir(PGX);
+    let built = go.output().expect("Go: run `make test`, which installs it");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    format!("driver:{} {connection}", program.display())
+}
+
+#[test]
+fn the_psycopg_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&psycopg(&connection(postgres::shared(), "psycopg")));
+}
+
+#[test]
+fn the_pgx_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&pgx(&directory(), &connection(postgres::shared(), "pgx")));
+}
+
+#[test]
+fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
+    let server = postgres::shared();
+    let place = directory();
+    let pgx = pgx(&place, &connection(server, "pgx_lost"));
+    let psycopg = psycopg(&connection(server, "psycopg_lost"));
+    for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost")] {
+        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        let orders = || -> u64 {
+            let count = server.psql(database, "SELECT sum(d_next_o_id - 3001) FROM district");
+            count.parse().expect("a count")
+        };
+        let mut running =
+            Program::new(&["run", &url, "--terminals", "2", "--duration", "6s", "--quiet"]).start();
+        running.wait_until("the first orders", || orders() > 0);
+        let ended = server.psql(
+            database,
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+        assert!(ended.parse::<u32>().expect("a count") >= 2, "{ended}");
+        let before = orders();
+        running.wait_until("orders after that", || orders() > before);
+        let ended = running.wait().code(0);
+        assert!(ended.stdout.contains("12/12 after"), "{}", ended.stdout);
+    }
 }

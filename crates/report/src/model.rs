@@ -504,6 +504,12 @@ pub struct ClientCost {
     pub peak_rss_bytes: u64,
     /// `cpu_s` by completed transaction, in microseconds.
     pub cpu_us_per_transaction: f64,
+    /// Processor time in seconds of the processes of a driver, which is not in `cpu_s`; none without a driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_cpu_s: Option<f64>,
+    /// `driver_cpu_s` by completed transaction, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_cpu_us_per_transaction: Option<f64>,
     /// A sentence that warns when the client, not the database, was the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<String>,

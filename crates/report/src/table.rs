@@ -232,6 +232,10 @@ impl Page {
             if r.target.embedded { ", the embedded database included" } else { "" }
         );
         self.wrapped(out, "client   ", &text, Style::Plain);
+        if let (Some(all), Some(each)) = (r.client.driver_cpu_s, r.client.driver_cpu_us_per_transaction) {
+            let text = format!("{} µs of processor per transaction, {} s in all", number(each), number(all));
+            self.wrapped(out, "driver   ", &text, Style::Plain);
+        }
     }
 
     fn checks(&self, out: &mut String, r: &RunResult) {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """PostgreSQL, and what speaks like it, through psycopg 3: `psycopg_driver.py CONNECTION`, as psycopg reads it."""
 
+import contextlib
 import sys
+from datetime import timezone
 from decimal import Decimal
 
 import psycopg
@@ -10,25 +12,51 @@ from psycopg import errors
 import lydite
 from lydite import TABLES, micros, when
 
-TYPES = {"int": "integer", "int?": "integer", "money": "numeric(12,2)", "rate": "numeric(4,4)", "text": "text",
-         "time": "timestamp", "time?": "timestamp"}
-SCHEMA = [
-    f"CREATE TABLE {table.name} ("
-    + ", ".join(f"{name} {TYPES[kind]}" for name, kind in table.columns)
-    + (f", PRIMARY KEY ({', '.join(table.key)}))" if table.key else ")")
-    for table in TABLES.values()
-] + ["CREATE TABLE lydite_meta (name text PRIMARY KEY, value text)"]
+#: Tables, indexes and statements are those of Lydite's own client (postgres:// with foreign_keys=off), so that the two can be
+#: compared.
+SCHEMA = """
+CREATE TABLE item (i_id integer NOT NULL, i_im_id integer NOT NULL, i_name varchar(24) NOT NULL,
+    i_price numeric(5, 2) NOT NULL, i_data varchar(50) NOT NULL);
+CREATE TABLE warehouse (w_id integer NOT NULL, w_name varchar(10) NOT NULL, w_street_1 varchar(20) NOT NULL,
+    w_street_2 varchar(20) NOT NULL, w_city varchar(20) NOT NULL, w_state char(2) NOT NULL, w_zip char(9) NOT NULL,
+    w_tax numeric(4, 4) NOT NULL, w_ytd numeric(12, 2) NOT NULL) WITH (fillfactor = 10);
+CREATE TABLE district (d_id smallint NOT NULL, d_w_id integer NOT NULL, d_name varchar(10) NOT NULL,
+    d_street_1 varchar(20) NOT NULL, d_street_2 varchar(20) NOT NULL, d_city varchar(20) NOT NULL,
+    d_state char(2) NOT NULL, d_zip char(9) NOT NULL, d_tax numeric(4, 4) NOT NULL, d_ytd numeric(12, 2) NOT NULL,
+    d_next_o_id integer NOT NULL) WITH (fillfactor = 10);
+CREATE TABLE customer (c_id integer NOT NULL, c_d_id smallint NOT NULL, c_w_id integer NOT NULL,
+    c_first varchar(16) NOT NULL, c_middle char(2) NOT NULL, c_last varchar(16) NOT NULL,
+    c_street_1 varchar(20) NOT NULL, c_street_2 varchar(20) NOT NULL, c_city varchar(20) NOT NULL,
+    c_state char(2) NOT NULL, c_zip char(9) NOT NULL, c_phone char(16) NOT NULL, c_since timestamptz NOT NULL,
+    c_credit char(2) NOT NULL, c_credit_lim numeric(12, 2) NOT NULL, c_discount numeric(4, 4) NOT NULL,
+    c_balance numeric(12, 2) NOT NULL, c_ytd_payment numeric(12, 2) NOT NULL, c_payment_cnt integer NOT NULL,
+    c_delivery_cnt integer NOT NULL, c_data varchar(500) NOT NULL) WITH (fillfactor = 85);
+CREATE TABLE history (h_c_id integer NOT NULL, h_c_d_id smallint NOT NULL, h_c_w_id integer NOT NULL,
+    h_d_id smallint NOT NULL, h_w_id integer NOT NULL, h_date timestamptz NOT NULL, h_amount numeric(6, 2) NOT NULL,
+    h_data varchar(24) NOT NULL);
+CREATE TABLE orders (o_id integer NOT NULL, o_d_id smallint NOT NULL, o_w_id integer NOT NULL, o_c_id integer NOT NULL,
+    o_entry_d timestamptz NOT NULL, o_carrier_id smallint, o_ol_cnt smallint NOT NULL, o_all_local smallint NOT NULL);
+CREATE TABLE new_order (no_o_id integer NOT NULL, no_d_id smallint NOT NULL, no_w_id integer NOT NULL);
+CREATE TABLE order_line (ol_o_id integer NOT NULL, ol_d_id smallint NOT NULL, ol_w_id integer NOT NULL,
+    ol_number smallint NOT NULL, ol_i_id integer NOT NULL, ol_supply_w_id integer NOT NULL, ol_delivery_d timestamptz,
+    ol_quantity smallint NOT NULL, ol_amount numeric(6, 2) NOT NULL, ol_dist_info char(24) NOT NULL);
+CREATE TABLE stock (s_i_id integer NOT NULL, s_w_id integer NOT NULL, s_quantity smallint NOT NULL,
+    s_dist_01 char(24) NOT NULL, s_dist_02 char(24) NOT NULL, s_dist_03 char(24) NOT NULL, s_dist_04 char(24) NOT NULL,
+    s_dist_05 char(24) NOT NULL, s_dist_06 char(24) NOT NULL, s_dist_07 char(24) NOT NULL, s_dist_08 char(24) NOT NULL,
+    s_dist_09 char(24) NOT NULL, s_dist_10 char(24) NOT NULL, s_ytd integer NOT NULL, s_order_cnt integer NOT NULL,
+    s_remote_cnt integer NOT NULL, s_data varchar(50) NOT NULL) WITH (fillfactor = 80);
+CREATE TABLE lydite_meta (name varchar(32) PRIMARY KEY, value varchar(200) NOT NULL);
+CREATE TABLE lydite_load (unit integer PRIMARY KEY);
+"""
 INDEXES = {
     "customer_by_name": "customer (c_w_id, c_d_id, c_last, c_first)",
     "orders_by_customer": "orders (o_w_id, o_d_id, o_c_id, o_id)",
-    "history_by_warehouse": "history (h_w_id)",
 }
 REASONS = [(errors.SerializationFailure, "serialization"), (errors.DeadlockDetected, "deadlock"),
            (errors.LockNotAvailable, "lock_timeout")]
 ADDRESS = "{0}_street_1, {0}_street_2, {0}_city, {0}_state, {0}_zip"
-STOCK = ("UPDATE stock SET s_quantity = CASE WHEN s_quantity >= %s + 10 THEN s_quantity - %s ELSE s_quantity - %s + 91 END, "
-         "s_ytd = s_ytd + %s, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + %s "
-         "WHERE s_w_id = %s AND s_i_id = %s RETURNING s_quantity, s_dist_{0:02}, s_data")
+CUSTOMER = "c_w_id = %s AND c_d_id = %s AND c_id = %s"
+STOCK = "SELECT s_quantity, s_data, s_dist_{0:02} FROM stock WHERE s_w_id = %s AND s_i_id = %s FOR NO KEY UPDATE"
 
 
 def cents(amount):
@@ -45,7 +73,8 @@ def money(amount):
 
 
 OURS = {"money": cents, "rate": rate, "time": micros}
-THEIRS = {"money": money, "rate": lambda value: Decimal(value).scaleb(-4), "time": when}
+THEIRS = {"money": money, "rate": lambda value: Decimal(value).scaleb(-4),
+          "time": lambda value: when(value).replace(tzinfo=timezone.utc)}
 
 
 class Database(lydite.Driver):
@@ -56,11 +85,15 @@ class Database(lydite.Driver):
     isolation = "repeatable read"
 
     def __init__(self, connection):
-        self.db = psycopg.connect(connection, autocommit=True, prepare_threshold=2)
-        self.db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        self.connection = connection
+        self.connect()
         self.version = f"{psycopg.__version__}, PostgreSQL {self.db.info.parameter_status('server_version')}"
         self.durable = self.one("SHOW fsync")[0] == "on" and self.one("SHOW synchronous_commit")[0] == "on"
-        self.copy = None
+
+    def connect(self):
+        # Prepared when it is met first.
+        self.db = psycopg.connect(self.connection, autocommit=True, prepare_threshold=0)
+        self.committing = False
 
     def one(self, sql, *values):
         """The only row, which must be there."""
@@ -69,14 +102,26 @@ class Database(lydite.Driver):
             raise lydite.Fatal(f"no row: {sql} {values}: run lydite check")
         return row
 
-    def begin(self):
-        self.db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    def change(self, sql, *values):
+        """Has to change exactly one row."""
+        count = self.db.execute(sql, values).rowcount
+        if count != 1:
+            raise lydite.Fatal(f"{count} rows changed instead of 1: {sql} {values}: run lydite check")
+
+    def begin(self, access="READ WRITE"):
+        self.committing = False
+        self.db.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ {access}")
 
     def commit(self):
+        self.committing = True
         self.db.execute("COMMIT")
 
     def rollback(self):
-        if not self.db.closed and self.db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        if self.db.closed:
+            # It was lost, and the session outlives it. While the server is away the next request fails, and comes here again.
+            with contextlib.suppress(psycopg.OperationalError):
+                self.connect()
+        elif self.db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             self.db.rollback()
 
     # The tables.
@@ -87,11 +132,10 @@ class Database(lydite.Driver):
         return [name for name in TABLES if name in names]
 
     def create(self):
-        for statement in SCHEMA:
-            self.db.execute(statement)
+        self.db.execute(SCHEMA, prepare=False)
 
     def drop(self):
-        for name in [*TABLES, "lydite_meta"]:
+        for name in [*TABLES, "lydite_meta", "lydite_load"]:
             self.db.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
 
     def notes(self):
@@ -107,10 +151,13 @@ class Database(lydite.Driver):
 
     def load_begin(self, w_id):
         self.begin()
+        # Rows can be there already only if an earlier load was committed and Lydite did not hear of it.
+        if not self.one("SELECT EXISTS (SELECT FROM lydite_load WHERE unit = %s)", w_id)[0]:
+            return
         for table in TABLES.values():
             if w_id == 0 and table.name == "item":
                 self.db.execute("DELETE FROM item")
-            elif w_id > 0 and table.warehouse and self.one(f"SELECT EXISTS (SELECT FROM {table.name})")[0]:
+            elif w_id > 0 and table.warehouse:
                 self.db.execute(f"DELETE FROM {table.name} WHERE {table.warehouse} = %s", (w_id,))
 
     def load(self, table, rows):
@@ -121,49 +168,66 @@ class Database(lydite.Driver):
                                 for value, convert in zip(row, converters)])
 
     def load_end(self, w_id):
+        self.db.execute("INSERT INTO lydite_load VALUES (%s) ON CONFLICT DO NOTHING", (w_id,))
         self.commit()
 
     def finish_load(self):
+        for table in TABLES.values():
+            if table.key:
+                lydite.alive(f"key of {table.name}")
+                self.db.execute(f"CREATE UNIQUE INDEX IF NOT EXISTS {table.name}_key ON {table.name} ({', '.join(table.key)})")
         for name, what in INDEXES.items():
             lydite.alive(f"index {name}")
             self.db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
-        lydite.alive("statistics")
-        self.db.execute("ANALYZE")
+        for name in TABLES:
+            lydite.alive(f"statistics of {name}")
+            # VACUUM too: else the first readers of each page would set its hint bits, and the first run be slower.
+            self.db.execute(f"VACUUM (ANALYZE) {name}")
+        lydite.alive("checkpoint")
+        # Not everybody may, and the next timed one comes anyway.
+        with contextlib.suppress(errors.InsufficientPrivilege):
+            self.db.execute("CHECKPOINT")
 
     # The transactions.
 
     def new_order(self, order):
         w, d, c = order.w_id, order.d_id, order.c_id
         self.begin()
-        (w_tax,) = self.one("SELECT w_tax FROM warehouse WHERE w_id = %s", w)
-        discount, last, credit = self.one(
-            "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s", w, d, c)
-        d_tax, o_id = self.one("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = %s AND d_id = %s "
-                               "RETURNING d_tax, d_next_o_id - 1", w, d)
-        self.db.execute("INSERT INTO orders VALUES (%s, %s, %s, %s, %s, NULL, %s, %s)",
-                        (o_id, d, w, c, when(order.now), len(order.lines), int(order.all_local)))
-        self.db.execute("INSERT INTO new_order VALUES (%s, %s, %s)", (o_id, d, w))
+        w_tax, entered = self.one("SELECT w_tax, CURRENT_TIMESTAMP FROM warehouse WHERE w_id = %s", w)
+        discount, last, credit = self.one(f"SELECT c_discount, c_last, c_credit FROM customer WHERE {CUSTOMER}", w, d, c)
+        d_tax, o_id = self.one(
+            "SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = %s AND d_id = %s FOR NO KEY UPDATE", w, d)
+        self.change("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = %s AND d_id = %s", w, d)
+        self.change("INSERT INTO orders VALUES (%s, %s, %s, %s, %s, NULL, %s, %s)",
+                    o_id, d, w, c, entered, len(order.lines), int(order.all_local))
+        self.change("INSERT INTO new_order VALUES (%s, %s, %s)", o_id, d, w)
         shown = {}
         # Always in the same order of stock, so that two orders do not wait for each other in a ring.
         for number, line in sorted(enumerate(order.lines), key=lambda each: (each[1].i_id > 100_000,
                                                                              each[1].supply_w_id, each[1].i_id)):
-            item = self.db.execute("SELECT i_name, i_price, i_data FROM item WHERE i_id = %s", (line.i_id,)).fetchone()
+            item = self.db.execute("SELECT i_price, i_name, i_data FROM item WHERE i_id = %s", (line.i_id,)).fetchone()
             if item is None:
                 self.rollback()
                 raise lydite.RolledBack(o_id, last, credit)
-            name, price, data = item
-            left, info, s_data = self.one(STOCK.format(d), *[line.quantity] * 4, int(line.supply_w_id != w),
-                                          line.supply_w_id, line.i_id)
+            price, name, data = item
+            left, s_data, info = self.one(STOCK.format(d), line.supply_w_id, line.i_id)
+            left -= line.quantity
+            if left < 10:
+                left += 91
+            self.change(
+                "UPDATE stock SET s_quantity = %s, s_ytd = s_ytd + %s, s_order_cnt = s_order_cnt + 1, "
+                "s_remote_cnt = s_remote_cnt + %s WHERE s_w_id = %s AND s_i_id = %s",
+                left, line.quantity, int(line.supply_w_id != w), line.supply_w_id, line.i_id)
             amount = cents(price) * line.quantity
-            self.db.execute("INSERT INTO order_line VALUES (%s, %s, %s, %s, %s, %s, NULL, %s, %s, %s)",
-                            (o_id, d, w, number + 1, line.i_id, line.supply_w_id, line.quantity, money(amount), info))
+            self.change("INSERT INTO order_line VALUES (%s, %s, %s, %s, %s, %s, NULL, %s, %s, %s)",
+                        o_id, d, w, number + 1, line.i_id, line.supply_w_id, line.quantity, money(amount), info)
             brand = "ORIGINAL" in data and "ORIGINAL" in s_data
             shown[number] = lydite.NewOrderLine(name, left, brand, cents(price), amount)
         self.commit()
         lines = [shown[number] for number in range(len(order.lines))]
         rates = rate(discount), rate(w_tax), rate(d_tax)
         total = lydite.order_total((line.amount for line in lines), *rates)
-        return lydite.NewOrderResult(o_id, order.now, last, credit, *rates, total, lines)
+        return lydite.NewOrderResult(o_id, micros(entered), last, credit, *rates, total, lines)
 
     def customer(self, w, d, who):
         """C_ID of the customer who is meant."""
@@ -181,35 +245,38 @@ class Database(lydite.Driver):
         self.begin()
         c = self.customer(payment.c_w_id, payment.c_d_id, payment)
         key = (payment.c_w_id, payment.c_d_id, c)
-        row = self.one(
-            "UPDATE customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s, "
-            "c_payment_cnt = c_payment_cnt + 1, c_data = CASE c_credit WHEN 'BC' THEN left(%s || c_data, 500) ELSE c_data "
-            "END WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s "
-            f"RETURNING c_first, c_middle, c_last, {ADDRESS.format('c')}, c_phone, c_since, c_credit, c_credit_lim, "
-            "c_discount, c_balance, left(c_data, 200)",
-            amount, amount, f"{c} {key[1]} {key[0]} {d} {w} {amount}|", *key)
-        first, middle, last = row[:3]
-        phone, since, credit, limit, discount, balance, data = row[8:]
-        d_name, *district = self.one(
-            f"UPDATE district SET d_ytd = d_ytd + %s WHERE d_w_id = %s AND d_id = %s RETURNING d_name, "
-            f"{ADDRESS.format('d')}", amount, w, d)
-        w_name, *warehouse = self.one(
-            f"UPDATE warehouse SET w_ytd = w_ytd + %s WHERE w_id = %s RETURNING w_name, {ADDRESS.format('w')}", amount, w)
-        self.db.execute("INSERT INTO history VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-                        (c, key[1], key[0], d, w, when(payment.now), amount, f"{w_name}    {d_name}"))
+        first, middle, last, *address, phone, since, credit, limit, discount, balance = self.one(
+            f"SELECT c_first, c_middle, c_last, {ADDRESS.format('c')}, c_phone, c_since, c_credit, c_credit_lim, c_discount, "
+            f"c_balance FROM customer WHERE {CUSTOMER} FOR NO KEY UPDATE", *key)
+        data = None
+        if credit == "BC":
+            (old,) = self.one(f"SELECT c_data FROM customer WHERE {CUSTOMER}", *key)
+            data = f"{c} {key[1]} {key[0]} {d} {w} {amount}|{old}"[:500]
+            self.change("UPDATE customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s, "
+                        f"c_payment_cnt = c_payment_cnt + 1, c_data = %s WHERE {CUSTOMER}", amount, amount, data, *key)
+        else:
+            self.change("UPDATE customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s, "
+                        f"c_payment_cnt = c_payment_cnt + 1 WHERE {CUSTOMER}", amount, amount, *key)
+        self.change("UPDATE district SET d_ytd = d_ytd + %s WHERE d_w_id = %s AND d_id = %s", amount, w, d)
+        *district, d_name = self.one(
+            f"SELECT {ADDRESS.format('d')}, d_name FROM district WHERE d_w_id = %s AND d_id = %s", w, d)
+        self.change("UPDATE warehouse SET w_ytd = w_ytd + %s WHERE w_id = %s", amount, w)
+        *warehouse, w_name, paid = self.one(
+            f"SELECT {ADDRESS.format('w')}, w_name, CURRENT_TIMESTAMP FROM warehouse WHERE w_id = %s", w)
+        self.change("INSERT INTO history VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                    c, key[1], key[0], d, w, paid, amount, f"{w_name}    {d_name}")
         self.commit()
         return lydite.PaymentResult(
-            payment.now, lydite.Address(*warehouse), lydite.Address(*district), c, first, middle, last,
-            lydite.Address(*row[3:8]), phone, micros(since), credit, cents(limit), rate(discount), cents(balance),
-            data if credit == "BC" else None)
+            micros(paid), lydite.Address(*warehouse), lydite.Address(*district), c, first, middle, last,
+            lydite.Address(*address), phone, micros(since), credit, cents(limit), rate(discount),
+            cents(balance) - payment.h_amount, None if data is None else data[:200])
 
     def order_status(self, query):
         w, d = query.w_id, query.d_id
-        self.begin()
+        self.begin("READ ONLY")
         c = self.customer(w, d, query)
         first, middle, last, balance = self.one(
-            "SELECT c_first, c_middle, c_last, c_balance FROM customer WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s",
-            w, d, c)
+            f"SELECT c_first, c_middle, c_last, c_balance FROM customer WHERE {CUSTOMER}", w, d, c)
         o_id, entry_d, carrier = self.one(
             "SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = %s AND o_d_id = %s AND o_c_id = %s "
             "ORDER BY o_id DESC LIMIT 1", w, d, c)
@@ -225,34 +292,41 @@ class Database(lydite.Driver):
         w, delivered = delivery.w_id, []
         self.begin()
         for d in range(1, 11):
-            (o_id,) = self.one("SELECT min(no_o_id) FROM new_order WHERE no_w_id = %s AND no_d_id = %s", w, d)
-            if o_id is None:
+            oldest = self.db.execute("SELECT no_o_id FROM new_order WHERE no_w_id = %s AND no_d_id = %s "
+                                     "ORDER BY no_o_id LIMIT 1 FOR NO KEY UPDATE", (w, d)).fetchone()
+            if oldest is None:
                 continue
+            (o_id,) = oldest
             key = (w, d, o_id)
-            self.one("DELETE FROM new_order WHERE no_w_id = %s AND no_d_id = %s AND no_o_id = %s RETURNING 1", *key)
-            (c,) = self.one("UPDATE orders SET o_carrier_id = %s WHERE o_w_id = %s AND o_d_id = %s AND o_id = %s "
-                            "RETURNING o_c_id", delivery.o_carrier_id, *key)
+            self.change("DELETE FROM new_order WHERE no_w_id = %s AND no_d_id = %s AND no_o_id = %s", *key)
+            self.change("UPDATE orders SET o_carrier_id = %s WHERE o_w_id = %s AND o_d_id = %s AND o_id = %s",
+                        delivery.o_carrier_id, *key)
+            (c,) = self.one("SELECT o_c_id FROM orders WHERE o_w_id = %s AND o_d_id = %s AND o_id = %s", *key)
+            self.db.execute("UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP "
+                            "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s", key)
             (amount,) = self.one(
-                "WITH line AS (UPDATE order_line SET ol_delivery_d = %s WHERE ol_w_id = %s AND ol_d_id = %s "
-                "AND ol_o_id = %s RETURNING ol_amount) SELECT sum(ol_amount) FROM line", when(delivery.now), *key)
-            self.db.execute("UPDATE customer SET c_balance = c_balance + %s, c_delivery_cnt = c_delivery_cnt + 1 "
-                            "WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s", (amount, w, d, c))
+                "SELECT sum(ol_amount) FROM order_line WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s", *key)
+            self.change("UPDATE customer SET c_balance = c_balance + %s, c_delivery_cnt = c_delivery_cnt + 1 "
+                        f"WHERE {CUSTOMER}", amount, w, d, c)
             delivered.append((d, o_id))
         self.commit()
         return delivered
 
     def stock_level(self, query):
         w, d = query.w_id, query.d_id
+        self.begin("READ ONLY")
+        (following,) = self.one("SELECT d_next_o_id FROM district WHERE d_w_id = %s AND d_id = %s", w, d)
         (low,) = self.one(
-            "SELECT count(DISTINCT s_i_id) FROM district JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id "
-            "AND ol_o_id < d_next_o_id AND ol_o_id >= d_next_o_id - 20 JOIN stock ON s_w_id = ol_w_id "
-            "AND s_i_id = ol_i_id WHERE d_w_id = %s AND d_id = %s AND s_quantity < %s", w, d, query.threshold)
+            "SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id "
+            "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id >= %s AND ol_o_id < %s AND s_quantity < %s",
+            w, d, following - 20, following, query.threshold)
+        self.commit()
         return low
 
     # Reading back.
 
     def snapshot(self):
-        self.begin()
+        self.begin("READ ONLY")
 
     def release(self):
         self.commit()
@@ -273,7 +347,7 @@ class Database(lydite.Driver):
             if isinstance(error, kind):
                 return lydite.Aborted(reason, f"{error.sqlstate}: {error}")
         if isinstance(error, psycopg.OperationalError) and self.db.closed:
-            return lydite.Unavailable(str(error))
+            return lydite.Unavailable(str(error), None if self.committing else False)
         return None
 
     def close(self):

@@ -19,13 +19,13 @@ type File = (String, Cow<'static, str>, bool);
 const PYTHON_TRANSACTIONS: &str = include_str!("../../../../sdk/python/examples/sqlite_driver.py");
 const PYTHON_STORE: &str = include_str!("../../../../sdk/python/examples/sqlite_kv.py");
 const GO_STORE: &str = include_str!("../../../../sdk/go/examples/store/main.go");
+const GO_TRANSACTIONS: &str = include_str!("../../../../sdk/go/examples/memory/main.go");
+const GO_TABLES: &str = include_str!("../../../../sdk/go/examples/memory/store.go");
 const GO_LIST: &str = include_str!("../../../../sdk/go/examples/store/list.go");
-const GO_DRIVER: &str = "#!/bin/sh\n# Builds the driver if its sources are newer, and becomes it.\nset -e\n\
-     here=$(cd \"$(dirname \"$0\")\" && pwd)\n(cd \"$here\" && go build -o .build/driver .) >&2\n\
-     exec \"$here/.build/driver\" \"$@\"\n";
+const GO_DRIVER: &str = include_str!("../../../../sdk/go/examples/pgx/driver");
 
-/// The files of a driver; none if there is no such scaffold.
-fn files(name: &str, lang: Language, kv: bool) -> Option<Vec<File>> {
+/// The files of a driver.
+fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     let file = |path: &str, text: &'static str, runs| (path.to_string(), Cow::Borrowed(text), runs);
     let sdk = |files: &[SdkFile], folder: &str| -> Vec<File> {
         files.iter().map(|(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false)).collect()
@@ -33,24 +33,22 @@ fn files(name: &str, lang: Language, kv: bool) -> Option<Vec<File>> {
     let mut made = match (lang, kv) {
         (Language::Python, true) => vec![file("driver", PYTHON_STORE, true)],
         (Language::Python, false) => vec![file("driver", PYTHON_TRANSACTIONS, true)],
-        (Language::Go, true) => {
+        (Language::Go, true) => vec![file("main.go", GO_STORE, false), file("list.go", GO_LIST, false)],
+        (Language::Go, false) => {
+            vec![file("main.go", GO_TRANSACTIONS, false), file("store.go", GO_TABLES, false)]
+        }
+    };
+    match lang {
+        Language::Python => made.extend(sdk(PYTHON_SDK, "")),
+        Language::Go => {
             let module = format!(
                 "module {name}\n\ngo 1.19\n\nrequire lydite.dev/driver v0.0.0\n\nreplace lydite.dev/driver => ./lydite\n"
             );
-            vec![
-                file("driver", GO_DRIVER, true),
-                file("main.go", GO_STORE, false),
-                file("list.go", GO_LIST, false),
-                ("go.mod".into(), module.into(), false),
-            ]
+            made.extend([file("driver", GO_DRIVER, true), ("go.mod".into(), module.into(), false)]);
+            made.extend(sdk(GO_SDK, "lydite/"));
         }
-        (Language::Go, false) => return None,
-    };
-    made.extend(match lang {
-        Language::Python => sdk(PYTHON_SDK, ""),
-        Language::Go => sdk(GO_SDK, "lydite/"),
-    });
-    Some(made)
+    }
+    made
 }
 
 /// A language of scaffolds.
@@ -71,12 +69,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
             args.name.display().to_string()
         )));
     }
-    let Some(files) = files(name, args.lang, args.kv) else {
-        return Err(Failure::usage(
-            "--lang go: there is a scaffold of a key-value driver only: add --kv, or write the transactions with \
-             lydite.Driver of sdk/go",
-        ));
-    };
+    let files = files(name, args.lang, args.kv);
     let path = &args.name;
     let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
     fs::create_dir(path).map_err(|error| match error.kind() {
@@ -125,7 +118,7 @@ fn readme(name: &str, url: &str, args: &DriverNewArgs) -> String {
             "`lydite/` is the SDK, for Python 3.9 or later",
         ),
         Language::Go => (
-            "maps in memory and a log in `.build`",
+            "tables in memory and a log in `.build`, since Go has no database in its standard library",
             "built when its sources are newer: one process, with a goroutine for each session",
             "`lydite/` is the SDK, for Go 1.19 or later",
         ),
@@ -139,7 +132,7 @@ fn readme(name: &str, url: &str, args: &DriverNewArgs) -> String {
     } else {
         (
             "A database for Lydite, with the five transactions of TPC-C.",
-            "Replace the statements by those of your database, method by method, and turn its errors that\n\
+            "Replace the bodies by statements of your database, method by method, and turn its errors that\n\
              mean \"try again\" into `Aborted`. Money is whole cents, never a float.",
         )
     };

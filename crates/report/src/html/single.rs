@@ -583,7 +583,7 @@ fn environment(r: &RunResult) -> Markup {
         text("Cores", &h.cores.to_string()),
         text("Memory", &bytes(h.memory_bytes)),
     ];
-    let client = vec![
+    let mut client = vec![
         text("Processor time", &duration(r.client.cpu_s)),
         if r.is_paced() {
             text("Share of one processor", &format!("{} %", number(r.client_percent_of_core())))
@@ -593,6 +593,10 @@ fn environment(r: &RunResult) -> Markup {
         text("Memory at most", &bytes(r.client.peak_rss_bytes)),
         text("Lydite", &r.lydite),
     ];
+    if let (Some(all), Some(each)) = (r.client.driver_cpu_s, r.client.driver_cpu_us_per_transaction) {
+        let shown = format!("{}, {} µs per transaction", duration(all), number(each));
+        client.insert(2, text("Processor time of the driver", &shown));
+    }
     let mut tables = pairs("Plan", plan);
     tables.push(pairs("Database under test", target));
     tables.push(pairs("Client machine", host));

@@ -22,7 +22,7 @@ const SHARES: [(&str, &str); 7] = [
 
 /// The short names, for messages.
 pub const SHORT_NAMES: &str = "tps, tps.TYPE, nopm, latency.p95, latency.TYPE.p95 (or mean, p50, p90, p99, p999, max), \
-     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction";
+     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction, driver_cpu_per_transaction";
 
 /// A number that every result has, or should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,7 @@ enum What {
     AbortRate(Option<String>),
     RollbackRate,
     CpuPerTransaction,
+    DriverCpuPerTransaction,
     Path(Vec<String>),
 }
 
@@ -59,6 +60,7 @@ impl Metric {
             ["abort_rate", reason] => What::AbortRate(Some((*reason).to_owned())),
             ["rollback_rate"] => What::RollbackRate,
             ["cpu_per_transaction"] => What::CpuPerTransaction,
+            ["driver_cpu_per_transaction"] => What::DriverCpuPerTransaction,
             _ => What::Path(path(&parts)?),
         };
         Ok(Self { name: name.to_owned(), what })
@@ -95,6 +97,7 @@ impl Metric {
             What::AbortRate(Some(reason)) => format!("Aborts by reason: {reason}"),
             What::RollbackRate => "Rolled back as entered".to_owned(),
             What::CpuPerTransaction => "Processor time".to_owned(),
+            What::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
             What::Path(_) => self.name.clone(),
         }
     }
@@ -108,7 +111,7 @@ impl Metric {
             What::Latency { .. } => "ms",
             What::AbortRate(_) => "% of attempts",
             What::RollbackRate => "% of transactions",
-            What::CpuPerTransaction => "µs/transaction",
+            What::CpuPerTransaction | What::DriverCpuPerTransaction => "µs/transaction",
             What::Path(parts) => {
                 // The unit is the last part of a name; of a latency's percentile, of the name before.
                 let named = |part: &String| {
@@ -149,6 +152,9 @@ impl Metric {
             What::CpuPerTransaction => {
                 (completed(result) > 0).then_some(result.client.cpu_us_per_transaction)
             }
+            // A target without a driver spends nothing in one.
+            What::DriverCpuPerTransaction => (completed(result) > 0)
+                .then(|| result.client.driver_cpu_us_per_transaction.unwrap_or_default()),
             What::Path(parts) => {
                 let document = serde_json::to_value(result).ok()?;
                 parts

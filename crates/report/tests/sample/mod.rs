@@ -190,6 +190,8 @@ pub(crate) fn sample(look: Look) -> RunResult {
         cpu_s: completed as f64 * 41.3e-6,
         peak_rss_bytes: 61 << 20,
         cpu_us_per_transaction: 41.3,
+        driver_cpu_s: None,
+        driver_cpu_us_per_transaction: None,
         bottleneck: None,
         lateness_ms: (look.mode == "rte").then_some(Latency {
             mean: Some(0.4),

@@ -26,4 +26,4 @@ pub(super) const PYTPCC: &[SdkFile] = files!["python": "lydite/pytpcc.py", "lydi
 
 /// The module `lydite.dev/driver` for Go.
 pub const GO_SDK: &[SdkFile] =
-    files!["go": "driver.go", "errors.go", "go.mod", "lydite.go", "msgpack.go", "store.go"];
+    files!["go": "driver.go", "errors.go", "go.mod", "lydite.go", "msgpack.go", "schema.go", "store.go"];

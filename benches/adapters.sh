@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# experiments/adapters.toml on a PostgreSQL that is started for it: Lydite's own client, psycopg 3 and pgx 5 side by side. The page
+# and the numbers are left in out/adapters. Arguments go to lydite sweep.
+source "$(dirname "$0")/server.bash"
+cd "$root"
+python=$(scripts/psycopg-python.sh)
+command -v go >/dev/null || { say "go: not found: run make test once, which installs it"; exit 1; }
+# Fetched and built before the first run, whose driver would be silent meanwhile.
+(cd sdk/go/examples/pgx && go build -buildvcs=false -o .build/driver .)
+export PYTHONPATH=$root/sdk/python
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" >"$work/bin/python3"
+chmod +x "$work/bin/python3"
+start_postgres
+sql postgres -c "CREATE DATABASE adapters"
+sed "s/localhost:5432/127.0.0.1:$pg_port/; s/host=localhost port=5432/host=127.0.0.1 port=$pg_port/" \
+  experiments/adapters.toml >"$work/adapters.toml"
+# Another port is another experiment, so nothing is taken up again.
+PATH=$work/bin:$PATH "$lydite" sweep "$work/adapters.toml" --out out/adapters --fresh "$@"

@@ -1,0 +1,21 @@
+module lydite.dev/benches/drivers
+
+go 1.19
+
+require (
+	lydite.dev/driver v0.0.0
+	lydite.dev/driver/examples/pgx v0.0.0
+)
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20221227161230-091c0ba34f0a // indirect
+	github.com/jackc/pgx/v5 v5.5.5 // indirect
+	golang.org/x/crypto v0.17.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
+)
+
+replace (
+	lydite.dev/driver => ../../sdk/go
+	lydite.dev/driver/examples/pgx => ../../sdk/go/examples/pgx
+)
