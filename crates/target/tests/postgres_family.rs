@@ -192,7 +192,7 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
     assert_eq!(
         spread.trim(),
         "item everywhere; warehouse by w_id with none; district by d_w_id with warehouse; customer by c_w_id with warehouse; \
-         history by h_w_id with warehouse; new_order by no_w_id with warehouse; orders by o_w_id with warehouse; \
+         history by h_w_id with warehouse; orders by o_w_id with warehouse; new_order by no_w_id with warehouse; \
          order_line by ol_w_id with warehouse; stock by s_w_id with warehouse"
     );
     let placement = target.placement(3).expect("a placement").expect("several nodes");
