@@ -1,6 +1,6 @@
 //! What a `postgres://` URL says, and where the password comes from.
 
-use crate::net::url::{ServerUrl, sslmode, variable};
+use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::isolation::Isolation;
@@ -79,7 +79,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     let url = ServerUrl::parse(parsed, "postgres", &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::of(parsed, &mut errors);
-    let shards = parsed.options.get("shards").map_or_else(Vec::new, |list| shards(list, &mut errors));
+    let shards = servers(parsed, "shards", &mut errors);
     let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
     if !shards.is_empty() && mode != TxMode::Statements {
         errors.push(format!("--tx {mode} {ONLY_STATEMENTS}"));
@@ -131,25 +131,6 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
 /// Why tables in parts are not asked in the other ways, behind the name of such a way.
 pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
                                           all rows of each shard; use --tx statements";
-
-/// Reads `HOST:PORT,HOST:PORT`.
-fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
-    let mut shards = Vec::new();
-    for text in list.split(',') {
-        let shard = text
-            .rsplit_once(':')
-            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|&port| port > 0)?)))
-            .filter(|(host, _)| !host.is_empty());
-        match shard {
-            Some((host, port)) if shards.contains(&(host.to_string(), port)) => {
-                errors.push(format!("target option shards names {host}:{port} twice"));
-            }
-            Some((host, port)) => shards.push((host.to_string(), port)),
-            None => errors.push(format!("target option shards: {text:?} is not HOST:PORT")),
-        }
-    }
-    shards
-}
 
 impl Config {
     /// The same database on each of the shards.

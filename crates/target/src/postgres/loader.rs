@@ -8,6 +8,7 @@ use crate::postgres::{connected, load_lock, numeric};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
+use crate::sql::shards::ShardLoader;
 use crate::sql::tally::Tally;
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
@@ -35,20 +36,6 @@ impl PgLoader {
         Ok(Self { wire, place })
     }
 
-    /// Whether the server at hand has noted a unit as loaded.
-    pub(super) fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
-        let noted =
-            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
-        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
-        Ok(!noted.is_empty())
-    }
-
-    /// Notes a unit as loaded.
-    pub(super) fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
-        let noted = self.wire.execute(&meta::loaded(unit));
-        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
-    }
-
     fn table(
         &mut self,
         population: &Population,
@@ -60,6 +47,20 @@ impl PgLoader {
         copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
             population.write_table(table, warehouse, copy).map(|_| ())
         })
+    }
+}
+
+impl ShardLoader for PgLoader {
+    fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
+        Ok(!noted.is_empty())
+    }
+
+    fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
     }
 }
 
