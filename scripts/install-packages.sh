@@ -41,6 +41,27 @@ case " $* " in
     mkdir -p "$override_dir"
     echo "create_main_cluster = false" >"$override"
     ;;
+# Debian has the plugins of MariaDB only with its service. It is neither started now nor at the next boot, unless it was
+# here before.
+*" mariadb-plugin-"*)
+    policy=/usr/sbin/policy-rc.d
+    made=
+    service_is_new=
+    dpkg-query -W -f '${Status}' mariadb-server 2>/dev/null | grep -q ' installed$' || service_is_new=1
+    leave_no_service() {
+        [ -z "$made" ] || rm -f "$policy"
+        if [ -n "$service_is_new" ] && command -v systemctl >/dev/null; then
+            systemctl disable --quiet mariadb.service 2>/dev/null || true
+        fi
+    }
+    trap leave_no_service EXIT
+    trap 'exit 130' INT TERM HUP
+    if [ ! -e "$policy" ]; then
+        made=1
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod +x "$policy"
+    fi
+    ;;
 esac
 
 export DEBIAN_FRONTEND=noninteractive

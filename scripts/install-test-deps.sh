@@ -59,6 +59,24 @@ if [ -n "$(missing_of_mariadb)" ]; then
 fi
 echo "==> test dependencies: MariaDB's server is $(command -v mariadbd)"
 
+# Engines and clusters of MariaDB. Debian's plugins bring the library and the rsync that Galera needs with them.
+plugin_dir=$(mariadbd --no-defaults --verbose --help 2>/dev/null | awk '$1 == "plugin-dir" { print $2 }')
+missing_of_clusters() {
+    local plugin
+    for plugin in ha_rocksdb.so ha_spider.so; do
+        [ -e "$plugin_dir/$plugin" ] || { echo "MariaDB's plugin $plugin"; return; }
+    done
+    [ -e /usr/lib/galera/libgalera_smm.so ] || { echo "/usr/lib/galera/libgalera_smm.so"; return; }
+    command -v rsync >/dev/null || echo "rsync"
+}
+if [ -n "$(missing_of_clusters)" ]; then
+    scripts/install-packages.sh "$(missing_of_clusters)" mariadb-plugin-rocksdb mariadb-plugin-spider galera-4 rsync
+fi
+if [ -n "$(missing_of_clusters)" ]; then
+    echo "error: $(missing_of_clusters): not found, though its package is installed" >&2
+    exit 1
+fi
+
 # MariaDB refuses to run as root too. Only its service's package makes this user.
 if [ "$(id -u)" -eq 0 ] && ! id mysql >/dev/null 2>&1; then
     useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin mysql

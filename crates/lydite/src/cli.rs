@@ -81,9 +81,9 @@ pub(crate) struct LabArgs {
 pub(crate) enum LabCommand {
     /// Start one, and print the URL of its database; if it runs already, just print that
     Up {
-        /// pg, or pg-sharded: see `lydite lab list`
+        /// pg, pg-sharded, mariadb, galera or spider: see `lydite lab list`
         kind: String,
-        /// Shards beside the coordinator (pg-sharded) [default: 3]
+        /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
         shards: Option<u16>,
         /// Directory of its data, which must be empty or not there [default: one for temporary files]

@@ -3,24 +3,29 @@
 
 mod program;
 
-use program::{lydite, scratch, text};
+use program::{Program, lydite, scratch, text};
 use std::fs;
+
+/// A lab in a directory, ended also when a test fails.
+struct Down<'a> {
+    kind: &'a str,
+    directory: &'a str,
+}
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
+            .args(["lab", "down", self.kind, "--dir", self.directory])
+            .output();
+    }
+}
 
 #[test]
 fn a_lab_is_started_used_and_leaves_nothing_behind() {
     let parent = scratch();
     let directory = parent.path().join("lab");
     let directory = text(&directory);
-    // Ended also when something below fails.
-    struct Down(String);
-    impl Drop for Down {
-        fn drop(&mut self) {
-            let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
-                .args(["lab", "down", "pg-sharded", "--dir", &self.0])
-                .output();
-        }
-    }
-    let _down = Down(directory.to_string());
+    let _down = Down { kind: "pg-sharded", directory };
     let up = ["lab", "up", "pg-sharded", "--shards", "2", "--dir", directory];
     let url = lydite(&up).code(0).stdout.trim().to_string();
     assert!(url.starts_with("postgres://postgres@127.0.0.1:"), "{url}");
@@ -46,14 +51,58 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
     assert!(again.only_error().contains("there is no lab"), "{}", again.only_error());
 }
 
+/// Starts a lab of MariaDB, runs on it, and ends it; `servers` are its own.
+fn assert_lab_of_mariadb(kind: &str, more: &[&str], servers: usize, warehouses: &str) {
+    let parent = scratch();
+    let directory = parent.path().join("lab");
+    let directory = text(&directory);
+    let _down = Down { kind, directory };
+    let up = [&["lab", "up", kind, "--dir", directory], more].concat();
+    let url = Program::new(&up).patience(5).run().code(0).stdout.trim().to_string();
+    assert!(url.starts_with("mariadb://root@127.0.0.1:"), "{url}");
+    assert_eq!(lydite(&up).code(0).stdout.trim(), url, "once more is the same");
+    let wrong = lydite(&["lab", "down", "pg", "--dir", directory]).code(2);
+    assert!(wrong.only_error().contains(&format!("lydite lab down {kind}")), "{wrong:?}");
+    let run = ["run", &url, "--warehouses", warehouses, "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let ran = Program::new(&run).patience(5).run().code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+
+    let pids: Vec<String> = (0..servers)
+        .map(|server| fs::read_to_string(format!("{directory}/server-{server}/process")).unwrap())
+        .collect();
+    assert!(pids.iter().all(|pid| fs::exists(format!("/proc/{pid}")).unwrap()), "{pids:?}");
+    lydite(&["lab", "down", kind, "--dir", directory]).code(0);
+    assert!(!fs::exists(directory).unwrap());
+    for pid in pids {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        assert!(!command.contains(directory), "server {pid} still runs: {command}");
+    }
+}
+
+#[test]
+fn a_lab_of_mariadb_is_started_used_and_leaves_nothing_behind() {
+    assert_lab_of_mariadb("mariadb", &[], 1, "1");
+}
+
+#[test]
+fn a_lab_of_galera_is_started_used_and_leaves_nothing_behind() {
+    assert_lab_of_mariadb("galera", &[], 3, "1");
+}
+
+#[test]
+fn a_lab_of_spider_is_started_used_and_leaves_nothing_behind() {
+    assert_lab_of_mariadb("spider", &["--shards", "2"], 3, "2");
+}
+
 #[test]
 fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
     let parent = scratch();
     fs::write(parent.path().join("mine"), "").unwrap();
     let occupied = text(parent.path());
     for (arguments, says) in [
-        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded"),
+        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded, mariadb, galera, spider"),
         (vec!["lab", "up", "pg", "--shards", "2"], "--shards is for pg-sharded"),
+        (vec!["lab", "up", "galera", "--shards", "2"], "--shards is for pg-sharded and spider"),
         (vec!["lab", "up", "pg-sharded", "--shards", "0"], "a lab has 1 to 32"),
         (vec!["lab", "up", "pg", "--dir", occupied], "is not empty"),
     ] {

@@ -83,6 +83,19 @@ impl Server {
     /// ones.
     #[must_use]
     pub fn start(settings: &[&str]) -> Self {
+        let server = Self::prepare(settings.iter().map(|setting| (*setting).to_string()).collect());
+        server.restart();
+        server
+    }
+
+    /// A server with the engine MyRocks beside InnoDB; its package is the plugin's.
+    #[must_use]
+    pub fn with_rocksdb(settings: &[&str]) -> Self {
+        Self::start(&[settings, &["plugin-load-add=ha_rocksdb"]].concat())
+    }
+
+    /// A server with its system tables, not started.
+    pub(crate) fn prepare(settings: Vec<String>) -> Self {
         let directory = directory();
         let mut install = Command::new(program("mariadb-install-db"));
         install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
@@ -91,13 +104,7 @@ impl Server {
         install.arg(format!("--tmpdir={}", directory.path().display()));
         as_server(&mut install);
         run(&mut install);
-        Self::start_in(directory, settings.iter().map(|setting| (*setting).to_string()).collect())
-    }
-
-    fn start_in(directory: TempDir, settings: Vec<String>) -> Self {
-        let server = Self { directory, port: free_port(), process: Mutex::new(None), settings };
-        server.restart();
-        server
+        Self { directory, port: free_port(), process: Mutex::new(None), settings }
     }
 
     /// A second server with a copy of this one's data, which is stopped meanwhile.
@@ -110,7 +117,10 @@ impl Server {
         as_server(&mut copy);
         run(&mut copy);
         self.restart();
-        Self::start_in(copied, self.settings.clone())
+        let settings = self.settings.clone();
+        let copy = Self { directory: copied, port: free_port(), process: Mutex::new(None), settings };
+        copy.restart();
+        copy
     }
 
     fn data(&self) -> PathBuf {
@@ -123,6 +133,11 @@ impl Server {
 
     /// Starts the server again after [`Server::kill`] or [`Server::stop`].
     pub fn restart(&self) {
+        self.launch(&[]);
+    }
+
+    /// Starts the server with settings for this time only.
+    pub(crate) fn launch(&self, once: &[&str]) {
         let mut process = self.process.lock().expect("the server's lock");
         assert!(process.is_none(), "the server is running");
         let mut command = Command::new(program("mariadbd"));
@@ -142,6 +157,7 @@ impl Server {
             "--innodb-buffer-pool-size=256M",
         ]);
         command.args(self.settings.iter().map(|setting| format!("--{setting}")));
+        command.args(once.iter().map(|setting| format!("--{setting}")));
         let log =
             fs::OpenOptions::new().create(true).append(true).open(self.path("log")).expect("a log file");
         as_server(&mut command);
@@ -176,6 +192,7 @@ impl Server {
     fn client(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command.args(["--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-u", "root"]);
+        command.arg("--connect-timeout=5");
         command.arg(format!("--port={}", self.port)).stdin(Stdio::null());
         command
     }
@@ -251,7 +268,19 @@ impl Server {
 
     /// Runs SQL and gives the answer's rows, columns parted by tabs.
     pub fn sql(&self, database: &str, sql: &str) -> String {
-        run(self.client("mariadb").args(["--batch", "--skip-column-names", "-e", sql, database]))
+        run(&mut self.query(database, sql))
+    }
+
+    /// As [`Server::sql`], of a server that may not answer.
+    pub(crate) fn try_sql(&self, database: &str, sql: &str) -> Option<String> {
+        let output = self.query(database, sql).output().expect("the program mariadb");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    }
+
+    fn query(&self, database: &str, sql: &str) -> Command {
+        let mut query = self.client("mariadb");
+        query.args(["--batch", "--skip-column-names", "-e", sql, database]);
+        query
     }
 }
 

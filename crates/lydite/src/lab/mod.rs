@@ -3,6 +3,7 @@
 //! A lab is a directory with a note of what runs in it, written before the first server starts, so that whatever
 //! happens `lydite lab down` finds all of it. The servers go on when the program ends.
 
+mod mariadb;
 mod postgres;
 
 use crate::Outcome;
@@ -15,6 +16,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 /// What a lab's directory calls its note.
@@ -48,18 +50,148 @@ impl Server {
 }
 
 /// A kind of lab.
+#[derive(Debug)]
 struct Kind {
     name: &'static str,
     about: &'static str,
+    /// What it is made of.
+    servers: Servers,
 }
 
-const KINDS: [Kind; 2] = [
-    Kind { name: "pg", about: "a PostgreSQL server" },
+/// What servers a lab has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Servers {
+    Postgres,
+    PostgresOverShards,
+    Mariadb,
+    Galera,
+    Spider,
+}
+
+impl Servers {
+    fn has_shards(self) -> bool {
+        matches!(self, Self::PostgresOverShards | Self::Spider)
+    }
+
+    fn count(self, shards: u16) -> usize {
+        match self {
+            Self::Postgres | Self::Mariadb => 1,
+            Self::PostgresOverShards | Self::Spider => usize::from(shards) + 1,
+            Self::Galera => 3,
+        }
+    }
+}
+
+const KINDS: [Kind; 5] = [
+    Kind { name: "pg", about: "a PostgreSQL server", servers: Servers::Postgres },
     Kind {
         name: "pg-sharded",
         about: "PostgreSQL over a coordinator and --shards shards (3), by postgres_fdw",
+        servers: Servers::PostgresOverShards,
+    },
+    Kind {
+        name: "mariadb",
+        about: "a MariaDB server; with MyRocks (?engine=rocksdb) if its plugin is installed",
+        servers: Servers::Mariadb,
+    },
+    Kind {
+        name: "galera",
+        about: "a Galera cluster: three MariaDB servers, each with all rows",
+        servers: Servers::Galera,
+    },
+    Kind {
+        name: "spider",
+        about: "MariaDB over a coordinator and --shards shards (3), by the engine Spider",
+        servers: Servers::Spider,
     },
 ];
+
+/// The programs of a lab's servers.
+enum Programs {
+    Postgres(postgres::Programs),
+    Mariadb(mariadb::Programs),
+}
+
+impl Programs {
+    fn find(servers: Servers) -> Result<Self, Failure> {
+        match servers {
+            Servers::Postgres | Servers::PostgresOverShards => postgres::Programs::find().map(Self::Postgres),
+            Servers::Mariadb | Servers::Galera | Servers::Spider => {
+                mariadb::Programs::find(servers).map(Self::Mariadb)
+            }
+        }
+    }
+
+    fn url(&self, kind: Servers, servers: &[Server]) -> String {
+        match self {
+            Self::Postgres(_) => postgres::url(servers),
+            Self::Mariadb(_) => mariadb::url(kind, servers),
+        }
+    }
+
+    fn start(&self, directory: &Path, kind: Servers, servers: &[Server]) -> Outcome {
+        match self {
+            Self::Postgres(programs) => {
+                in_parallel(directory, servers, |server| postgres::start_one(programs, server))
+            }
+            Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers),
+        }
+    }
+
+    fn stop(&self, server: &Server) -> Outcome {
+        match self {
+            Self::Postgres(programs) => postgres::stop(programs, server),
+            Self::Mariadb(_) => mariadb::stop(server),
+        }
+    }
+}
+
+/// Makes and starts servers, side by side.
+fn in_parallel(
+    directory: &Path,
+    servers: &[Server],
+    start: impl Fn(&Server) -> Result<(), String> + Sync,
+) -> Outcome {
+    let start = &start;
+    std::thread::scope(|scope| {
+        let starting: Vec<_> = servers.iter().map(|server| scope.spawn(move || start(server))).collect();
+        let failures = starting.into_iter().filter_map(|thread| match thread.join() {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(Failure::Target(format!("{}: {problem}", directory.display()))),
+            Err(_) => Some(Failure::Target("a thread of Lydite's own panicked: please report this".into())),
+        });
+        Failure::all(failures.collect())
+    })
+}
+
+/// The user and group that servers run as when root starts them, since they refuse to run as root.
+fn unprivileged(name: &str, product: &str) -> Result<Option<(u32, u32)>, Failure> {
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return Ok(None);
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let user = users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [found, _, user, group, ..] = fields[..] else { return None };
+        (found == name).then(|| Some((user.parse().ok()?, group.parse().ok()?)))?
+    });
+    user.map(Some).ok_or_else(|| {
+        Failure::usage(format!(
+            "{product} does not run as root, and there is no user {name}: run lydite as another user"
+        ))
+    })
+}
+
+/// Runs a command to its end, and tells its last words if it fails.
+fn finish(mut command: Command, name: &str) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name}: {}", words.lines().last().unwrap_or("it failed without a word")))
+}
 
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
@@ -76,12 +208,16 @@ fn root() -> PathBuf {
     std::env::temp_dir().join(format!("lydite-lab-{}", unsafe { libc::geteuid() }))
 }
 
-fn directory(kind: &str, given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    if !KINDS.iter().any(|known| known.name == kind) {
+/// The kind of lab of this name.
+fn kind_of(name: &str) -> Result<&'static Kind, Failure> {
+    KINDS.iter().find(|known| known.name == name).ok_or_else(|| {
         let known: Vec<&str> = KINDS.iter().map(|known| known.name).collect();
-        return Err(Failure::usage(format!("lab {kind:?} is not known: use one of {}", known.join(", "))));
-    }
-    let path = given.unwrap_or_else(|| root().join(kind));
+        Failure::usage(format!("lab {name:?} is not known: use one of {}", known.join(", ")))
+    })
+}
+
+fn directory(kind: &Kind, given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let path = given.unwrap_or_else(|| root().join(kind.name));
     std::path::absolute(&path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
@@ -111,10 +247,11 @@ fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
         .map_err(|error| Failure::usage(format!("no free port on 127.0.0.1: {error}")))
 }
 
-fn up(kind: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
+fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
+    let kind = kind_of(name)?;
     let directory = directory(kind, dir)?;
-    if shards.is_some() && kind != "pg-sharded" {
-        return Err(Failure::usage(format!("--shards is for pg-sharded, not for {kind}")));
+    if shards.is_some() && !kind.servers.has_shards() {
+        return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
     }
     let shards = shards.unwrap_or(3);
     if !(1..=MOST_SHARDS).contains(&shards) {
@@ -124,31 +261,33 @@ fn up(kind: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         return match lab.servers.iter().find(|server| !server.listens()) {
             None => print(&format!("{}\n", lab.url)),
             Some(server) => Err(Failure::usage(format!(
-                "{}: there is a lab, but its server on port {} does not answer: end it with: lydite lab down {kind}",
+                "{}: there is a lab, but its server on port {} does not answer: end it with: lydite lab down {name}",
                 directory.display(),
                 server.port
             ))),
         };
     }
     let begun = Instant::now();
-    let programs = postgres::Programs::find()?;
-    let servers = if kind == "pg" { 1 } else { usize::from(shards) + 1 };
-    let servers = free_ports(servers)?
+    let programs = Programs::find(kind.servers)?;
+    let servers = free_ports(kind.servers.count(shards))?
         .into_iter()
         .enumerate()
         .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
         .collect();
-    let mut lab = Lab { kind: kind.into(), url: String::new(), servers };
-    lab.url = postgres::url(&lab.servers);
+    let mut lab = Lab { kind: name.into(), url: String::new(), servers };
+    lab.url = programs.url(kind.servers, &lab.servers);
     make(&directory, &lab)?;
-    if let Err(failure) = postgres::start(&programs, &directory, &lab.servers) {
+    if let Err(failure) = programs.start(&directory, kind.servers, &lab.servers) {
         // What has started ends again; if that fails, the note tells what there is.
-        let ended = end(&directory, &lab);
+        let ended = end(kind, &directory, &lab);
         return Failure::all([Err(failure), ended].into_iter().filter_map(Result::err).collect());
     }
     complain(&format!(
-        "{} servers run after {:.1} s, data in {}; try: lydite run {}; end them with: lydite lab down {kind}",
-        lab.servers.len(),
+        "{} after {:.1} s, data in {}; try: lydite run {}; end with: lydite lab down {name}",
+        match lab.servers.len() {
+            1 => "a server runs".to_string(),
+            count => format!("{count} servers run"),
+        },
         begun.elapsed().as_secs_f64(),
         directory.display(),
         typed(&lab.url),
@@ -172,10 +311,17 @@ fn make(directory: &Path, lab: &Lab) -> Outcome {
     fs::write(directory.join(NOTE), text).map_err(failed)
 }
 
-fn down(kind: &str, dir: Option<PathBuf>) -> Outcome {
+fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
+    let kind = kind_of(name)?;
     let directory = directory(kind, dir)?;
     match note(&directory)? {
-        Some(lab) => end(&directory, &lab),
+        Some(lab) if lab.kind != name => Err(Failure::usage(format!(
+            "{}: the lab there is {}: end it with: lydite lab down {}",
+            directory.display(),
+            lab.kind,
+            lab.kind
+        ))),
+        Some(lab) => end(kind, &directory, &lab),
         None => Err(Failure::usage(format!(
             "{}: there is no lab: lydite lab list shows those that there are",
             directory.display()
@@ -184,10 +330,10 @@ fn down(kind: &str, dir: Option<PathBuf>) -> Outcome {
 }
 
 /// Ends the servers of a lab and deletes its directory.
-fn end(directory: &Path, lab: &Lab) -> Outcome {
-    let programs = postgres::Programs::find()?;
+fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
+    let programs = Programs::find(kind.servers)?;
     for server in &lab.servers {
-        postgres::stop(&programs, server)?;
+        programs.stop(server)?;
     }
     fs::remove_dir_all(directory).map_err(|error| {
         Failure::usage(format!(

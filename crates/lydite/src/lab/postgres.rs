@@ -1,13 +1,13 @@
 //! Labs of PostgreSQL servers.
 
-use super::Server;
+use super::{Server, finish};
 use crate::Outcome;
 use crate::exit::Failure;
 use std::fs;
 use std::io;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Settings of all servers, beside their ports.
@@ -46,7 +46,7 @@ impl Programs {
                 )
             })?,
         };
-        Ok(Self { directory, user: unprivileged()? })
+        Ok(Self { directory, user: super::unprivileged("postgres", "PostgreSQL")? })
     }
 
     /// A command of one of the programs.
@@ -77,25 +77,6 @@ fn on_path() -> Vec<PathBuf> {
     std::env::split_paths(&path).collect()
 }
 
-/// The user that servers run as when root starts them.
-fn unprivileged() -> Result<Option<(u32, u32)>, Failure> {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
-        return Ok(None);
-    }
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let user = users.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let ["postgres", _, user, group, ..] = fields[..] else { return None };
-        Some((user.parse().ok()?, group.parse().ok()?))
-    });
-    user.map(Some).ok_or_else(|| {
-        Failure::usage(
-            "PostgreSQL does not run as root, and there is no user postgres: run lydite as another user",
-        )
-    })
-}
-
 /// The URL of a lab: the first server's, which is the coordinator if there are others.
 pub(super) fn url(servers: &[Server]) -> String {
     let port = |server: &Server| server.port;
@@ -105,21 +86,8 @@ pub(super) fn url(servers: &[Server]) -> String {
     format!("postgres://postgres@127.0.0.1:{}/postgres{shards}", servers.first().map_or(0, port))
 }
 
-/// Makes and starts the servers, side by side.
-pub(super) fn start(programs: &Programs, directory: &Path, servers: &[Server]) -> Outcome {
-    std::thread::scope(|scope| {
-        let starting: Vec<_> =
-            servers.iter().map(|server| scope.spawn(|| start_one(programs, server))).collect();
-        let failures = starting.into_iter().filter_map(|thread| match thread.join() {
-            Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(Failure::Target(format!("{}: {problem}", directory.display()))),
-            Err(_) => Some(Failure::Target("a thread of Lydite's own panicked: please report this".into())),
-        });
-        Failure::all(failures.collect())
-    })
-}
-
-fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
+/// Makes and starts a server.
+pub(super) fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
     let told = |doing: &str, error: io::Error| format!("{doing} {}: {error}", server.path.display());
     fs::create_dir(&server.path).map_err(|error| told("make", error))?;
     if let Some((user, group)) = programs.user {
@@ -141,16 +109,6 @@ fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
     let log = fs::read_to_string(server.path.join("log")).unwrap_or_default();
     let last = log.lines().last().unwrap_or("its log is empty");
     Err(format!("the server for port {} did not start: {last}", server.port))
-}
-
-/// Runs a command to its end, and tells its last words if it fails.
-fn finish(mut command: Command, name: &str) -> Result<(), String> {
-    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{name}: {}", words.lines().last().unwrap_or("it failed without a word")))
 }
 
 /// Ends a server if it runs.

@@ -1,6 +1,6 @@
 //! What a URL of MySQL's family says, and where the password comes from.
 
-use crate::net::url::{ServerUrl, sslmode, variable};
+use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::isolation::Isolation;
@@ -22,7 +22,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "foreign_keys",
         values: "on, off",
-        default: "on; off with partitions, and for engines other than InnoDB",
+        default: "on; off with partitions or shards, and for engines other than InnoDB",
         about: "whether loading declares the foreign keys",
     },
     OptionSpec {
@@ -36,6 +36,18 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         values: "1 to 8192",
         default: "none",
         about: "partitions of each table but ITEM, by hash of the warehouse",
+    },
+    OptionSpec {
+        name: "shards",
+        values: "HOST:PORT,HOST:PORT,… as the server of the URL reaches them",
+        default: "none",
+        about: "servers over which loading parts the warehouses, by MariaDB's engine Spider; same database and user",
+    },
+    OptionSpec {
+        name: "nodes",
+        values: "HOST:PORT,HOST:PORT,…",
+        default: "none",
+        about: "more servers of the same cluster, as of Galera: sessions are dealt out over all in turn",
     },
     OptionSpec {
         name: "sslmode",
@@ -52,7 +64,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 ];
 
 /// Options that are about TPC-C's tables.
-pub(crate) const TPCC_OPTIONS: &[&str] = &["foreign_keys", "partitions"];
+pub(crate) const TPCC_OPTIONS: &[&str] = &["foreign_keys", "partitions", "shards"];
 
 /// A target of MySQL's family. Its `Debug` shows no password.
 #[derive(Clone)]
@@ -69,6 +81,10 @@ pub(crate) struct Config {
     pub(crate) foreign_keys: Option<bool>,
     pub(crate) engine: Option<String>,
     pub(crate) partitions: Option<u32>,
+    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    pub(crate) shards: Vec<(String, u16)>,
+    /// Servers beside the URL's that sessions go to as well.
+    pub(crate) nodes: Vec<(String, u16)>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -106,6 +122,32 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         .options
         .contains_key("foreign_keys")
         .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
+    let (shards, nodes) = (servers(parsed, "shards", &mut errors), servers(parsed, "nodes", &mut errors));
+    if !shards.is_empty() {
+        for (option, why) in [
+            ("partitions", "the tables are partitioned by shard"),
+            ("nodes", "one server asks the shards"),
+            ("socket", "shards are reached by host and port only"),
+        ] {
+            if parsed.options.contains_key(option) {
+                errors
+                    .push(format!("target option {option} is not possible with shards: {why}; leave it out"));
+            }
+        }
+        if foreign_keys == Some(true) {
+            errors.push(
+                "target option foreign_keys=on is not possible with shards: rows refer to rows of other servers; leave it \
+                 out"
+                    .into(),
+            );
+        }
+        if matches!(scheme.as_str(), "tidb" | "oceanbase" | "polardb") {
+            errors.push(format!("target option shards: {scheme}: has no engine Spider, which is MariaDB's"));
+        }
+    }
+    if isolation == Isolation::Serializable && engine.as_ref().is_some_and(|name| is_rocksdb(name)) {
+        errors.push(NO_SERIALIZABLE.into());
+    }
     if mode == TxMode::Procedures && scheme == "tidb" {
         errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
     }
@@ -145,10 +187,20 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         foreign_keys,
         engine,
         partitions,
+        shards,
+        nodes,
         mode,
         url: url.shown,
         url_password: url.password,
     })
+}
+
+/// Why MyRocks is not asked for the highest level.
+pub(crate) const NO_SERIALIZABLE: &str = "target option isolation=serializable: MyRocks has no level serializable: use repeatable-read or read-committed";
+
+/// Whether an engine is MyRocks.
+pub(crate) fn is_rocksdb(engine: &str) -> bool {
+    engine.eq_ignore_ascii_case("rocksdb")
 }
 
 fn is_name(text: &str) -> bool {
@@ -156,6 +208,28 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Config {
+    /// The same database on another server.
+    fn on(&self, (host, port): &(String, u16)) -> Self {
+        Self {
+            host: Host::Tcp(host.clone()),
+            port: *port,
+            shards: Vec::new(),
+            nodes: Vec::new(),
+            url: format!("{}://{}@{host}:{port}/{}", self.scheme, self.user, self.database),
+            ..self.clone()
+        }
+    }
+
+    /// The same database on each of the shards.
+    pub(crate) fn of_shards(&self) -> Vec<Self> {
+        self.shards.iter().map(|shard| self.on(shard)).collect()
+    }
+
+    /// The same database on each of the servers that sessions go to, the URL's first.
+    pub(crate) fn of_nodes(&self) -> Vec<Self> {
+        std::iter::once(self.clone()).chain(self.nodes.iter().map(|node| self.on(node))).collect()
+    }
+
     /// Host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         let Self { scheme, port, database, .. } = self;
@@ -224,6 +298,17 @@ mod tests {
         let url = "mysql://h?isolation=none&partitions=0&engine=a-b&socket=x&colour=red";
         let errors = errors(url, TxMode::Statements);
         assert_eq!(errors.len(), 6, "{errors:?}");
+    }
+
+    #[test]
+    fn what_shards_and_myrocks_do_not_have_is_refused() {
+        let url = "mariadb://h/tpcc?shards=a:1,b,a:1&partitions=2&foreign_keys=on&nodes=c:2";
+        let errors_of_shards = errors(url, TxMode::Statements);
+        assert_eq!(errors_of_shards.len(), 5, "{errors_of_shards:?}");
+        let serializable = errors("mysql://h/tpcc?engine=RocksDB&isolation=serializable", TxMode::Statements);
+        assert!(serializable[0].contains("MyRocks has no level serializable"), "{serializable:?}");
+        let of_tidb = errors("tidb://h/tpcc?shards=a:1", TxMode::Statements);
+        assert!(of_tidb[0].contains("has no engine Spider"), "{of_tidb:?}");
     }
 
     #[test]

@@ -25,13 +25,14 @@ const SERIALIZATION: &str = "40001";
 const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
 
 /// Codes with which the server says that it goes away or takes no connections now.
-const UNAVAILABLE: [u16; 12] = [
+const UNAVAILABLE: [u16; 13] = [
     1040, // too many connections
     1047, // a node that is not in its cluster
     1053, // shutting down
     1077, 1079, // the same in other words
     1129, // the host is blocked
     1152, 1158, 1159, 1160, 1161, // the network
+    1180, // a commit that failed on its way, as that of a node that has left its cluster: nobody knows its end
     1927, // the connection was killed
 ];
 
@@ -99,6 +100,9 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
             "let clients send rows (SET GLOBAL local_infile = ON), or switch it off: INSERT is used then"
         }
         "1286" | "1911" => "load the engine's plugin on the server, or use another ?engine=",
+        "1477" | "12701" | "1429" => {
+            "let the server of the URL reach the shards by the names in ?shards=, as this user"
+        }
         "1290" | "1836" => "connect to the primary: this server only reads",
         "1419" => "set log_bin_trust_function_creators on the server, or use --tx statements",
         "3730" | "1217" | "1451" => "drop what refers to it first, or name another database",

@@ -10,6 +10,7 @@ use crate::mysql::{advised, connected};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
+use crate::sql::shards::ShardLoader;
 use crate::sql::tally::Tally;
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
@@ -93,6 +94,20 @@ impl Loader for MysqlLoader {
             let _undone = self.wire.execute("ROLLBACK");
         }
         loaded.map_err(|error| advised(error, &format!("load {unit}"), &self.place))
+    }
+}
+
+impl ShardLoader for MysqlLoader {
+    fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(|error| advised(error, "look for what is loaded", &self.place))?;
+        Ok(!noted.is_empty())
+    }
+
+    fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(|error| advised(error, &format!("note {unit} as loaded"), &self.place))
     }
 }
 

@@ -55,7 +55,7 @@ impl MicroTarget for Mysql {
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        let wire = self.connect_wire()?;
+        let wire = self.connect_session()?;
         let statements = MicroStatement::all(meta, wire.product.dialect);
         let connection =
             MysqlConnection::new(wire, &statements).map_err(|error| refused(error, &self.config))?;

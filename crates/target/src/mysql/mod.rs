@@ -11,6 +11,7 @@ mod packet;
 mod product;
 mod schema;
 mod session;
+mod spider;
 mod wire;
 
 pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
@@ -20,12 +21,13 @@ use crate::micro::is_table_name;
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
+use crate::sql::dialect::Dialect;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, Loader, Placement, Session, TableChecksum, Target, TxMode,
 };
 use load_lock::{LoadLock, MARK};
 use loader::{MysqlLoader, Way};
@@ -43,7 +45,7 @@ use wire::Wire;
 const PROCEDURES: &str = include_str!("procedures.sql");
 
 /// Server settings that bear on the numbers.
-const SETTINGS: [&str; 28] = [
+const SETTINGS: [&str; 32] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
@@ -66,6 +68,10 @@ const SETTINGS: [&str; 28] = [
     "performance_schema",
     "wsrep_on",
     "wsrep_sync_wait",
+    "wsrep_trx_fragment_size",
+    "spider_internal_xa",
+    "spider_use_consistent_snapshot",
+    "spider_sync_trx_isolation",
     "tidb_txn_mode",
     "tidb_enable_1pc",
     "tidb_enable_async_commit",
@@ -77,6 +83,13 @@ const SETTINGS: [&str; 28] = [
 /// A server that speaks MySQL's protocol.
 pub(crate) struct Mysql {
     config: Config,
+    /// The servers over which loading parts the tables.
+    shards: Vec<Mysql>,
+    /// The servers that sessions go to, and how many have gone.
+    nodes: Vec<Config>,
+    sessions: AtomicUsize,
+    /// Whether the tables that are there are Spider's, once it is known.
+    parted: Mutex<Option<bool>>,
     /// Whether this process has made the procedures fit itself.
     procedures: Mutex<bool>,
     checks: Mutex<Checks>,
@@ -146,15 +159,59 @@ fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
 
 impl Mysql {
     pub(crate) fn new(config: Config) -> Self {
-        Self { config, procedures: Mutex::new(false), checks: Mutex::default() }
+        Self {
+            shards: config.of_shards().into_iter().map(Self::new).collect(),
+            nodes: config.of_nodes(),
+            config,
+            sessions: AtomicUsize::new(0),
+            parted: Mutex::default(),
+            procedures: Mutex::new(false),
+            checks: Mutex::default(),
+        }
+    }
+
+    /// The server for the next session: all in turn, so that one that is lost is not asked again and again.
+    fn next_node(&self) -> &Config {
+        let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
+        self.nodes.get(turn % self.nodes.len().max(1)).unwrap_or(&self.config)
     }
 
     fn checks(&self) -> MutexGuard<'_, Checks> {
         self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A connection for administration, which sees what was committed before on any server of the cluster.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        connected(&self.config)
+        let mut wire = connected(&self.config)?;
+        in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
+        Ok(wire)
+    }
+
+    /// A connection for transactions.
+    fn connect_session(&self) -> Result<Wire, TargetError> {
+        let config = self.next_node();
+        let mut wire = connected(config)?;
+        if self.nodes.len() > 1 {
+            in_step(&mut wire).map_err(|error| refused(error, config))?;
+        }
+        Ok(wire)
+    }
+
+    /// Refuses servers that do not hold the database of the first one.
+    fn check_nodes(&self) -> Result<(), TargetError> {
+        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
+        let own = self.state()?;
+        for node in others {
+            let node = Self::new(node.clone());
+            if node.state()? != own {
+                return Err(TargetError::usage(format!(
+                    "{}: this server does not hold the database of {}: name servers of one cluster in nodes=",
+                    node.config.place(),
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -167,7 +224,8 @@ impl Mysql {
         let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
         if !*done {
             let mut wire = self.connect_wire()?;
-            make_procedures(&mut wire).map_err(self.failed("make the procedures"))?;
+            let dialect = self.dialect(wire.product)?;
+            make_procedures(&mut wire, dialect).map_err(self.failed("make the procedures"))?;
             *done = true;
         }
         Ok(())
@@ -210,11 +268,32 @@ impl Mysql {
     }
 
     /// The statements that a mode prepares, with their texts.
-    fn statements(&self, product: &Product) -> Vec<(Statement, String)> {
-        Statement::of_mode(self.config.mode, product.dialect)
+    fn statements(&self, dialect: &Dialect) -> Vec<(Statement, String)> {
+        Statement::of_mode(self.config.mode, dialect)
             .into_iter()
-            .map(|statement| (statement, statement.text(product.dialect)))
+            .map(|statement| (statement, statement.text(dialect)))
             .collect()
+    }
+
+    /// The SQL of the tables that are there.
+    fn dialect(&self, product: &Product) -> Result<&'static Dialect, TargetError> {
+        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { product.dialect })
+    }
+
+    /// Whether a committed transaction survives the loss of power, on the shards too. Of shards that the URL does not name
+    /// it is not known.
+    fn is_durable(
+        &self,
+        settings: &BTreeMap<String, String>,
+        engines: &[String],
+    ) -> Result<bool, TargetError> {
+        let shards: Vec<Description> = self.shards.iter().map(Self::describe).collect::<Result<_, _>>()?;
+        let own: Vec<String> = engines
+            .iter()
+            .filter(|engine| shards.is_empty() || !spider::is_spider(engine))
+            .cloned()
+            .collect();
+        Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
     }
 
     /// What every load ends with.
@@ -224,13 +303,22 @@ impl Mysql {
     }
 }
 
+/// Waits until a server has what the others of its cluster had committed.
+fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
+    match wire.product.in_step {
+        "" => Ok(()),
+        wait => wire.execute(wait),
+    }
+}
+
 fn panicked() -> TargetError {
     TargetError::database("a thread of Lydite's own panicked: please report this")
 }
 
 /// Replaces procedures of an older version.
-fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
-    for text in PROCEDURES.split("--/\n").skip(1) {
+fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
+    let procedures = PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order);
+    for text in procedures.split("--/\n").skip(1) {
         let name = text.split(['(', ' ']).find(|word| word.starts_with("lydite_")).unwrap_or_default();
         wire.execute(&format!("DROP PROCEDURE IF EXISTS {name}"))?;
         wire.execute(text)?;
@@ -252,7 +340,7 @@ fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
 }
 
 /// Whether a committed transaction survives the loss of power, by the settings of InnoDB or RocksDB.
-fn is_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
+fn engines_are_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
     let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
     let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
         "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
@@ -287,7 +375,11 @@ impl Target for Mysql {
             engines = self.config.engine.clone().map_or(default, |engine| vec![engine]);
         }
         let isolation = self.config.isolation;
-        let durable = product.always_durable || is_durable(&settings, &engines);
+        if isolation == Isolation::Serializable && engines.iter().any(|engine| config::is_rocksdb(engine)) {
+            return Err(TargetError::usage(format!("{}: {}", self.config.place(), config::NO_SERIALIZABLE)));
+        }
+        let parted = !self.shards.is_empty() || engines.iter().any(|engine| spider::is_spider(engine));
+        let durable = product.always_durable || self.is_durable(&settings, &engines)?;
         settings.insert("server".into(), product.name.into());
         settings.insert("engine".into(), engines.join(", "));
         settings.insert("foreign keys".into(), keys.concat());
@@ -295,6 +387,12 @@ impl Target for Mysql {
         settings.insert("tx".into(), self.config.mode.name().into());
         if let Some(partitions) = self.config.partitions {
             settings.insert("partitions".into(), partitions.to_string());
+        }
+        if !self.shards.is_empty() {
+            settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        if self.nodes.len() > 1 {
+            settings.insert("nodes".into(), self.nodes.len().to_string());
         }
         let version = &wire.version;
         Ok(Description {
@@ -308,7 +406,12 @@ impl Target for Mysql {
             settings,
             isolation: isolation.sql().to_lowercase(),
             embedded: false,
-            isolation_is_level_3: isolation != Isolation::ReadCommitted,
+            // Spider's shards take their snapshots one by one.
+            isolation_is_level_3: match isolation {
+                Isolation::ReadCommitted => false,
+                Isolation::RepeatableRead => !parted,
+                Isolation::Serializable => true,
+            },
             durable,
             in_memory: None,
         })
@@ -321,16 +424,23 @@ impl Target for Mysql {
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        if !self.shards.is_empty() {
+            return self.create_over_shards(meta);
+        }
         let mut wire = self.connect_wire()?;
         schema::create(&mut wire, &self.config, &meta::create(meta)).map_err(self.failed("create the tables"))
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        Ok(Box::new(LoadLock::take(&self.config)?))
+        Ok(Box::new(spider::lock(self)?))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
-        Ok(Box::new(MysqlLoader::open(&self.config)?))
+        if self.shards.is_empty() {
+            Ok(Box::new(MysqlLoader::open(&self.config)?))
+        } else {
+            Ok(Box::new(spider::loader(self)?))
+        }
     }
 
     fn load_notes(&self) -> Result<Vec<String>, TargetError> {
@@ -354,6 +464,7 @@ impl Target for Mysql {
         let without = schema::without_foreign_keys(&self.config, product);
         let keys = self.config.foreign_keys.unwrap_or(without.is_none());
         stage("building indexes");
+        self.finish_shards(jobs)?;
         self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
         if keys {
             stage("adding foreign keys");
@@ -375,6 +486,7 @@ impl Target for Mysql {
     }
 
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.check_nodes()?;
         let mut wire = self.connect_wire()?;
         let product = wire.product;
         let mut limits = BTreeMap::new();
@@ -389,8 +501,8 @@ impl Target for Mysql {
             },
         )
         .map_err(self.failed("ask for max_connections"))?;
-        let sessions = u64::from(sessions);
-        let statements = sessions * self.statements(product).len() as u64;
+        let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
+        let statements = sessions * self.statements(product.dialect).len() as u64;
         let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
         for (name, wanted) in asked {
             // Zero and less stand for no limit in some of the products.
@@ -408,18 +520,27 @@ impl Target for Mysql {
         Ok(())
     }
 
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.read_placement(warehouses)
+    }
+
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
-        let wire = self.connect_wire()?;
-        let product = wire.product;
-        let connection = MysqlConnection::new(wire, &self.statements(product))
+        let mut wire = self.connect_session()?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
+        }
+        let dialect = self.dialect(wire.product)?;
+        let connection = MysqlConnection::new(wire, &self.statements(dialect))
             .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode, product.dialect)))
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
+        // What is made next may be of another kind.
+        *self.parted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut lock = LoadLock::take(&self.config)?;
         let wire = lock.wire();
         let mut there = BTreeMap::new();
@@ -447,7 +568,8 @@ impl Target for Mysql {
             };
             format!("DROP {kind} IF EXISTS `{name}`")
         }));
-        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
+        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))?;
+        self.reset_shards(lock.wire())
     }
 
     fn check(
@@ -460,6 +582,9 @@ impl Target for Mysql {
         wire.be_patient()
             .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
             .map_err(self.failed("check"))?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(self.failed("check"))?;
+        }
         // One connection: a snapshot can't be given to another. It is taken at once, in all engines.
         wire.execute(
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",

@@ -33,6 +33,8 @@ pub(crate) struct Product {
     pub(crate) doubtful_commits: &'static [u16],
     /// Statements that a connection begins with whose statements may take long: without the server's limits.
     pub(crate) patient: &'static [&'static str],
+    /// Has a connection wait for what the other servers of its cluster had committed before.
+    pub(crate) in_step: &'static str,
     /// Statements that a connection begins with that checks conditions.
     pub(crate) check: &'static [&'static str],
     /// Its SQL.
@@ -41,7 +43,7 @@ pub(crate) struct Product {
 
 /// MySQL's SQL. Sessions take `||` for joining texts, see [`crate::mysql::session`].
 macro_rules! dialect {
-    ($begin_read:literal) => {
+    ($begin_read:literal, $delete_new_order:expr) => {
         Dialect {
             column_type,
             money_text: str::to_string,
@@ -54,15 +56,22 @@ macro_rules! dialect {
             call: "CALL",
             procedures_commit: true,
             batches: Batches::Rows,
+            delete_new_order: $delete_new_order,
             begin_write: "START TRANSACTION",
             begin_read: $begin_read,
         }
     };
 }
 
-static DIALECT: Dialect = dialect!("START TRANSACTION READ ONLY");
+/// As the procedures have it too.
+pub(crate) const DELETE_NEW_ORDER: &str = "DELETE FROM new_order";
+
+static DIALECT: Dialect = dialect!("START TRANSACTION READ ONLY", DELETE_NEW_ORDER);
 /// TiDB takes READ ONLY only where functions that do nothing are switched on.
-static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION");
+static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION", DELETE_NEW_ORDER);
+/// Spider deletes rows of a single-table DELETE and says that there were none; rows of the other form it counts.
+pub(crate) static SPIDER_DIALECT: Dialect =
+    dialect!("START TRANSACTION READ ONLY", "DELETE new_order FROM new_order");
 
 /// A column's type.
 fn column_type(kind: ColumnType) -> String {
@@ -92,6 +101,7 @@ static MYSQL: Product = Product {
     retryable: &[],
     doubtful_commits: &[],
     patient: &["SET SESSION max_execution_time = 0"],
+    in_step: "",
     check: &[],
     dialect: &DIALECT,
 };
@@ -100,6 +110,8 @@ static MARIADB: Product = Product {
     name: "MariaDB",
     schemes: &["mysql", "mariadb"],
     patient: &["SET SESSION max_statement_time = 0"],
+    // Galera's; without it nothing is waited for.
+    in_step: "SET SESSION wsrep_sync_wait = 1; SELECT 1; SET SESSION wsrep_sync_wait = DEFAULT",
     // Else it may evaluate the sums of all order lines anew for each customer, which takes hours.
     check: &["SET SESSION optimizer_switch = 'split_materialized=off'"],
     ..MYSQL

@@ -22,10 +22,13 @@ pub(crate) const BY_SIZE: [Table; 9] = [
 ];
 
 /// Texts compare byte by byte, as in the other families.
-const CHARACTERS: &str = " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+pub(crate) const CHARACTERS: &str = " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
 /// What can't have foreign keys, if the tables can't.
 pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option<String> {
+    if !config.shards.is_empty() {
+        return Some("tables over shards".into());
+    }
     if config.partitions.is_some() && !product.foreign_keys_of_partitions {
         return Some(format!("partitioned tables of {}", product.name));
     }
@@ -34,7 +37,7 @@ pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option
 }
 
 /// `CREATE TABLE` of one of the nine. The primary key is there from the beginning: rows are stored in its order.
-fn create_table(table: Table, config: &Config, product: &Product) -> String {
+pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> String {
     let key = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
     let mut sql = ddl::create_table(product.dialect, table, &key);
     sql += CHARACTERS;
@@ -59,6 +62,12 @@ pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), 
     }
     statements.extend(Table::ALL.map(|table| create_table(table, config, product)));
     create_all(wire, config, &statements, own)
+}
+
+/// Makes the tables of a shard.
+pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config) -> Result<(), SqlError> {
+    let statements = Table::OF_WAREHOUSE.map(|table| create_table(table, config, wire.product));
+    create_all(wire, config, &statements, "CREATE TABLE lydite_load (unit int PRIMARY KEY)")
 }
 
 /// As [`create`], for other tables.

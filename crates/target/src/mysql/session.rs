@@ -1,5 +1,6 @@
 //! Prepared statements over the wire, as the one text of the transactions wants them.
 
+use crate::error::AbortReason;
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
@@ -165,7 +166,14 @@ impl MysqlConnection {
         self.wire.flush()?;
         let mut first = Ok(());
         for ((statement, _), rows) in steps.iter().zip(rows) {
-            let answered = self.answer(*statement, rows);
+            let mut answered = self.answer(*statement, rows);
+            // Nobody waits for a lock when committing: a cluster has found that another node was first.
+            if statement.role() == Role::Commit
+                && let Err(SqlError::Database { retry: Some(reason @ AbortReason::Deadlock), .. }) =
+                    &mut answered
+            {
+                *reason = AbortReason::Serialization;
+            }
             let gone =
                 matches!(answered, Err(SqlError::Lost(_) | SqlError::Database { unavailable: true, .. }));
             first = first.and(answered);

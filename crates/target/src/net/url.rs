@@ -68,6 +68,25 @@ pub(crate) fn variable(names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
+/// Reads an option that lists servers, `HOST:PORT,HOST:PORT`, none of them twice.
+pub(crate) fn servers(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
+    let mut servers = Vec::new();
+    for text in parsed.options.get(option).iter().flat_map(|list| list.split(',')) {
+        let server = text
+            .rsplit_once(':')
+            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|&port| port > 0)?)))
+            .filter(|(host, _)| !host.is_empty());
+        match server {
+            Some((host, port)) if servers.contains(&(host.to_string(), port)) => {
+                errors.push(format!("target option {option} names {host}:{port} twice"));
+            }
+            Some((host, port)) => servers.push((host.to_string(), port)),
+            None => errors.push(format!("target option {option}: {text:?} is not HOST:PORT")),
+        }
+    }
+    servers
+}
+
 /// How the option `sslmode` is read.
 pub(crate) fn sslmode(parsed: &ParsedUrl, errors: &mut Vec<String>) -> crate::net::SslMode {
     use crate::net::SslMode;

@@ -1,6 +1,6 @@
 //! What the URL of a server that speaks PostgreSQL's protocol says, and where the password comes from.
 
-use crate::net::url::{ServerUrl, sslmode, variable};
+use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::postgres::product::Product;
 use crate::registry::{OptionSpec, ParsedUrl};
@@ -155,7 +155,7 @@ pub(crate) fn parse(
     let url = ServerUrl::parse(parsed, product.schemes[0], &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::among(product.isolation, parsed, &mut errors);
-    let shards = parsed.options.get("shards").map_or_else(Vec::new, |list| shards(list, &mut errors));
+    let shards = servers(parsed, "shards", &mut errors);
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
         parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
     } else {
@@ -231,25 +231,6 @@ pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update o
 /// Why tables in parts are not asked at this level.
 pub(crate) const NOT_SERIALIZABLE: &str =
     "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
-
-/// Reads `HOST:PORT,HOST:PORT`.
-fn shards(list: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
-    let mut shards = Vec::new();
-    for text in list.split(',') {
-        let shard = text
-            .rsplit_once(':')
-            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|&port| port > 0)?)))
-            .filter(|(host, _)| !host.is_empty());
-        match shard {
-            Some((host, port)) if shards.contains(&(host.to_string(), port)) => {
-                errors.push(format!("target option shards names {host}:{port} twice"));
-            }
-            Some((host, port)) => shards.push((host.to_string(), port)),
-            None => errors.push(format!("target option shards: {text:?} is not HOST:PORT")),
-        }
-    }
-    shards
-}
 
 /// Reads a whole number from `least` to a million.
 fn number(parsed: &ParsedUrl, name: &str, least: u32, errors: &mut Vec<String>) -> Option<u32> {

@@ -9,6 +9,7 @@ use crate::postgres::{connected, load_lock};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
+use crate::sql::shards::ShardLoader;
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::population::Population;
@@ -28,20 +29,6 @@ impl PgLoader {
         load_lock::share(&mut wire, config.product)
             .map_err(|error| super::advised(error, "join the load", &place))?;
         Ok(Self { wire, place, batch: config.batch })
-    }
-
-    /// Whether the server at hand has noted a unit as loaded.
-    pub(super) fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
-        let noted =
-            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
-        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
-        Ok(!noted.is_empty())
-    }
-
-    /// Notes a unit as loaded.
-    pub(super) fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
-        let noted = self.wire.execute(&meta::loaded(unit));
-        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
     }
 
     fn table(
@@ -141,5 +128,19 @@ impl Loader for PgLoader {
             None => self.whole(unit, population, progress),
             Some(batch) => self.in_batches(batch, unit, population, progress),
         }
+    }
+}
+
+impl ShardLoader for PgLoader {
+    fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
+        Ok(!noted.is_empty())
+    }
+
+    fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
     }
 }

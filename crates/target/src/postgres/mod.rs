@@ -36,7 +36,6 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use product::Product;
 use session::PgConnection;
-use shards::ShardedLoader;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -396,7 +395,7 @@ impl Target for Postgres {
         if self.shards.is_empty() {
             Ok(Box::new(PgLoader::open(&self.config)?))
         } else {
-            Ok(Box::new(ShardedLoader::open(self)?))
+            Ok(Box::new(shards::loader(self)?))
         }
     }
 

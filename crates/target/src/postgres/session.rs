@@ -70,6 +70,7 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
                 call: "SELECT * FROM",
                 procedures_commit: false,
                 batches: Batches::Arrays,
+                delete_new_order: "DELETE FROM new_order",
                 begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
                 begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
             };

@@ -12,10 +12,10 @@ use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, SCHEMA, create_table, session};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
-use crate::sql::meta::{Admin, OWN_TABLES};
-use crate::target::{LoadProgress, LoadUnit, Loader, Placement};
+use crate::sql::meta::Admin;
+use crate::sql::shards::{self, ShardedLoader};
+use crate::target::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 
 /// How long a statement waits for a lock on a shard. Transactions that wait for each other on two shards would wait for
@@ -37,42 +37,19 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Where loading puts the warehouses.
-fn planned(shards: usize, warehouses: u32) -> Placement {
-    Placement::ranges((0..shards).map(server).collect(), warehouses)
-}
-
 impl Postgres {
     /// Refuses shards that have tables of the names that will be made, or too few warehouses for them.
     pub(super) fn check_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
-        if self.shards.len() > meta.warehouses as usize {
-            return Err(TargetError::usage(format!(
-                "{} shards need at least as many warehouses, and the plan has {}: raise --warehouses, or name fewer \
-                 shards",
-                self.shards.len(),
-                meta.warehouses
-            )));
-        }
+        shards::check_count(self.shards.len(), meta)?;
         for shard in &self.shards {
             let there = shard.tables(&mut shard.connect_wire()?)?;
-            let ours = |name: &&String| {
-                OWN_TABLES.contains(&name.as_str()) || Table::ALL.iter().any(|table| table.name() == *name)
-            };
-            let found: Vec<&str> = there.iter().filter(ours).map(String::as_str).collect();
-            if !found.is_empty() {
-                return Err(TargetError::usage(format!(
-                    "{}: this shard has tables already: {}: name another database, or drop them with --fresh",
-                    shard.config.place(),
-                    found.join(", ")
-                )));
-            }
+            shards::check_empty(&shard.config.place(), &there)?;
         }
         Ok(())
     }
 
     /// Makes the tables of the shards, and gives the SQL that makes those of the coordinator.
     pub(super) fn create_shards(&self, meta: &DatabaseMeta) -> Result<String, TargetError> {
-        let placement = planned(self.shards.len(), meta.warehouses);
         let dialect = session::dialect(self.config.isolation);
         let mut sql = String::from("CREATE EXTENSION IF NOT EXISTS postgres_fdw; ");
         for table in Table::OF_WAREHOUSE {
@@ -89,16 +66,15 @@ impl Postgres {
             let schema =
                 wire.column("SELECT current_schema()").map_err(shard.failed("look for the schema"))?.concat();
             sql += &self.foreign_server(index, &shard.config);
-            let numbers: Vec<u32> =
-                placement.warehouses_of(index as u32).map(|warehouse| warehouse.0).collect();
-            let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { continue };
+            let range = shards::planned_range(self.shards.len(), meta.warehouses, index);
             for table in Table::OF_WAREHOUSE {
                 let name = table.name();
                 sql += &format!(
-                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({first}) TO ({}) SERVER {} \
+                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({}) TO ({}) SERVER {} \
                      OPTIONS (schema_name {}, table_name '{name}'); ",
                     index + 1,
-                    last + 1,
+                    range.start,
+                    range.end,
                     server(index),
                     quoted(&schema),
                 );
@@ -189,24 +165,7 @@ impl Postgres {
             },
         )
         .map_err(self.failed("look for shards"))?;
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let mut node_of = Vec::new();
-        for warehouse in 1..=warehouses {
-            let node = parts
-                .iter()
-                .position(|(_, range)| range.as_ref().is_some_and(|range| range.contains(&warehouse)));
-            let node = node.ok_or_else(|| {
-                TargetError::database(format!(
-                    "{}: no partition of the table warehouse takes warehouse {warehouse} by its range: load again with \
-                     --fresh",
-                    self.config.place()
-                ))
-            })?;
-            node_of.push(node as u32);
-        }
-        Ok(Some(Placement { nodes: parts.into_iter().map(|(name, _)| name).collect(), node_of }))
+        shards::placement(parts, warehouses, &self.config.place())
     }
 }
 
@@ -216,40 +175,11 @@ fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
     Some(from.trim_matches('\'').parse().ok()?..to.strip_suffix(')')?.trim_matches('\'').parse().ok()?)
 }
 
-/// Loads a warehouse into its shard, and notes it there in the same transaction; then on the coordinator.
-pub(super) struct ShardedLoader {
-    /// Loads ITEM.
-    coordinator: PgLoader,
-    shards: Vec<PgLoader>,
-}
-
-impl ShardedLoader {
-    pub(super) fn open(coordinator: &Postgres) -> Result<Self, TargetError> {
-        let shards =
-            coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
-        Ok(Self { coordinator: PgLoader::open(&coordinator.config)?, shards })
-    }
-}
-
-impl Loader for ShardedLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        let LoadUnit::Warehouse(warehouse) = unit else {
-            return self.coordinator.load(unit, population, progress);
-        };
-        let warehouses = population.warehouse_ids().count() as u32;
-        let placement = planned(self.shards.len(), warehouses);
-        let shard = &mut self.shards[placement.node_of[warehouse.0 as usize - 1] as usize];
-        // A load that was killed between the two notes left the rows.
-        if !shard.has_loaded(unit)? {
-            shard.load(unit, population, progress)?;
-        }
-        self.coordinator.note(unit)
-    }
+/// A loader for the coordinator and its shards.
+pub(super) fn loader(coordinator: &Postgres) -> Result<ShardedLoader<PgLoader>, TargetError> {
+    let shards =
+        coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
+    Ok(ShardedLoader { coordinator: PgLoader::open(&coordinator.config)?, shards })
 }
 
 /// The right to load on all servers.

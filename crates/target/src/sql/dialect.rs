@@ -35,6 +35,8 @@ pub(crate) struct Dialect {
     pub(crate) procedures_commit: bool,
     /// How statements take several rows at once.
     pub(crate) batches: Batches,
+    /// A statement that deletes from NEW-ORDER and tells how many rows, up to its WHERE.
+    pub(crate) delete_new_order: &'static str,
     /// Begins a transaction that writes.
     pub(crate) begin_write: &'static str,
     /// Begins a transaction that only reads.

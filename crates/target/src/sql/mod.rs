@@ -17,6 +17,7 @@ pub(crate) mod multi_row;
 pub(crate) mod prepared;
 pub(crate) mod procedures;
 pub(crate) mod session;
+pub(crate) mod shards;
 pub(crate) mod statement;
 pub(crate) mod tally;
 pub(crate) mod value;

@@ -230,9 +230,10 @@ impl Statement {
             LeastNewOrder => {
                 format!("SELECT min(no_o_id) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2{newest}")
             }
-            DeleteNewOrder => {
-                "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3".into()
-            }
+            DeleteNewOrder => format!(
+                "{} WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
+                dialect.delete_new_order
+            ),
             DeliveredOrder => "SELECT o_c_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3".into(),
             SetCarrier => {
                 "UPDATE orders SET o_carrier_id = $1 WHERE o_w_id = $2 AND o_d_id = $3 AND o_id = $4".into()
@@ -369,7 +370,8 @@ impl Statement {
                 .into(),
             // Pairs of district and order follow the warehouse.
             DeleteNewOrders => format!(
-                "DELETE FROM new_order WHERE no_w_id = $1 AND ({})",
+                "{} WHERE no_w_id = $1 AND ({})",
+                dialect.delete_new_order,
                 any_of(2, DISTRICTS, &["no_d_id", "no_o_id"])
             ),
             SetCarriers => format!(

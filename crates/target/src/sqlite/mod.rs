@@ -66,6 +66,7 @@ static DIALECT: Dialect = Dialect {
     call: "CALL",
     procedures_commit: false,
     batches: Batches::Rows,
+    delete_new_order: "DELETE FROM new_order",
     begin_write: "BEGIN IMMEDIATE",
     begin_read: "BEGIN",
 };

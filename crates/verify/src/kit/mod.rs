@@ -377,7 +377,9 @@ impl Proof<'_> {
 
     /// The same inputs in another mode must leave and answer the same.
     fn other_mode(&self, mode: TxMode) -> Seen {
-        let spec = TargetSpec::parse(self.kit.url, mode).map_err(|errors| errors.join("; "))?;
+        // The URL is good in the first mode, so what is wrong with it is this one.
+        let spec = TargetSpec::parse(self.kit.url, mode)
+            .map_err(|errors| Trouble::NotSupported(errors.join("; ")))?;
         let target = spec.open()?;
         target.reset()?;
         target.create_schema(&meta(self.kit.warehouses))?;

@@ -1,0 +1,105 @@
+//! MariaDB over several servers by the engine Spider, on real ones: a coordinator and three shards.
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
+mod playing;
+
+use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode};
+use lydite_testkit::mariadb::{self, FAST};
+use lydite_testkit::spider::Cluster;
+use lydite_tpcc::WarehouseId;
+use playing::{assert_conditions, inputs, load, meta, open, play, population};
+
+const WAREHOUSES: u32 = 4;
+
+fn load_units(target: &dyn Target, units: impl IntoIterator<Item = LoadUnit>) {
+    let population = population(WAREHOUSES);
+    let mut loader = target.loader().expect("loader");
+    for unit in units {
+        loader.load(unit, &population, &LoadProgress::default()).expect("load");
+    }
+}
+
+fn warehouse(number: u32) -> LoadUnit {
+    LoadUnit::Warehouse(WarehouseId(number))
+}
+
+/// One sequence, since four servers take a while to start.
+#[test]
+fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
+    let cluster = Cluster::start(3, &FAST);
+    let url = cluster.create_database("parted");
+    let target = open(&url, TxMode::Statements);
+    let refused = target.create_schema(&meta(2)).expect_err("two warehouses on three shards");
+    assert!(refused.message.contains("3 shards need at least as many warehouses"), "{refused:?}");
+    cluster.shards[1].sql("parted", "CREATE TABLE stock (mine int)");
+    let refused = target.create_schema(&meta(WAREHOUSES)).expect_err("somebody's table");
+    assert!(refused.message.contains("this shard has tables already: stock"), "{refused:?}");
+    assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+    assert_eq!(cluster.shards[1].sql("parted", "SHOW TABLES"), "stock", "it is left alone");
+    cluster.shards[1].sql("parted", "DROP TABLE stock");
+
+    target.create_schema(&meta(WAREHOUSES)).expect("create_schema");
+    load_units(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
+    // As if killed between the two notes: the shard has the rows, the coordinator does not know.
+    cluster.coordinator.sql("parted", "DELETE FROM lydite_load WHERE unit = 3");
+    let DatabaseState::Loading { warehouses, items: true, .. } = target.state().expect("a state") else {
+        panic!("a load that did not end is told")
+    };
+    assert_eq!(warehouses, [WarehouseId(1)]);
+    load_units(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
+    target.finish_load(2, &|_| ()).expect("finish_load");
+
+    // The placement is what the shards' own tables say.
+    let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+    assert_eq!(placement.node_of, [0, 1, 2, 2]);
+    for (number, shard) in (0..).zip(&cluster.shards) {
+        let name = &placement.nodes[number as usize];
+        assert!(name.contains(&format!("host=127.0.0.1 port={}", shard.port())), "{name}");
+        let told: Vec<String> =
+            placement.warehouses_of(number).map(|warehouse| warehouse.0.to_string()).collect();
+        for (table, column) in [("warehouse", "w_id"), ("stock", "s_w_id"), ("history", "h_w_id")] {
+            let there = shard.sql(
+                "parted",
+                &format!("SELECT group_concat(DISTINCT {column} ORDER BY {column}) FROM {table}"),
+            );
+            assert_eq!(there, told.join(","), "{table} of shard {number}");
+        }
+    }
+
+    let plain = open(&mariadb::shared().create_database("beside_spider"), TxMode::Statements);
+    load(plain.as_ref(), WAREHOUSES);
+    assert_eq!(plain.placement(WAREHOUSES), Ok(None));
+    assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
+    let inputs = inputs(WAREHOUSES, 300);
+    for target in [&target, &plain] {
+        let answers = play(target.as_ref(), &inputs);
+        let wrong = answers.iter().find(|answer| !matches!(answer, Ok(_) | Err(TxError::RolledBack(_))));
+        assert!(wrong.is_none(), "{wrong:?}");
+        assert_conditions(target.as_ref());
+    }
+    assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
+    assert!(
+        !target.describe().expect("a description").isolation_is_level_3,
+        "snapshots are taken one by one"
+    );
+
+    // A shard that is away is told as such.
+    cluster.shards[0].kill();
+    let refused = target.create_schema(&meta(WAREHOUSES)).expect_err("a shard that is away");
+    assert_eq!(refused.kind, TargetErrorKind::Unreachable);
+    assert!(refused.message.contains(&format!("127.0.0.1:{}", cluster.shards[0].port())), "{refused}");
+    cluster.shards[0].restart();
+
+    target.reset().expect("reset");
+    for server in cluster.shards.iter().chain([&cluster.coordinator]) {
+        assert_eq!(server.sql("parted", "SHOW TABLES"), "");
+    }
+    assert_eq!(cluster.coordinator.sql("mysql", "SELECT count(*) FROM servers"), "0");
+
+    // A server without the engine is told before anything is made.
+    let address = format!("127.0.0.1:{}", cluster.shards[1].port());
+    let without = open(&format!("{}?shards={address}", cluster.shards[0].url("parted")), TxMode::Statements);
+    let refused = without.create_schema(&meta(WAREHOUSES)).expect_err("no Spider");
+    assert!(refused.message.contains("needs the engine Spider"), "{refused}");
+    assert_eq!(cluster.shards[1].sql("parted", "SHOW TABLES"), "");
+}
