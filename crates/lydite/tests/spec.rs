@@ -118,7 +118,7 @@ cursor.execute("BEGIN" if access == "read" else "BEGIN IMMEDIATE")
 return cursor
 '''
 commit = "tx.execute('COMMIT')"
-abort = "db.rollback()"
+abort = "tx.connection.rollback()"
 "##;
 
 #[test]
@@ -172,6 +172,34 @@ fn a_lost_connection_is_unavailable_and_the_next_transaction_has_another_one() {
         said, "get unavailable no\ncommit unavailable unknown\n{'value': None}\n",
         "its errors: {errors}"
     );
+}
+
+#[test]
+fn a_transaction_that_does_not_begin_is_told_as_it_is_and_not_aborted() {
+    let place = directory();
+    let spec = place.path().join("store.toml");
+    let verbs = "[transactions]\nbegin = \"open('/nonexistent')\"\ncommit = \"tx.flush()\"\nabort = \"tx.close()\"\n\
+                 [errors]\ndeadlock = { class = \"OSError\", where = \"error.errno == 2\" }\n";
+    fs::write(&spec, format!("{SHORT}{verbs}")).expect("a specification");
+    scaffold(&place, "made", &["--lang", "python", "--spec", &spec.display().to_string()]);
+    let script = r#"
+import store
+session = store.Store()
+try:
+    session.handle("get", {"begin": "write", "table": "t", "key": b"k"})
+except Exception as error:
+    told = session.explain(error).fields()
+    print(told["kind"], told["reason"])
+session.failed("get")
+print("goes on")
+"#;
+    let ended = Command::new("python3")
+        .args(["-c", script])
+        .current_dir(place.path().join("made"))
+        .output()
+        .expect("Python");
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "aborted deadlock\ngoes on\n", "its errors: {errors}");
 }
 
 /// A specification as short as it can be. Tests put something wrong in its place.

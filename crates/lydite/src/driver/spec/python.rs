@@ -106,6 +106,9 @@ impl Generator<'_> {
                 out += "    committing = False\n";
             }
         }
+        if self.ends_by_tx() {
+            out += "    #: The transaction; none until it has begun.\n    tx = None\n";
+        }
         let methods = [
             self.connect(),
             self.begin(),
@@ -171,6 +174,9 @@ impl Generator<'_> {
             }
         }
         if let Some(begin) = self.spec.code("transactions.begin") {
+            if self.ends_by_tx() {
+                body += &line("self.tx = None");
+            }
             let wanted = self.spec.codes.values().any(|code| code.found.mentions.contains("tx"));
             body += &match (wanted, begin.found.expression) {
                 (true, false) => line("self.tx = self._begin(access)"),
@@ -347,7 +353,16 @@ impl Generator<'_> {
             body += &line("if self.lost:");
             body += &line("    return");
         }
+        if self.ends_by_tx() {
+            body += &line("if self.tx is None:");
+            body += &line("    return");
+        }
         Self::method("abort(self)", &(body + &prelude(&[abort]) + &indented(abort, "", 8)))
+    }
+
+    /// Whether `abort` needs what `begin` gives: a transaction that did not begin has nothing to abort.
+    fn ends_by_tx(&self) -> bool {
+        self.spec.code("transactions.abort").is_some_and(|abort| abort.found.mentions.contains("tx"))
     }
 
     fn put_many(&self) -> String {
@@ -437,7 +452,7 @@ pub(in crate::driver) fn readme(spec: &Spec, name: &str, url: &str) -> String {
         spec.name
     );
     if !spec.packages.is_empty() {
-        out += "Once, for its packages (`driver` takes the Python of `.venv` if there is one, else `python3`):\n\n```sh\n";
+        out += "Once, in this directory, for its packages (`driver` takes the Python of `.venv` if there is one, else `python3`):\n\n```sh\n";
         out += "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n```\n\n";
     }
     out += &format!(
