@@ -1,5 +1,7 @@
 //! The conformance kit as tests call it: scaffolds, verdicts, and what drivers run with.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use crate::program::{Ended, Program, lydite};
 use tempfile::TempDir;
 
