@@ -55,6 +55,9 @@ pub(crate) struct DriverNewArgs {
     /// A key-value store, on which Lydite plays the transactions
     #[arg(long)]
     pub(crate) kv: bool,
+    /// Make the key-value driver that this specification of a store's calls describes (TOML; Python only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spec: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ mod plan;
 mod raw;
 mod result;
 mod run;
+mod source;
 mod sweep;
 mod targets;
 

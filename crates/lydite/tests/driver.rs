@@ -1,48 +1,15 @@
 //! `lydite driver`: scaffolds that work, and the kit on good and on broken targets.
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
+mod kit;
 mod program;
 
+use kit::{SDK, assert_green, directory, kit, python_with_drivers, scaffold, step};
 use lydite_testkit::postgres::{self, Server};
-use program::{Ended, Program, lydite};
+use program::{Program, lydite};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-fn directory() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
-}
-
-/// Runs the kit to its end. It does what many commands do, several times over.
-fn kit(arguments: &[&str]) -> Ended {
-    Program::new(&[&["driver", "test"], arguments].concat()).patience(5).run()
-}
-
-/// Makes a driver in a directory and gives its URL.
-fn scaffold(place: &TempDir, name: &str, arguments: &[&str]) -> String {
-    let path = place.path().join(name);
-    let path = path.to_str().expect("a path in UTF-8");
-    let made = lydite(&[&["driver", "new", path], arguments].concat()).code(0);
-    assert!(made.stdout.contains(&format!("lydite driver test driver:{path}")), "{}", made.stdout);
-    format!("driver:{path}")
-}
-
-/// The verdict on a step and its reason.
-fn step<'a>(ended: &'a Ended, name: &str) -> (&'a str, &'a str) {
-    let line = ended.stdout.lines().find(|line| line[15..].trim_start().starts_with(name));
-    let line = line.unwrap_or_else(|| panic!("no step {name}: {}", ended.stdout));
-    (line[..15].trim(), line.split_once(" s  ").map_or("", |(_, reason)| reason))
-}
-
-fn assert_green(ended: &Ended) {
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains(" 0 failed, 0 skipped"), "{}", ended.stdout);
-    for name in
-        ["New-Order", "Delivery", "rollback", "contention", "lost update", "dirty read", "conditions after"]
-    {
-        assert_eq!(step(ended, name).0, "passed", "{name}: {}", ended.stdout);
-    }
-}
 
 #[test]
 fn a_new_driver_passes_the_kit_as_it_is() {
@@ -111,7 +78,6 @@ fn targets_that_can_not_be_proved_are_refused() {
 }
 
 const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.py");
-const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 
 /// Several faults at once, as far as one does not hide another.
 #[test]
@@ -299,15 +265,6 @@ fn options_of_py_tpcc_are_checked_before_anything_is_started() {
     }
 }
 
-/// A Python that has psycopg 3: the one that `make test` makes, else that of the system.
-fn python_with_psycopg() -> String {
-    let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
-    let found = std::process::Command::new(&python).args(["-c", "import psycopg"]).output();
-    let found = found.expect("a Python");
-    assert!(found.status.success(), "{python} has no psycopg: run `make test`, or set PSYCOPG_PYTHON");
-    python
-}
-
 /// What psycopg and pgx read as a connection to a new database of the server.
 fn connection(server: &Server, database: &str) -> String {
     server.psql("postgres", &format!("CREATE DATABASE {database}"));
@@ -324,7 +281,7 @@ fn assert_proved_on_postgresql(url: &str) {
 fn psycopg(connection: &str) -> String {
     format!(
         "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py {connection}",
-        python_with_psycopg()
+        python_with_drivers()
     )
 }
 

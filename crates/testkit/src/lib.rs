@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
 
 pub mod galera;
+pub mod ignite;
 pub mod mariadb;
 pub mod postgres;
 mod process;

@@ -1,6 +1,7 @@
 //! `lydite driver`: makes the beginning of a driver, and proves a target.
 
 mod scaffold;
+mod spec;
 mod test;
 
 pub(crate) use scaffold::Language;

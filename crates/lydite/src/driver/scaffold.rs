@@ -1,6 +1,7 @@
 //! `lydite driver new`: a directory with a driver that works, to be changed into one's own. The SDK comes with it, so
 //! nothing needs to be installed.
 
+use super::spec;
 use crate::Outcome;
 use crate::cli::DriverNewArgs;
 use crate::exit::Failure;
@@ -23,6 +24,9 @@ const GO_TRANSACTIONS: &str = include_str!("../../../../sdk/go/examples/memory/m
 const GO_TABLES: &str = include_str!("../../../../sdk/go/examples/memory/store.go");
 const GO_LIST: &str = include_str!("../../../../sdk/go/examples/store/list.go");
 const GO_DRIVER: &str = include_str!("../../../../sdk/go/examples/pgx/driver");
+const SPECIFIED_DRIVER: &str = "#!/bin/sh\n# Becomes the store's program, with the Python of .venv if there is one.\n\
+     here=$(dirname \"$0\")\npython=python3\n[ -x \"$here/.venv/bin/python\" ] && python=$here/.venv/bin/python\n\
+     exec \"$python\" \"$here/store.py\" \"$@\"\n";
 
 /// The files of a driver.
 fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
@@ -51,6 +55,18 @@ fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     made
 }
 
+/// The files of a driver that is made from a specification.
+fn specified(spec: &spec::Spec) -> Vec<File> {
+    let mut made = vec![
+        ("driver".into(), Cow::Borrowed(SPECIFIED_DRIVER), true),
+        ("store.py".into(), spec::store(spec).into(), false),
+        ("spec.toml".into(), spec.text.clone().into(), false),
+    ];
+    made.extend(spec::requirements(spec).map(|text| ("requirements.txt".into(), text.into(), false)));
+    made.extend(PYTHON_SDK.iter().map(|(path, text)| ((*path).to_string(), Cow::Borrowed(*text), false)));
+    made
+}
+
 /// A language of scaffolds.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Language {
@@ -69,7 +85,20 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
             args.name.display().to_string()
         )));
     }
-    let files = files(name, args.lang, args.kv);
+    let spec = match (&args.spec, args.lang) {
+        (None, _) => None,
+        (Some(path), Language::Python) => Some(spec::read(path).map_err(Failure::Usage)?),
+        (Some(_), Language::Go) => {
+            return Err(Failure::usage(
+                "--spec: makes drivers in Python only: write --lang python, or start from --lang go --kv and put your \
+                 calls in its place",
+            ));
+        }
+    };
+    let files = match &spec {
+        Some(spec) => specified(spec),
+        None => files(name, args.lang, args.kv),
+    };
     let path = &args.name;
     let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
     fs::create_dir(path).map_err(|error| match error.kind() {
@@ -82,10 +111,13 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let shown = path.display().to_string();
     let url = format!("driver:{}{shown}", if shown.contains('/') { "" } else { "./" });
     let url = typed(&url);
-    let readme = readme(name, &url, args);
+    let readme = match &spec {
+        Some(spec) => spec::readme(spec, name, &url),
+        None => readme(name, &url, args),
+    };
     let test = "#!/bin/sh\n# Proves the driver; drops what an earlier test left behind.\n\
                 exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";
-    let ignored = "store.sqlite*\n__pycache__/\n.build/\n";
+    let ignored = "store.sqlite*\n__pycache__/\n.build/\n.venv/\n";
     let made = files.into_iter().chain([
         ("README.md".into(), readme.into(), false),
         ("test".into(), test.into(), true),
@@ -95,9 +127,20 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
         let file = path.join(file);
         write(&file, &text, runs).map_err(|error| failed(&file, error))?;
     }
+    let (over, then, tells) = match &spec {
+        Some(spec) if spec::requirements(spec).is_some() => (
+            "as specified",
+            "Install its packages, and prove it:",
+            "how to install them, and which options it has",
+        ),
+        Some(_) => ("as specified", "Prove it:", "which options it has"),
+        None => {
+            ("that works, over an example store", "Prove it, then put your database in its place:", "where")
+        }
+    };
     print(&format!(
-        "{shown} is a driver that works, over an example store. Prove it, then put your database in its place:\n\n    \
-         lydite driver test {url}\n    lydite run {url} --duration 10s\n\n{shown}/README.md says where.\n"
+        "{shown} is a driver {over}. {then}\n\n    lydite driver test {url}\n    lydite run {url} --duration 10s\n\n\
+         {shown}/README.md says {tells}.\n"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! `[[figure]]`: what is drawn, checked against the axes before anything runs.
 
 use super::grid::Axis;
-use super::source::{Entry, Source};
+use crate::source::{Entry, Source};
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale, axis_title, metric_title};
 use lydite_report::sweep::metric::Metric;
 use lydite_target::AbortReason;

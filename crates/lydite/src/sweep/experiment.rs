@@ -2,10 +2,10 @@
 
 use super::drawings;
 use super::grid::{self, Axis, Point};
-use super::source::Source;
 use crate::cli::SweepArgs;
 use crate::exit::Failure;
 use crate::plan::{time, whole};
+use crate::source::Source;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use lydite_report::sweep::metric::Metric;

@@ -1,8 +1,8 @@
 //! From axes to points: every combination of their values as a validated plan.
 
-use super::source::{Entry, Source};
 use crate::plan::{KEYS, Plan};
 use crate::raw::{Raw, scalar};
+use crate::source::{Entry, Source};
 use lydite_target::TargetSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};

@@ -5,7 +5,6 @@ mod child;
 mod drawings;
 mod experiment;
 mod grid;
-mod source;
 mod store;
 mod view;
 

@@ -1,4 +1,4 @@
-//! An experiment file as it stands: values with the lines that they stand in, and what is wrong with them.
+//! A file of TOML as it stands: values with the lines that they stand in, and what is wrong with them.
 
 use crate::raw::scalar;
 use std::path::Path;
@@ -6,59 +6,59 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// A value of a table, with its whole key and its place.
-pub(super) struct Entry<'t, 'd> {
+pub(crate) struct Entry<'t, 'd> {
     /// The key, its parts divided by dots.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// The line of the key.
-    pub(super) line: usize,
-    pub(super) value: &'t DeValue<'d>,
+    pub(crate) line: usize,
+    pub(crate) value: &'t DeValue<'d>,
 }
 
 /// The file, and all that is wrong with it.
-pub(super) struct Source {
+pub(crate) struct Source {
     file: String,
     /// Where each line begins, in bytes.
     lines: Vec<usize>,
     /// What is wrong so far, one line each.
-    pub(super) errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
 }
 
 impl Source {
     /// Reads a file; its text is parsed by the caller, who holds it.
-    pub(super) fn read(path: &Path) -> Result<(Self, String), String> {
+    pub(crate) fn read(path: &Path) -> Result<(Self, String), String> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("{file}: {error}: name an experiment file that can be read"))?;
+            .map_err(|error| format!("{file}: {error}: name a file that can be read"))?;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
         Ok((Self { file, lines, errors: Vec::new() }, text))
     }
 
     /// The name of the file, for messages.
-    pub(super) fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
     /// The line of a place in the text.
-    pub(super) fn line_of(&self, position: usize) -> usize {
+    pub(crate) fn line_of(&self, position: usize) -> usize {
         self.lines.partition_point(|begin| *begin <= position)
     }
 
     /// Notes an error about a key.
-    pub(super) fn wrong(&mut self, line: usize, key: &str, problem: &str) {
+    pub(crate) fn wrong(&mut self, line: usize, key: &str, problem: &str) {
         let key = if key.is_empty() { String::new() } else { format!(", {key}") };
         self.add(format!("{}, line {line}{key}: {problem}", self.file));
     }
 
     /// Notes an error once.
-    pub(super) fn add(&mut self, error: String) {
+    pub(crate) fn add(&mut self, error: String) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
     /// The entries of a table in the order in which they stand, tables in it left whole.
-    pub(super) fn entries<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
+    pub(crate) fn entries<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all: Vec<(usize, &Spanned<DeString<'d>>, &'t Spanned<DeValue<'d>>)> =
             table.iter().map(|(name, value)| (name.span().start, name, value)).collect();
         all.sort_by_key(|(place, ..)| *place);
@@ -72,7 +72,7 @@ impl Source {
     }
 
     /// The entries of a table and of all tables in it, under their whole keys.
-    pub(super) fn leaves<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
+    pub(crate) fn leaves<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all = Vec::new();
         for entry in self.entries(table) {
             match entry.value {
@@ -88,7 +88,7 @@ impl Source {
     }
 
     /// A text, number or truth value as text.
-    pub(super) fn scalar(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
+    pub(crate) fn scalar(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
         let text = scalar(entry.value);
         if text.is_none() {
             self.wrong(entry.line, &entry.key, "must be a text, a number or true/false");
@@ -97,7 +97,7 @@ impl Source {
     }
 
     /// One such value, or a list of them.
-    pub(super) fn scalars(&mut self, entry: &Entry<'_, '_>) -> Option<Vec<String>> {
+    pub(crate) fn scalars(&mut self, entry: &Entry<'_, '_>) -> Option<Vec<String>> {
         let texts = match entry.value {
             DeValue::Array(values) => values.iter().map(|value| scalar(value.get_ref())).collect(),
             value => scalar(value).map(|text| vec![text]),
