@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -249,19 +250,31 @@ fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
 
 fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
     let kind = kind_of(name)?;
+    let end_with = dir.as_ref().map_or_else(
+        || format!("lydite lab down {name}"),
+        |dir| format!("lydite lab down {name} --dir {}", typed(&dir.display().to_string())),
+    );
     let directory = directory(kind, dir)?;
     if shards.is_some() && !kind.servers.has_shards() {
         return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
     }
+    let asked = shards;
     let shards = shards.unwrap_or(3);
     if !(1..=MOST_SHARDS).contains(&shards) {
         return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MOST_SHARDS}")));
     }
     if let Some(lab) = note(&directory)? {
+        if asked.is_some() && lab.servers.len() != kind.servers.count(shards) {
+            return Err(Failure::usage(format!(
+                "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
+                directory.display(),
+                lab.servers.len().saturating_sub(1)
+            )));
+        }
         return match lab.servers.iter().find(|server| !server.listens()) {
             None => print(&format!("{}\n", lab.url)),
             Some(server) => Err(Failure::usage(format!(
-                "{}: there is a lab, but its server on port {} does not answer: end it with: lydite lab down {name}",
+                "{}: there is a lab, but its server on port {} does not answer: end it with: {end_with}",
                 directory.display(),
                 server.port
             ))),
@@ -283,7 +296,7 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         return Failure::all([Err(failure), ended].into_iter().filter_map(Result::err).collect());
     }
     complain(&format!(
-        "{} after {:.1} s, data in {}; try: lydite run {}; end with: lydite lab down {name}",
+        "{} after {:.1} s, data in {}; try: lydite run {}{}; end with: {end_with}",
         match lab.servers.len() {
             1 => "a server runs".to_string(),
             count => format!("{count} servers run"),
@@ -291,8 +304,28 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         begun.elapsed().as_secs_f64(),
         directory.display(),
         typed(&lab.url),
+        // A shard has one warehouse at least.
+        if kind.servers.has_shards() && shards > 2 { format!(" -w {shards}") } else { String::new() },
     ));
     print(&format!("{}\n", lab.url))
+}
+
+/// Makes the directory of all labs. Everybody can write beside it, so one that somebody else has made is refused.
+fn own_root() -> std::io::Result<()> {
+    let root = root();
+    match fs::DirBuilder::new().mode(0o711).create(&root) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let there = fs::symlink_metadata(&root)?;
+            // SAFETY: geteuid has no preconditions.
+            if there.is_dir() && there.uid() == unsafe { libc::geteuid() } {
+                Ok(())
+            } else {
+                Err(std::io::Error::other(format!("{} belongs to somebody else", root.display())))
+            }
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes the directory, which must be new or empty, and writes the note.
@@ -300,6 +333,9 @@ fn make(directory: &Path, lab: &Lab) -> Outcome {
     let failed = |error: std::io::Error| {
         Failure::usage(format!("{}: {error}: name another directory with --dir", directory.display()))
     };
+    if directory.starts_with(root()) {
+        own_root().map_err(failed)?;
+    }
     fs::create_dir_all(directory).map_err(failed)?;
     if fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(Failure::usage(format!(
@@ -323,8 +359,10 @@ fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
         ))),
         Some(lab) => end(kind, &directory, &lab),
         None => Err(Failure::usage(format!(
-            "{}: there is no lab: lydite lab list shows those that there are",
-            directory.display()
+            "{}: there is no lab: lydite lab list shows those below {}; of another TMPDIR, or with a --dir of its own, one is \
+             ended from there",
+            directory.display(),
+            root().display()
         ))),
     }
 }
