@@ -1,5 +1,4 @@
 //! `lydite driver test` on every target that runs here, each on a real server.
-#![expect(clippy::expect_used, reason = "a test may panic")]
 
 mod program;
 
