@@ -41,17 +41,21 @@ case " $* " in
     mkdir -p "$override_dir"
     echo "create_main_cluster = false" >"$override"
     ;;
-# Debian has the plugins of MariaDB only with its service. It is neither started now nor at the next boot, unless it was
-# here before.
-*" mariadb-plugin-"*)
+# Debian has the plugins of MariaDB, and etcd, only with a service. It is neither started now nor at the next boot, unless it
+# was here before.
+*" mariadb-plugin-"* | *" etcd-server "*)
+    case " $* " in
+    *" etcd-server "*) service=etcd package=etcd-server ;;
+    *) service=mariadb package=mariadb-server ;;
+    esac
     policy=/usr/sbin/policy-rc.d
     made=
     service_is_new=
-    dpkg-query -W -f '${Status}' mariadb-server 2>/dev/null | grep -q ' installed$' || service_is_new=1
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || service_is_new=1
     leave_no_service() {
         [ -z "$made" ] || rm -f "$policy"
         if [ -n "$service_is_new" ] && command -v systemctl >/dev/null; then
-            systemctl disable --quiet mariadb.service 2>/dev/null || true
+            systemctl disable --quiet "$service.service" 2>/dev/null || true
         fi
     }
     trap leave_no_service EXIT

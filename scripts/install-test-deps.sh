@@ -87,4 +87,8 @@ if ! command -v redis-server >/dev/null && ! command -v redis-check-rdb >/dev/nu
     scripts/install-packages.sh "Redis" redis-tools
 fi
 
+if ! command -v etcd >/dev/null; then
+    scripts/install-packages.sh "etcd" etcd-server
+fi
+
 scripts/install-seekdb.sh

@@ -2,7 +2,7 @@
 
 mod program;
 
-use lydite_testkit::{postgres, redis, seekdb};
+use lydite_testkit::{etcd, postgres, redis, seekdb};
 use program::{Ended, Program};
 
 /// Runs the kit to its end, with no step failed.
@@ -32,6 +32,15 @@ fn redis_is_proved_and_its_check_goes_on_to_its_end() {
         assert!(ended_as(&ended, step, "passed"), "{step}: {}", ended.stdout);
     }
     assert!(ended_as(&ended, "cancellation", "not supported"), "{}", ended.stdout);
+}
+
+#[test]
+fn etcd_is_proved() {
+    let server = etcd::Server::start(&[]);
+    let ended = prove(&server.url());
+    for step in ["contention", "lost update", "dirty read", "conditions afterwards"] {
+        assert!(ended_as(&ended, step, "passed"), "{step}: {}", ended.stdout);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! [`TargetSpec::open`] gives the [`Target`].
 
 mod error;
+mod etcd;
 mod external;
 mod gemel;
 pub mod kv;

@@ -1,6 +1,7 @@
 //! The families of databases that are built in, and how a URL chooses one.
 
 use crate::error::TargetError;
+use crate::etcd;
 use crate::external;
 use crate::gemel;
 use crate::kv::KvTarget;
@@ -54,7 +55,7 @@ pub struct OptionSpec {
 /// All families.
 #[must_use]
 pub fn families() -> &'static [Family] {
-    static FAMILIES: [Family; 10] = [
+    static FAMILIES: [Family; 11] = [
         Family {
             schemes: &["gemel"],
             url: "gemel: (a temporary directory) or gemel:PATH",
@@ -161,6 +162,18 @@ pub fn families() -> &'static [Family] {
             parse: |url, _| redis::parse(url).map(|config| Spec::Redis(Box::new(config))),
         },
         Family {
+            schemes: &["etcd"],
+            url: "etcd://HOST[:PORT]",
+            about: "etcd 3.4 or later, as a key-value store with transactions that compare revisions",
+            modes: &[TxMode::Statements],
+            guarantees: "snapshot isolation; durable commits",
+            placement: None,
+            tested: "a real server",
+            options: etcd::OPTIONS,
+            tpcc_options: &[],
+            parse: |url, _| etcd::parse(url).map(|config| Spec::Etcd(Box::new(config))),
+        },
+        Family {
             schemes: &["driver"],
             url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
             about: "any database, through a program of yours in any language: lydite driver new",
@@ -201,6 +214,7 @@ enum Spec {
     Mysql(Box<mysql::Config>),
     External(Box<external::Config>),
     Redis(Box<redis::Config>),
+    Etcd(Box<etcd::Config>),
 }
 
 impl TargetSpec {
@@ -212,6 +226,7 @@ impl TargetSpec {
             Spec::Mysql(config) => config.url.clone(),
             Spec::External(config) => config.url.clone(),
             Spec::Redis(config) => config.url.clone(),
+            Spec::Etcd(config) => config.url.clone(),
             Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) => url.to_string(),
         }
     }
@@ -315,7 +330,7 @@ impl TargetSpec {
     /// Whether it plays the microbenchmark.
     fn plays_micro(&self) -> bool {
         match &self.0 {
-            Spec::External(_) | Spec::Redis(_) => false,
+            Spec::External(_) | Spec::Redis(_) | Spec::Etcd(_) => false,
             Spec::Postgres(config) => config.product.heap,
             Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) | Spec::Mysql(_) => true,
         }
@@ -326,9 +341,12 @@ impl TargetSpec {
     pub fn engines(&self) -> Engines {
         match &self.0 {
             Spec::Null(_) | Spec::Gemel(_) => Engines::Two,
-            Spec::Sqlite(_) | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => {
-                Engines::One
-            }
+            Spec::Sqlite(_)
+            | Spec::Postgres(_)
+            | Spec::Mysql(_)
+            | Spec::External(_)
+            | Spec::Redis(_)
+            | Spec::Etcd(_) => Engines::One,
         }
     }
 
@@ -338,7 +356,12 @@ impl TargetSpec {
         match &self.0 {
             Spec::Gemel(parsed) => parsed.is_temporary(),
             Spec::Sqlite(config) => config.is_temporary(),
-            Spec::Null(_) | Spec::Postgres(_) | Spec::Mysql(_) | Spec::External(_) | Spec::Redis(_) => false,
+            Spec::Null(_)
+            | Spec::Postgres(_)
+            | Spec::Mysql(_)
+            | Spec::External(_)
+            | Spec::Redis(_)
+            | Spec::Etcd(_) => false,
         }
     }
 
@@ -367,6 +390,7 @@ impl TargetSpec {
             Spec::Postgres(config) => Box::new(postgres::Postgres::new((**config).clone())),
             Spec::Mysql(config) => Box::new(mysql::Mysql::new((**config).clone())),
             Spec::Redis(config) => Box::new(KvTarget::<redis::RedisStore>::new((**config).clone())),
+            Spec::Etcd(config) => Box::new(KvTarget::<etcd::EtcdStore>::new((**config).clone())),
             Spec::External(config) => Box::new(external::External::new((**config).clone())),
         })
     }

@@ -16,10 +16,12 @@
 //! `benches/peers` does so for databases that Lydite does not contain. With the feature `conformance` the tests that
 //! every store must pass can be called from the store's own.
 
+pub(crate) mod buffer;
 pub(crate) mod check;
 pub(crate) mod checksum;
 pub(crate) mod codec;
 pub(crate) mod columns;
+pub(crate) mod keeper;
 mod layout;
 mod loader;
 pub(crate) mod meta;

@@ -1,8 +1,9 @@
 //! The store: connections, and what a transaction reads and writes.
 
 use super::config::Config;
-use super::load_lock::LoadLock;
+use super::load_lock;
 use crate::error::{AbortReason, Committed};
+use crate::kv::buffer::{Bounds, Buffer, Entry};
 use crate::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use crate::target::Description;
 use parking_lot::Mutex;
@@ -14,9 +15,6 @@ use std::time::Duration;
 
 /// How long to wait for a server that does not answer a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Keys of a range that are asked for first, since most scans of the transactions want one or fifteen; and at most.
-const KEYS_FIRST: usize = 16;
-const KEYS_MOST: usize = 1024;
 /// Most keys that a transaction watches. Those of TPC-C read a few hundred; what reads more is a check, whose end nobody waits
 /// for.
 const WATCHED_MOST: usize = 10_000;
@@ -141,12 +139,18 @@ impl Store for RedisStore {
     }
 
     fn lock(config: &Config) -> Result<Box<dyn Send>, StoreError> {
-        Ok(Box::new(LoadLock::take(&Self::open(config)?)?))
+        Ok(Box::new(load_lock::take(&Self::open(config)?)?))
     }
 
     fn begin(&self, access: Access) -> Result<RedisTx<'_>, StoreError> {
         let connection = self.connect()?;
-        Ok(RedisTx { store: self, connection: Some(connection), access, watched: 0, writes: BTreeMap::new() })
+        Ok(RedisTx {
+            store: self,
+            connection: Some(connection),
+            access,
+            watched: 0,
+            writes: Buffer::default(),
+        })
     }
 }
 
@@ -179,8 +183,7 @@ pub(crate) struct RedisTx<'a> {
     access: Access,
     /// How many keys are watched.
     watched: usize,
-    /// What is to be written; none deletes.
-    writes: BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>,
+    writes: Buffer,
 }
 
 impl RedisTx<'_> {
@@ -207,7 +210,7 @@ impl RedisTx<'_> {
     }
 
     fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(written) = self.writes.get(&(table, key.to_vec())) {
+        if let Some(written) = self.writes.get(table, key) {
             return Ok(written.clone());
         }
         let names = [self.store.name(table, key)];
@@ -248,7 +251,7 @@ impl RedisTx<'_> {
 
     /// Commands that write what is to be written.
     fn to_write(&self, mut commands: Pipeline) -> Pipeline {
-        for ((table, key), value) in &self.writes {
+        for ((table, key), value) in &self.writes.0 {
             let (name, index) = (self.store.name(*table, key), self.store.keys(*table));
             match value {
                 Some(value) => {
@@ -272,11 +275,6 @@ impl RedisTx<'_> {
         }
     }
 }
-
-/// A key and its value.
-type Entry = (Vec<u8>, Vec<u8>);
-/// Two ends of a range of keys.
-type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// An end of a range as ZRANGEBYLEX wants it.
 fn lex(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
@@ -307,17 +305,17 @@ impl StoreTx for RedisTx<'_> {
     ) -> Result<Option<R>, StoreError> {
         let Some(mut value) = self.value(table, key)? else { return Ok(None) };
         let changed = change(&mut value);
-        self.writes.insert((table, key.to_vec()), Some(value));
+        self.writes.put(table, key, value);
         Ok(Some(changed))
     }
 
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
+        self.writes.put(table, key, value.to_vec());
         Ok(())
     }
 
     fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), None);
+        self.writes.delete(table, key);
         Ok(())
     }
 
@@ -326,65 +324,29 @@ impl StoreTx for RedisTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let below = range.below.map_or(Bound::Unbounded, |below| Bound::Excluded(below.to_vec()));
-        let mut rest: Bounds = (Bound::Included(range.from.to_vec()), below);
-        if matches!(&rest, (Bound::Included(from), Bound::Excluded(below)) if from >= below) {
-            return Ok(());
-        }
-        let mut count = KEYS_FIRST;
-        loop {
-            let (there, last) = self.entries(table, &rest, direction, count)?;
-            // As far as these entries go, what the transaction itself wrote counts before them.
-            let covered: Bounds = match (&last, direction) {
-                (None, _) => rest.clone(),
-                (Some(last), Direction::Forward) => (rest.0.clone(), Bound::Included(last.clone())),
-                (Some(last), Direction::Backward) => (Bound::Included(last.clone()), rest.1.clone()),
-            };
-            let mut found: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
-                there.into_iter().map(|(key, value)| (key, Some(value))).collect();
-            let own = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| (table, key.clone()));
-            let least = match own(&covered.0) {
-                Bound::Unbounded => Bound::Included((table, Vec::new())),
-                bound => bound,
-            };
-            // Tables are in order, so those behind this one are left out by name.
-            for ((of, key), value) in
-                self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table)
-            {
-                debug_assert_eq!(*of, table);
-                found.insert(key.clone(), value.clone());
-            }
-            let mut hand = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| match value {
-                Some(value) => each(key, value),
-                None => ControlFlow::Continue(()),
-            };
-            let flow = match direction {
-                Direction::Forward => found.iter().try_for_each(&mut hand),
-                Direction::Backward => found.iter().rev().try_for_each(&mut hand),
-            };
-            match (last, direction) {
-                (Some(last), Direction::Forward) => rest.0 = Bound::Excluded(last),
-                (Some(last), Direction::Backward) => rest.1 = Bound::Excluded(last),
-                (None, _) => return Ok(()),
-            }
-            if flow.is_break() {
-                return Ok(());
-            }
-            count = (count * 4).min(KEYS_MOST);
-        }
+        let writes = std::mem::take(&mut self.writes);
+        let scanned = writes.scan(
+            table,
+            range,
+            direction,
+            |range, count| self.entries(table, range, direction, count),
+            each,
+        );
+        self.writes = writes;
+        scanned
     }
 
     fn commit(mut self) -> Result<(), StoreError> {
-        if self.writes.is_empty() && self.watched == 0 {
+        if self.writes.0.is_empty() && self.watched == 0 {
             return Ok(());
         }
         let mut commands = self.to_write(pipe());
         if self.access != Access::Load {
             // Also when there is nothing to write: that it goes through says that all reads were of one moment.
             commands.atomic();
-            if self.writes.is_empty() {
+            if self.writes.0.is_empty() {
                 commands.cmd("PING").ignore();
             }
         }
@@ -398,7 +360,7 @@ impl StoreTx for RedisTx<'_> {
                 detail: "EXEC: what the transaction read was changed meanwhile".into(),
             }),
             Err(error) => Err(match failed(&error) {
-                StoreError::Unavailable { detail, .. } if !self.writes.is_empty() => {
+                StoreError::Unavailable { detail, .. } if !self.writes.0.is_empty() => {
                     StoreError::Unavailable { committed: Committed::Unknown, detail }
                 }
                 other => other,

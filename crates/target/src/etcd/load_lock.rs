@@ -1,0 +1,48 @@
+//! One load at a time: a key with a lease, which a load keeps alive.
+
+use super::client::{Bytes, Compare, Done, Operation, Range, Txn};
+use super::store::EtcdStore;
+use crate::error::Committed;
+use crate::kv::StoreError;
+use crate::kv::keeper::{EXPIRES_S, Keeper, held_by, holder};
+use serde::{Deserialize, Serialize};
+
+/// A lease, as it is granted, kept alive and revoked.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Lease {
+    #[serde(rename = "ID", skip_serializing_if = "String::is_empty")]
+    id: String,
+    #[serde(rename = "TTL", skip_serializing_if = "String::is_empty")]
+    ttl: String,
+}
+
+/// Takes the right to load, or says who has it.
+pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
+    let client = store.client.clone();
+    let wanted = Lease { ttl: EXPIRES_S.to_string(), ..Lease::default() };
+    let lease: Lease = client.ask("/v3/lease/grant", &wanted, Committed::No)?;
+    let id = lease.id;
+    let (key, value) = (store.lock_name(), Bytes(holder().into_bytes()));
+    let absent = Compare { key: key.clone(), result: "EQUAL", target: "MOD", mod_revision: "0".into() };
+    let put = Operation::RequestPut { key: key.clone(), value, lease: Some(id.clone()) };
+    let done: Done =
+        client.ask("/v3/kv/txn", &Txn { compare: vec![absent], success: vec![put] }, Committed::No)?;
+    if !done.succeeded {
+        let other = store.range(&Range { key, ..Range::default() })?.kvs.pop().unwrap_or_default();
+        return Err(held_by(&String::from_utf8_lossy(&other.value.0)));
+    }
+    Keeper::start(
+        (client, id),
+        |(client, id)| {
+            let alive = Lease { id: id.clone(), ..Lease::default() };
+            // A server that is away for a while keeps the lease meanwhile.
+            let _kept: Result<serde_json::Value, _> =
+                client.ask("/v3/lease/keepalive", &alive, Committed::No);
+        },
+        |(client, id)| {
+            let over = Lease { id: id.clone(), ..Lease::default() };
+            let _over: Result<serde_json::Value, _> = client.ask("/v3/lease/revoke", &over, Committed::No);
+        },
+    )
+}

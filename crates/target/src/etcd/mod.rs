@@ -1,0 +1,18 @@
+//! etcd, over the JSON form of its interface: a key-value store in which every change has a revision, and one request can
+//! compare revisions and write.
+//!
+//! A transaction reads all at the revision of its first read. Its writes wait in the client, and go in one request that makes
+//! them only if none of their keys was changed since: snapshot isolation, the first committer wins.
+
+mod client;
+mod config;
+mod load_lock;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use config::{Config, OPTIONS, parse};
+pub(crate) use store::EtcdStore;
+
+/// It does not play the microbenchmark.
+impl crate::micro::MicroTarget for crate::kv::KvTarget<EtcdStore> {}
