@@ -71,6 +71,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let control = RunControl::default();
     lydite_bench::load(&*target, &population, 1, false, &control, &mut |_| ())?;
     let plan = RunPlan {
+        first_warehouse: 1,
         warehouses,
         mode: Mode::Direct { terminals: sessions },
         warmup: WARMUP,

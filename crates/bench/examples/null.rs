@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?,
     );
     let plan = RunPlan {
+        first_warehouse: 1,
         warehouses,
         mode,
         warmup: Duration::from_secs(3),

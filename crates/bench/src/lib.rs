@@ -16,6 +16,7 @@
 //! let spec = TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?;
 //! let target: Arc<dyn Target> = Arc::from(spec.open()?);
 //! let plan = RunPlan {
+//!     first_warehouse: 1,
 //!     warehouses: 2,
 //!     mode: Mode::Direct { terminals: 1 },
 //!     warmup: Duration::from_millis(10),

@@ -3,14 +3,16 @@
 use crate::clock::Counting;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{InputPlan, Mix};
+use lydite_tpcc::{InputPlan, Mix, WarehouseId};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything that a run depends on, apart from the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPlan {
-    /// Active warehouses, 1 to this number; at least 1.
+    /// The first of the active warehouses, from 1.
+    pub first_warehouse: u32,
+    /// How many warehouses are active, at least 1.
     pub warehouses: u32,
     /// Who sends transactions, and when.
     pub mode: Mode,
@@ -176,7 +178,13 @@ impl RunPlan {
     /// and with however many sessions.
     #[must_use]
     pub fn inputs(&self) -> InputPlan {
-        InputPlan { seed: self.seed, warehouses: self.warehouses, constants: self.constants, mix: self.mix }
+        InputPlan {
+            seed: self.seed,
+            first_warehouse: WarehouseId(self.first_warehouse),
+            warehouses: self.warehouses,
+            constants: self.constants,
+            mix: self.mix,
+        }
     }
 }
 

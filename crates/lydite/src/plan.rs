@@ -17,6 +17,7 @@ use std::time::Duration;
 pub(crate) const KEYS: &[&str] = &[
     "target",
     "warehouses",
+    "active_warehouses",
     "terminals",
     "sessions",
     "duration",
@@ -46,7 +47,7 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Those that mean something for TPC-C only.
-const TPCC_KEYS: &[&str] = &["warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
+const TPCC_KEYS: &[&str] = &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
 
 /// Sessions are threads and connections of this machine.
 const MAX_SESSIONS: u32 = 20_000;
@@ -66,6 +67,8 @@ const DEFAULT_POOL: u32 = 16;
 pub(crate) struct Plan {
     pub(crate) target: TargetSpec,
     pub(crate) warehouses: Option<u32>,
+    /// The first and the last of the warehouses that are used, if not all are.
+    pub(crate) active: Option<(u32, u32)>,
     pub(crate) tx: TxMode,
     pub(crate) duration: Duration,
     pub(crate) warmup: Duration,
@@ -155,6 +158,12 @@ impl Plan {
             None => None,
         };
         let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
+        let active = raw.read("active_warehouses", active);
+        if let (Some(all), Some((_, last))) = (warehouses, active)
+            && last > all
+        {
+            raw.wrong("active_warehouses", &format!("names warehouse {last}, and warehouses is {all}"));
+        }
         let duration = raw.read("duration", time).unwrap_or(Duration::from_secs(30));
         if duration.is_zero() {
             raw.wrong("duration", "must be more than zero, for example 30s");
@@ -183,6 +192,7 @@ impl Plan {
             (Some(target), Some(wanted)) if raw.errors.is_empty() => Ok(Self {
                 target,
                 warehouses,
+                active,
                 tx,
                 duration,
                 warmup,
@@ -223,8 +233,20 @@ impl Plan {
         }
     }
 
+    /// The first of the warehouses that are used, and how many are, on a database with `loaded`.
+    pub(crate) fn active(&self, loaded: u32) -> Result<(u32, u32), Failure> {
+        let (first, last) = self.active.unwrap_or((1, loaded));
+        if last > loaded {
+            return Err(Failure::usage(format!(
+                "active_warehouses: names warehouse {last}, and the database has {loaded}"
+            )));
+        }
+        Ok((first, last - first + 1))
+    }
+
     /// The mode on a database with this many warehouses.
-    pub(crate) fn mode(&self, warehouses: u32) -> Result<Mode, Failure> {
+    pub(crate) fn mode(&self, loaded: u32) -> Result<Mode, Failure> {
+        let (_, warehouses) = self.active(loaded)?;
         let all = warehouses.saturating_mul(10);
         Ok(match &self.wanted {
             WantedMode::Direct { terminals } => {
@@ -249,6 +271,16 @@ impl Plan {
             }
         })
     }
+}
+
+/// Reads `LAST` or `FIRST-LAST`.
+fn active(text: &str) -> Result<(u32, u32), String> {
+    let (first, last) = text.split_once('-').unwrap_or(("1", text));
+    let (first, last) = (whole(first.trim(), 1, MAX_WAREHOUSES)?, whole(last.trim(), 1, MAX_WAREHOUSES)?);
+    if first > last {
+        return Err("begins behind its end: write FIRST-LAST, as 3-6".into());
+    }
+    Ok((first, last))
 }
 
 /// The workload's name.

@@ -45,9 +45,9 @@ impl Parts<'_> {
     /// else it is partial.
     pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.measurement;
-        let warehouses = f64::from(self.meta.warehouses);
+        let warehouses = f64::from(self.warehouses());
         let mix = compliance::judge_mix(&measured.facts.inputs, &self.plan.mix);
-        let inputs = compliance::judge_inputs(&measured.facts.inputs, self.meta.warehouses);
+        let inputs = compliance::judge_inputs(&measured.facts.inputs, self.warehouses());
         let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
         let mut result = common(measured, self.description, self.stored, checks, checked)?;
         if let (Some(delivery), Mode::Rte { .. }) = (result.transactions.get_mut("delivery"), self.mode) {
@@ -89,6 +89,10 @@ impl Parts<'_> {
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
         });
+        let active = match plan.active {
+            Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
+            None => json!({}),
+        };
         let mode = match self.mode {
             Mode::Direct { terminals } => {
                 json!({ "mode": "direct", "terminals": terminals, "sessions": terminals })
@@ -98,12 +102,17 @@ impl Parts<'_> {
             }
             Mode::Open { rate, arrival, sessions } => open_json(*rate, *arrival, *sessions),
         };
-        joined([json, plan_common(plan, self.description), mode])
+        joined([json, active, plan_common(plan, self.description), mode])
+    }
+
+    /// How many warehouses are active.
+    fn warehouses(&self) -> u32 {
+        self.plan.active.map_or(self.meta.warehouses, |(first, last)| last - first + 1)
     }
 
     fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict], checks: &[CheckResult]) -> RunFacts {
         let measured = self.measurement;
-        let warehouses = f64::from(self.meta.warehouses);
+        let warehouses = f64::from(self.warehouses());
         let (wait_factor, terminals) = match self.mode {
             Mode::Rte { terminals, wait_factor, .. } => (Some(*wait_factor), *terminals),
             Mode::Direct { terminals } => (None, *terminals),

@@ -48,6 +48,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
     let mode = plan.mode(meta.warehouses)?;
+    let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
     let conditions = |when| -> Result<Conditions, Failure> {
@@ -61,7 +62,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         checks = before(conditions(CheckedWhen::Before)?)?;
     }
     let run_plan = RunPlan {
-        warehouses: meta.warehouses,
+        first_warehouse,
+        warehouses,
         mode: mode.clone(),
         warmup: plan.warmup,
         duration: plan.duration,

@@ -129,6 +129,11 @@ fn options_that_do_not_fit_the_mode_are_refused() {
             vec!["--terminals: 21 emulated users", "clause 4.2.1", "at most 20"],
         ),
         (vec!["--tx", "batched"], vec!["--tx batched is not offered by sqlite"]),
+        (vec!["--set", "active_warehouses=3-2"], vec!["--set active_warehouses: \"3-2\" begins behind its end"]),
+        (
+            vec!["--set", "active_warehouses=2-5", "--warehouses", "4"],
+            vec!["--set active_warehouses: names warehouse 5, and warehouses is 4"],
+        ),
         (vec!["--mix", "50,50"], vec!["--mix: \"50,50\""]),
     ] {
         let directory = scratch();
@@ -211,6 +216,26 @@ fn flags_win_over_the_plan_file() {
         "{plan}"
     );
     assert_eq!((&plan["duration_s"], &plan["warmup_s"]), (&0.2.into(), &0.0.into()), "{plan}");
+}
+
+#[test]
+fn a_run_over_some_of_the_warehouses_counts_those_alone() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let run = |active: &str| {
+        let active = format!("active_warehouses={active}");
+        let flags = ["--set", &active, "--duration", "200ms", "--warmup", "0", "--json", text(&result)];
+        lydite(&[&["run", "null:", "--warehouses", "9"], flags.as_slice()].concat())
+    };
+    run("4-6").code(0);
+    let json = program::json(&result);
+    let plan = &json["plan"];
+    assert_eq!((&plan["warehouses"], &plan["active_warehouses"]), (&9.into(), &"4-6".into()), "{plan}");
+    assert_eq!(plan["terminals"], 3, "one for each that is active");
+    let efficiency = json["nopm"].as_f64().expect("nopm") / (12.86 * 3.0) * 100.0;
+    let told = json["efficiency_percent"].as_f64().expect("efficiency");
+    assert!((told / efficiency - 1.0).abs() < 1e-6, "{told} {efficiency}");
+    assert!(run("4-10").code(2).only_error().contains("names warehouse 10, and warehouses is 9"));
 }
 
 #[test]

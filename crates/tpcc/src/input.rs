@@ -24,7 +24,9 @@ pub const UNUSED_ITEM: ItemId = ItemId(ITEMS + 1);
 pub struct InputPlan {
     /// Seed of all terminals.
     pub seed: u64,
-    /// Active warehouses: 1 to this number, which is at least 1.
+    /// The first of the active warehouses.
+    pub first_warehouse: WarehouseId,
+    /// How many warehouses are active, at least 1.
     pub warehouses: u32,
     /// The constants C of NURand.
     pub constants: RunConstants,
@@ -36,7 +38,8 @@ impl InputPlan {
     /// A plan over the first `warehouses` of a database loaded with `c_load`.
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
-        Self { seed, warehouses, constants: RunConstants::new(seed, c_load), mix }
+        let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
+        Self { seed, first_warehouse, warehouses, constants, mix }
     }
 
     /// How many terminals there are.
@@ -52,7 +55,7 @@ impl InputPlan {
         Terminal {
             stream: Stream::new(self.seed, Purpose::Terminal, u64::from(index)),
             deck: Deck::default(),
-            w_id: WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + 1),
+            w_id: WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + self.first_warehouse.0),
             d_id: DistrictId((index % TERMINALS_PER_WAREHOUSE) as u8 + 1),
         }
     }
@@ -62,7 +65,8 @@ impl InputPlan {
         if self.warehouses == 1 {
             return home;
         }
-        let drawn = stream.uniform(1, self.warehouses - 1);
+        let first = self.first_warehouse.0;
+        let drawn = stream.uniform(1, self.warehouses - 1) + first - 1;
         WarehouseId(drawn + u32::from(drawn >= home.0))
     }
 }

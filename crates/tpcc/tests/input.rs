@@ -30,6 +30,29 @@ fn run(plan: &InputPlan, each: u32, mut see: impl FnMut(&Terminal, &Transaction)
 }
 
 #[test]
+fn only_active_warehouses_have_terminals_and_are_chosen_as_remote_ones() {
+    let plan = InputPlan { first_warehouse: WarehouseId(7), ..plan(3) };
+    let mut used: HashMap<WarehouseId, u32> = HashMap::new();
+    let mut remote = 0;
+    run(&plan, 1_000, |terminal, transaction| {
+        let home = terminal.warehouse();
+        let others: Vec<WarehouseId> = match transaction {
+            Transaction::NewOrder(order) => order.lines.iter().map(|line| line.supply_w_id).collect(),
+            Transaction::Payment(payment) => vec![payment.c_w_id],
+            _ => Vec::new(),
+        };
+        remote += others.iter().filter(|other| **other != home).count();
+        for warehouse in others.into_iter().chain([home]) {
+            *used.entry(warehouse).or_default() += 1;
+        }
+    });
+    let mut used: Vec<u32> = used.into_keys().map(|warehouse| warehouse.0).collect();
+    used.sort_unstable();
+    assert_eq!(used, [7, 8, 9]);
+    assert!(remote > 1_000, "{remote}");
+}
+
+#[test]
 fn over_a_million_transactions_all_windows_of_clause_5_5_1_5_hold() {
     let plan = plan(10);
     let mut statistics = InputStatistics::default();

@@ -198,6 +198,7 @@ impl Target for Scripted {
 /// A plan over two warehouses, without warm-up.
 pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     RunPlan {
+        first_warehouse: 1,
         warehouses: 2,
         mode,
         warmup: Duration::ZERO,
