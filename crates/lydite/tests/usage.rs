@@ -129,7 +129,10 @@ fn options_that_do_not_fit_the_mode_are_refused() {
             vec!["--terminals: 21 emulated users", "clause 4.2.1", "at most 20"],
         ),
         (vec!["--tx", "batched"], vec!["--tx batched is not offered by sqlite"]),
-        (vec!["--set", "active_warehouses=3-2"], vec!["--set active_warehouses: \"3-2\" begins behind its end"]),
+        (
+            vec!["--set", "active_warehouses=3-2"],
+            vec!["--set active_warehouses: \"3-2\" begins behind its end"],
+        ),
         (
             vec!["--set", "active_warehouses=2-5", "--warehouses", "4"],
             vec!["--set active_warehouses: names warehouse 5, and warehouses is 4"],

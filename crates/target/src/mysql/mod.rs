@@ -385,8 +385,16 @@ impl Target for Mysql {
         settings.insert("foreign keys".into(), keys.concat());
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
-        if let Some(partitions) = self.config.partitions {
-            settings.insert("partitions".into(), partitions.to_string());
+        // As the tables are, whatever the URL says.
+        let partitions = wire
+            .column(
+                "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
+                 AND table_name = 'stock' AND partition_name IS NOT NULL",
+            )
+            .map_err(self.failed("look for partitions"))?
+            .concat();
+        if partitions != "0" {
+            settings.insert("partitions".into(), partitions);
         }
         if !self.shards.is_empty() {
             settings.insert("shards".into(), self.shards.len().to_string());

@@ -34,7 +34,14 @@ impl ServerUrl {
                  for a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
             )]
         };
-        let mut url = url::Url::parse(&parsed.whole).map_err(|error| bad(&error))?;
+        // A user and no host, as libpq takes it: the server is on a Unix socket, which an option names.
+        let (url, no_host) = match url::Url::parse(&parsed.whole) {
+            Err(url::ParseError::EmptyHost) if parsed.whole.contains("@/") => {
+                (url::Url::parse(&parsed.whole.replacen("@/", "@localhost/", 1)), true)
+            }
+            parsed => (parsed, false),
+        };
+        let mut url = url.map_err(|error| bad(&error))?;
         if !parsed.rest.starts_with("//") {
             return Err(bad(&"two slashes are missing behind the scheme"));
         }
@@ -43,7 +50,7 @@ impl ServerUrl {
             return Err(bad(&"an @ or # stands where none can be"));
         }
         let given = |text: &str| (!text.is_empty()).then(|| percent_decode(text));
-        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = url.host_str().filter(|host| !host.is_empty() && !no_host);
         let host = host.map(|name| name.trim_start_matches('[').trim_end_matches(']').to_string());
         let user = given(url.username());
         let database = given(url.path().trim_start_matches('/'));
@@ -55,7 +62,9 @@ impl ServerUrl {
         if url.set_password(None).is_err() && password.is_some() {
             errors.push("target URL has a password but no host".into());
         }
-        Ok(Self { host, port: url.port(), user, password, database, shown: url.to_string() })
+        let shown = url.to_string();
+        let shown = if no_host { shown.replacen("@localhost/", "@/", 1) } else { shown };
+        Ok(Self { host, port: url.port(), user, password, database, shown })
     }
 }
 

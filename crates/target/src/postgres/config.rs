@@ -348,6 +348,14 @@ mod tests {
     }
 
     #[test]
+    fn a_user_may_stand_before_a_unix_socket() {
+        let shown = |url| format!("{:?}", TargetSpec::parse(url, TxMode::Statements));
+        let socket = shown("postgres://me:s3cret@/tpcc?host=/run/postgresql");
+        assert!(socket.contains("postgres://me@/tpcc?host=/run/postgresql"), "{socket}");
+        assert!(shown("postgres://me@h/tpcc?host=/run").contains("names a host twice"));
+    }
+
+    #[test]
     fn all_errors_of_a_url_are_told_at_once() {
         let errors =
             TargetSpec::parse("postgres://h/db?isolation=none&sslmode=maybe&colour=red", TxMode::Statements)
