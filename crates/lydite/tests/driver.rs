@@ -252,6 +252,34 @@ fn wrong_results_of_a_py_tpcc_driver_are_named_field_by_field() {
 }
 
 #[test]
+fn a_function_of_a_store_that_is_wrong_is_named_before_any_transaction() {
+    let place = directory();
+    for (name, wrong, found_by, words) in [
+        (
+            "empty",
+            "return []",
+            "functions",
+            "scan before the commit gave no keys, and 01, 01 00, 02, ff ff are there",
+        ),
+        ("deaf", "raise KeyError('boom')", "state", "KeyError: 'boom' (driver, line "),
+    ] {
+        let url = scaffold(&place, name, &["--lang", "python", "--kv"]);
+        let file = place.path().join(name).join("driver");
+        let text = std::fs::read_to_string(&file).expect("the driver");
+        let old = text.split_once("    def scan(").expect("a scan").1;
+        let broken = text.replace(
+            &format!("    def scan({old}"),
+            &format!("    def scan(self, *_: object) -> object:\n        {wrong}\n\n    def old({old}"),
+        );
+        std::fs::write(&file, broken).expect("a change");
+        let ended = kit(&[&url]).code(1);
+        let (verdict, reason) = step(&ended, found_by);
+        assert_eq!(verdict, "FAILED", "{}", ended.stdout);
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
 fn options_of_py_tpcc_are_checked_before_anything_is_started() {
     let place = directory();
     for (url, words) in [

@@ -122,6 +122,15 @@ pub trait Target: Send + Sync {
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
+    /// Of a key-value store: tries its functions one by one on a database that is empty, and leaves it empty. The answer is what
+    /// was tried, or what is wrong; none for others.
+    ///
+    /// # Errors
+    /// The store can't be opened.
+    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
+        Ok(None)
+    }
+
     /// Has the database give up the checks that other threads are waiting for, and makes no more of them. For a server,
     /// which would go on with the statement at hand though nobody waits for it any more.
     fn stop_checks(&self) {}

@@ -60,6 +60,13 @@ impl Target for External {
         }
     }
 
+    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.functions(),
+            Speaking::Transactions(_) => Ok(None),
+        }
+    }
+
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
         // What the driver drives can't be locked from here, but who starts the same driver on this machine can be told.
         Ok(Box::new(LoadLock::take(&self.driver.config)?))

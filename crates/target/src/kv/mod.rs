@@ -25,6 +25,7 @@ pub(crate) mod keeper;
 mod layout;
 mod loader;
 pub(crate) mod meta;
+pub(crate) mod prove;
 pub(crate) mod scan;
 pub(crate) mod session;
 mod store;

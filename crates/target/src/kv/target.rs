@@ -5,6 +5,7 @@ use crate::kv::check::check;
 use crate::kv::checksum::checksums;
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
+use crate::kv::prove::prove;
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
@@ -75,6 +76,11 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("read lydite_meta");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         meta::state(&mut tx).map_err(failed)
+    }
+
+    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
+        let rolls_back = self.describe()?.isolation_is_level_3;
+        Ok(Some(prove(&*self.store()?, rolls_back)))
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {

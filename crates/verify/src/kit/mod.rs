@@ -264,6 +264,13 @@ pub(crate) struct Proof<'a> {
 impl Proof<'_> {
     fn run(&self, steps: &mut Steps<'_>) {
         let target = self.target;
+        let mut functions = None;
+        if steps.blocked.is_none() {
+            functions = target.functions().map_err(Trouble::from).transpose();
+        }
+        if let Some(tried) = functions {
+            steps.needed("functions", || Ok(tried??));
+        }
         steps.needed("schema", || self.schema());
         steps.needed("interrupted load", || self.interrupted_load());
         steps.needed("load", || load_rows(target, self.kit.warehouses));

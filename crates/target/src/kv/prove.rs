@@ -1,0 +1,156 @@
+//! Whether a store does what [`StoreTx`] asks of it, function by function: what somebody who writes a store or a driver wants to
+//! know before any transaction is played.
+
+use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use std::ops::ControlFlow;
+
+/// The table whose keys are tried: its own are as they come, so none is taken for a row by mistake.
+const TABLE: KvTable = KvTable::History;
+/// So many that a scan needs several answers of stores that give some at a time.
+const MANY: u8 = 200;
+
+type Found = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Tries all functions on a table that is empty, and empties it again. `rolls_back`: whether a transaction that is given up
+/// must leave nothing.
+///
+/// # Errors
+/// The first that does not do what it must: its name, what came, and what should have come.
+pub(crate) fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
+    let proved = functions(store, rolls_back);
+    let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
+    proved.and_then(|()| cleared)?;
+    let last = if rolls_back { "commit and rollback" } else { "commit" };
+    Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
+}
+
+/// The error of a function.
+fn of(name: &str) -> impl Fn(StoreError) -> String {
+    move |error| format!("{name}: {}", error.line())
+}
+
+fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
+    let begin = |access| store.begin(access).map_err(of("begin"));
+    // Keys of which one begins the other, bytes of both ends, a value that is empty.
+    let entries: Found = [(&[1][..], &b"one"[..]), (&[1, 0], b""), (&[2], &[0, 255]), (&[255, 255], b"last")]
+        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .to_vec();
+
+    let mut tx = begin(Access::Write)?;
+    same("scan of an empty table", &scanned(&mut tx, KeyRange::ALL, Direction::Forward)?, &[])?;
+    for (key, value) in &entries {
+        tx.put(TABLE, key, value).map_err(of("put"))?;
+    }
+    looks(&mut tx, &entries, "before the commit")?;
+    commit(tx)?;
+
+    let mut tx = begin(Access::Write)?;
+    looks(&mut tx, &entries, "after the commit")?;
+    let inner = KeyRange { from: &[1, 0], below: Some(&[255]) };
+    same("scan from 01 00 to below ff", &scanned(&mut tx, inner, Direction::Forward)?, &entries[1..3])?;
+    let mut first = Vec::new();
+    tx.scan(TABLE, KeyRange::ALL, Direction::Backward, |key, value| {
+        first.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Break(())
+    })
+    .map_err(of("scan"))?;
+    same("scan backward, the first entry", &first, &entries[3..])?;
+
+    if rolls_back {
+        tx.put(TABLE, &[9], b"never").map_err(of("put"))?;
+        tx.delete(TABLE, &[1]).map_err(of("delete"))?;
+    }
+    drop(tx);
+    let mut tx = begin(Access::Write)?;
+    looks(&mut tx, &entries, "after a transaction that was rolled back")?;
+
+    tx.delete(TABLE, &[2]).map_err(of("delete"))?;
+    tx.put(TABLE, &[1], b"changed").map_err(of("put"))?;
+    let mut left = entries.clone();
+    left.remove(2);
+    left[0].1 = b"changed".to_vec();
+    looks(&mut tx, &left, "after its own delete and put, before the commit")?;
+    commit(tx)?;
+    looks(&mut begin(Access::Read)?, &left, "after a delete and a put")?;
+
+    let mut tx = begin(Access::Load)?;
+    let many: Found = (0..MANY).map(|number| (vec![100, number], vec![number; 50])).collect();
+    for (key, value) in &many {
+        tx.put(TABLE, key, value).map_err(of("put"))?;
+    }
+    commit(tx)?;
+    let mut tx = begin(Access::Read)?;
+    let range = KeyRange { from: &[100], below: Some(&[101]) };
+    same("scan of 200 keys", &scanned(&mut tx, range, Direction::Forward)?, &many)?;
+    let mut backward = scanned(&mut tx, range, Direction::Backward)?;
+    backward.reverse();
+    same("scan of 200 keys backward", &backward, &many)
+}
+
+fn commit<T: StoreTx>(tx: T) -> Result<(), String> {
+    tx.commit().and_then(Pending::wait).map_err(of("commit"))
+}
+
+/// Reads every entry, one that is not there, and all of them by scans.
+fn looks(tx: &mut impl StoreTx, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), String> {
+    let absent = vec![3];
+    let wanted = entries.iter().map(|(key, value)| (key, Some(value.clone()))).chain([(&absent, None)]);
+    for (key, value) in wanted {
+        let found = tx.read(TABLE, key, <[u8]>::to_vec).map_err(of("get"))?;
+        if found != value {
+            return Err(format!("get of {} {when} gave {}, not {}", hex(key), told(&found), told(&value)));
+        }
+    }
+    same(&format!("scan {when}"), &scanned(tx, KeyRange::ALL, Direction::Forward)?, entries)?;
+    let mut backward = scanned(tx, KeyRange::ALL, Direction::Backward)?;
+    backward.reverse();
+    same(&format!("scan backward {when}, turned round,"), &backward, entries)
+}
+
+fn scanned(tx: &mut impl StoreTx, range: KeyRange<'_>, direction: Direction) -> Result<Found, String> {
+    let mut found = Vec::new();
+    tx.scan(TABLE, range, direction, |key, value| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })
+    .map_err(of("scan"))?;
+    Ok(found)
+}
+
+fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {
+    if found == wanted {
+        return Ok(());
+    }
+    let keys = |entries: &[(Vec<u8>, Vec<u8>)]| match entries {
+        [] => "no keys".to_string(),
+        entries if entries.len() > 8 => format!("{} keys", entries.len()),
+        entries => entries.iter().map(|(key, _)| hex(key)).collect::<Vec<_>>().join(", "),
+    };
+    let values = found.iter().zip(wanted).find(|(found, wanted)| found.0 == wanted.0 && found.1 != wanted.1);
+    Err(match values {
+        Some((found, wanted)) if keys(found_of(found)) == keys(found_of(wanted)) => format!(
+            "{what} gave the key {} the value {}, not {}",
+            hex(&found.0),
+            hex(&found.1),
+            hex(&wanted.1)
+        ),
+        _ => format!("{what} gave {}, and {} are there", keys(found), keys(wanted)),
+    })
+}
+
+/// An entry as a slice of one.
+fn found_of(entry: &(Vec<u8>, Vec<u8>)) -> &[(Vec<u8>, Vec<u8>)] {
+    std::slice::from_ref(entry)
+}
+
+fn told(value: &Option<Vec<u8>>) -> String {
+    value.as_ref().map_or_else(|| "nothing".into(), |value| format!("the value {}", hex(value)))
+}
+
+/// Bytes for people.
+fn hex(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "(empty)".into();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
