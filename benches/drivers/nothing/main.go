@@ -99,7 +99,7 @@ func (s *session) NewOrder(order lydite.NewOrder) (*lydite.NewOrderResult, error
 	}
 	for _, line := range order.Lines {
 		if line.IID > 100_000 {
-			return nil, &lydite.RolledBack{OID: 3001, CLast: text, CCredit: "GC"}
+			return nil, &lydite.RolledBack{OID: 3001, CLast: text[:16], CCredit: "GC"}
 		}
 	}
 	result := &lydite.NewOrderResult{
