@@ -59,8 +59,22 @@ fn postgresql_over_shards_is_proved_as_far_as_it_promises() {
 #[test]
 fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
     let Some(server) = seekdb::Server::start() else { return };
-    let ended = prove(&server.create_database("kit"));
+    let url = server.create_database("kit");
+    let ended = prove(&url);
     for step in ["New-Order", "contention", "--tx batched", "--tx procedures"] {
         assert!(ended_as(&ended, step, "passed"), "{step}: {}", ended.stdout);
+    }
+    // Sessions that meet: who comes second is refused by code 6235, sent again, and counted as serialization.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("result.json");
+    for mode in ["statements", "procedures"] {
+        let plan = ["run", &url, "--tx", mode, "--warehouses", "1", "--terminals", "4", "--duration", "20s"];
+        let files = ["--warmup", "1s", "--quiet", "--json", path.to_str().expect("a path in UTF-8")];
+        Program::new(&[&plan[..], &files].concat()).patience(5).run().code(0);
+        let result = program::json(&path);
+        let checks = result["checks"].as_array().expect("checks");
+        assert!(checks.len() == 24 && checks.iter().all(|check| check["ok"] == true), "{mode}: {checks:?}");
+        println!("{mode}: {} NOPM, aborts {}", result["nopm"], result["aborts"]);
+        assert!(result["aborts"]["serialization"].as_u64() > Some(0), "{mode}: {}", result["aborts"]);
     }
 }

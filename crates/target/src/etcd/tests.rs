@@ -1,8 +1,8 @@
-//! The store on a real server.
+//! The store on a real server. What the kit of `lydite driver test` proves of it is not proved here again: a load takes long.
 
 use super::{Config, EtcdStore};
 use crate::error::{AbortReason, Committed};
-use crate::kv::{Access, Direction, KeyRange, KvTable, KvTarget, Store, StoreError, StoreTx, conformance};
+use crate::kv::{Access, Direction, KeyRange, KvTable, KvTarget, Store, StoreError, StoreTx};
 use crate::registry::ParsedUrl;
 use crate::target::Target;
 use lydite_testkit::etcd::Server;
@@ -10,28 +10,6 @@ use std::ops::ControlFlow;
 
 fn config(url: &str) -> Config {
     super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
-}
-
-#[test]
-fn the_answers_and_the_rows_are_those_of_sqlite() {
-    let server = Server::start(&[]);
-    conformance::the_answers_and_the_rows_are_those_of_sqlite::<EtcdStore>(config(&server.url()));
-}
-
-#[test]
-fn sessions_that_fight_for_one_warehouse_keep_the_conditions() {
-    let server = Server::start(&[]);
-    conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<EtcdStore>(config(
-        &server.url(),
-    ));
-}
-
-#[test]
-fn an_interrupted_load_can_be_resumed_and_a_spoiled_row_is_found() {
-    let server = Server::start(&[]);
-    let place = |prefix: &str| config(&format!("{}?prefix={prefix}", server.url()));
-    conformance::an_interrupted_load_can_be_resumed::<EtcdStore>(place("resumed"));
-    conformance::a_spoiled_row_is_found_and_named::<EtcdStore>(place("spoiled"));
 }
 
 fn put(store: &EtcdStore, key: &[u8], value: &[u8]) {

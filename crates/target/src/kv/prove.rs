@@ -19,7 +19,7 @@ type Found = Vec<(Vec<u8>, Vec<u8>)>;
 pub(crate) fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
     let proved = functions(store, rolls_back);
     let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
-    proved.and_then(|()| cleared)?;
+    proved.and(cleared)?;
     let last = if rolls_back { "commit and rollback" } else { "commit" };
     Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
 }
