@@ -1,15 +1,15 @@
 //! An etcd server of one's own.
 
 use crate::free_port;
-use crate::process::{PATIENCE, clean_up_at_exit, send, spawn_for_life};
+use crate::process::{Running, clean_up_at_exit};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 use tempfile::TempDir;
+
+/// Where its process is noted, below the fixture's directory.
+const PID_FILE: &str = "pid";
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
@@ -17,7 +17,7 @@ pub struct Server {
     port: u16,
     /// Where other members would speak to it.
     peers: u16,
-    process: Mutex<Option<Child>>,
+    running: Running,
     options: Vec<String>,
 }
 
@@ -28,12 +28,12 @@ impl Server {
     pub fn start(options: &[&str]) -> Self {
         let directory =
             tempfile::Builder::new().prefix("lydite-etcd-").tempdir().expect("a temporary directory");
-        clean_up_at_exit(directory.path(), "pid");
+        clean_up_at_exit(directory.path(), PID_FILE);
         let server = Self {
+            running: Running::new("etcd", directory.path().join("log")),
             directory,
             port: free_port(),
             peers: free_port(),
-            process: Mutex::new(None),
             options: options.iter().map(|option| (*option).to_string()).collect(),
         };
         server.restart();
@@ -42,8 +42,6 @@ impl Server {
 
     /// Starts the server again after [`Server::kill`].
     pub fn restart(&self) {
-        let mut process = self.process.lock().expect("the server's lock");
-        assert!(process.is_none(), "the server is running");
         let path = self.directory.path();
         let mut command = Command::new("etcd");
         let (client, peer) =
@@ -61,24 +59,8 @@ impl Server {
             "--unsafe-no-fsync",
         ]);
         command.args(&self.options);
-        let log =
-            fs::OpenOptions::new().create(true).append(true).open(path.join("log")).expect("a log file");
-        command
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a log file"))
-            .stderr(log);
-        let child = spawn_for_life(command, libc::SIGKILL);
-        fs::write(path.join("pid"), child.id().to_string()).expect("a file");
-        *process = Some(child);
-        drop(process);
-        let begin = Instant::now();
-        while !self.answers() {
-            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
-            assert!(matches!(ended, Some(Ok(None))), "the server ended: {}", self.log());
-            assert!(begin.elapsed() < PATIENCE, "the server did not start: {}", self.log());
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.running.start(command, libc::SIGKILL, || self.answers());
+        fs::write(path.join(PID_FILE), self.running.id().to_string()).expect("a file");
     }
 
     fn answers(&self) -> bool {
@@ -93,16 +75,12 @@ impl Server {
     /// What the server has written to its log.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+        self.running.log()
     }
 
     /// Kills the server at once, as `kill -9` or a crash would.
     pub fn kill(&self) {
-        let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return;
-        };
-        send(child.id(), libc::SIGKILL);
-        let _reaped = child.wait();
+        self.running.end(libc::SIGKILL);
     }
 
     /// Its URL.
@@ -114,10 +92,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The data are thrown away.
-        self.kill();
-        if thread::panicking() {
-            eprintln!("the log of etcd on port {}:\n{}", self.port, self.log());
-        }
+        self.running.abandon();
     }
 }

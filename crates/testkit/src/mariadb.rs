@@ -1,17 +1,13 @@
 //! A MariaDB server of one's own.
 
 use crate::free_port;
-use crate::process::{
-    PATIENCE, alive, children, clean_up_at_exit, send, spawn_for_life, state, unprivileged,
-};
+use crate::process::{Running, clean_up_at_exit, unprivileged};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// The user that it runs as when the tests run as root.
@@ -26,7 +22,7 @@ pub const FAST: [&str; 3] =
 pub struct Server {
     directory: TempDir,
     port: u16,
-    process: Mutex<Option<Child>>,
+    running: Running,
     settings: Vec<String>,
 }
 
@@ -64,6 +60,10 @@ fn run(command: &mut Command) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+fn running_in(directory: &TempDir) -> Running {
+    Running::new("MariaDB", directory.path().join("log"))
 }
 
 /// An empty directory that the server may write to.
@@ -104,7 +104,7 @@ impl Server {
         install.arg(format!("--tmpdir={}", directory.path().display()));
         as_server(&mut install);
         run(&mut install);
-        Self { directory, port: free_port(), process: Mutex::new(None), settings }
+        Self { running: running_in(&directory), directory, port: free_port(), settings }
     }
 
     /// A second server with a copy of this one's data, which is stopped meanwhile.
@@ -118,7 +118,7 @@ impl Server {
         run(&mut copy);
         self.restart();
         let settings = self.settings.clone();
-        let copy = Self { directory: copied, port: free_port(), process: Mutex::new(None), settings };
+        let copy = Self { running: running_in(&copied), directory: copied, port: free_port(), settings };
         copy.restart();
         copy
     }
@@ -138,8 +138,6 @@ impl Server {
 
     /// Starts the server with settings for this time only.
     pub(crate) fn launch(&self, once: &[&str]) {
-        let mut process = self.process.lock().expect("the server's lock");
-        assert!(process.is_none(), "the server is running");
         let mut command = Command::new(program("mariadbd"));
         command.arg("--no-defaults");
         let option = |name: &str, path: &Path| format!("--{name}={}", path.display());
@@ -158,34 +156,16 @@ impl Server {
         ]);
         command.args(self.settings.iter().map(|setting| format!("--{setting}")));
         command.args(once.iter().map(|setting| format!("--{setting}")));
-        let log =
-            fs::OpenOptions::new().create(true).append(true).open(self.path("log")).expect("a log file");
         as_server(&mut command);
-        command.stdout(log.try_clone().expect("a log file")).stderr(log);
-        *process = Some(spawn_for_life(command, libc::SIGKILL));
-        drop(process);
-        self.wait_until_ready();
-    }
-
-    fn wait_until_ready(&self) {
-        let begin = Instant::now();
-        loop {
-            // Else somebody else's server on the same port would pass for ours.
-            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
-            assert!(matches!(ended, Some(Ok(None))), "the server ended: {}", self.log());
-            let ready = self.client("mariadb-admin").arg("ping").output().expect("mariadb-admin");
-            if ready.status.success() {
-                return;
-            }
-            assert!(begin.elapsed() < PATIENCE, "the server did not start: {}", self.log());
-            thread::sleep(Duration::from_millis(50));
-        }
+        self.running.start(command, libc::SIGKILL, || {
+            self.client("mariadb-admin").arg("ping").output().expect("mariadb-admin").status.success()
+        });
     }
 
     /// What the server has written to its log.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.path("log")).unwrap_or_default()
+        self.running.log()
     }
 
     /// A client program that connects to the server as root.
@@ -199,46 +179,23 @@ impl Server {
 
     /// Kills the server at once, as `kill -9` or a crash would.
     pub fn kill(&self) {
-        self.end(libc::SIGKILL);
+        self.running.end(libc::SIGKILL);
     }
 
     /// Stops the server in order.
     pub fn stop(&self) {
-        self.end(libc::SIGTERM);
+        self.running.end(libc::SIGTERM);
     }
 
     /// Sends a signal to the server without waiting (SIGSTOP, SIGCONT).
     pub fn signal(&self, signal: i32) {
-        let process = self.process.lock().expect("the server's lock");
-        send(process.as_ref().expect("a running server").id(), signal);
+        self.running.signal(signal);
     }
 
     /// Whether the server has been started, has not ended, and is not frozen.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        process
-            .as_ref()
-            .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
-    }
-
-    fn end(&self, signal: i32) {
-        let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return;
-        };
-        let family = children(child.id());
-        send(child.id(), signal);
-        let begin = Instant::now();
-        // Waiting reaps it: a server that is only a zombie still holds its files' locks in the eyes of the next one.
-        while child.try_wait().expect("the server's state").is_none() {
-            if begin.elapsed() > PATIENCE {
-                send(child.id(), libc::SIGKILL);
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        while family.iter().any(|id| alive(*id)) && begin.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(10));
-        }
+        self.running.is_running()
     }
 
     /// The port on 127.0.0.1.
@@ -286,11 +243,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The data are thrown away.
-        self.kill();
-        if thread::panicking() {
-            eprintln!("the log of MariaDB on port {}:\n{}", self.port, self.log());
-        }
+        self.running.abandon();
     }
 }
 

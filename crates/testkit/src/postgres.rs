@@ -1,17 +1,13 @@
 //! A PostgreSQL server of one's own.
 
 use crate::free_port;
-use crate::process::{
-    PATIENCE, alive, children, clean_up_at_exit, send, spawn_for_life, state, unprivileged,
-};
+use crate::process::{Running, clean_up_at_exit, unprivileged};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// The user that it runs as when the tests run as root: PostgreSQL refuses that.
@@ -24,7 +20,7 @@ pub struct Server {
     directory: Option<TempDir>,
     data: PathBuf,
     port: u16,
-    process: Mutex<Option<Child>>,
+    running: Running,
     settings: Vec<String>,
 }
 
@@ -86,9 +82,9 @@ impl Server {
             .arg(&data));
         let server = Self {
             directory: None,
+            running: Running::new("PostgreSQL", data.with_file_name("log")),
             data,
             port: free_port(),
-            process: Mutex::new(None),
             settings: settings.iter().map(|setting| (*setting).to_string()).collect(),
         };
         server.restart();
@@ -97,15 +93,8 @@ impl Server {
 
     /// Starts the server again after [`Server::kill`].
     pub fn restart(&self) {
-        let mut process = self.process.lock().expect("the server's lock");
-        assert!(process.is_none(), "the server is running");
         let mut command = Command::new(programs().join("postgres"));
         command.arg("-D").arg(&self.data).arg("-p").arg(self.port.to_string());
-        let log = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.data.with_file_name("log"))
-            .expect("a log file");
         for setting in [
             "listen_addresses=127.0.0.1",
             "unix_socket_directories=",
@@ -117,94 +106,36 @@ impl Server {
         {
             command.arg("-c").arg(setting);
         }
-        command
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a log file"))
-            .stderr(log);
         if let Some((uid, gid)) = unprivileged(USER) {
             command.uid(uid).gid(gid);
         }
         // SIGQUIT: at once, without a checkpoint.
-        *process = Some(spawn_for_life(command, libc::SIGQUIT));
-        drop(process);
-        self.wait_until_ready();
-    }
-
-    fn wait_until_ready(&self) {
-        let begin = Instant::now();
-        loop {
-            // Else somebody else's server on the same port would pass for ours.
-            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
-            assert!(
-                matches!(ended, Some(Ok(None))),
-                "the server ended: {}",
-                fs::read_to_string(self.data.with_file_name("log")).unwrap_or_default()
-            );
-            let ready = Command::new(programs().join("pg_isready"))
-                .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
-                .status()
-                .expect("pg_isready");
-            if ready.success() {
-                return;
-            }
-            assert!(
-                begin.elapsed() < PATIENCE,
-                "the server did not start: {}",
-                fs::read_to_string(self.data.with_file_name("log")).unwrap_or_default()
-            );
-            thread::sleep(Duration::from_millis(50));
-        }
+        self.running.start(command, libc::SIGQUIT, || {
+            let mut ready = Command::new(programs().join("pg_isready"));
+            ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
+            ready.status().expect("pg_isready").success()
+        });
     }
 
     /// Kills the server and all its processes at once, as `kill -9` or a crash would.
     pub fn kill(&self) {
-        self.end(libc::SIGKILL);
+        self.running.end(libc::SIGKILL);
     }
 
     /// Stops the server in order, with open connections cut.
     pub fn stop(&self) {
-        self.end(libc::SIGINT);
+        self.running.end(libc::SIGINT);
     }
 
     /// Sends a signal to the server and each of its processes without waiting (SIGSTOP, SIGCONT).
     pub fn signal(&self, signal: i32) {
-        let process = self.process.lock().expect("the server's lock");
-        let parent = process.as_ref().expect("a running server").id();
-        for id in children(parent).into_iter().chain([parent]) {
-            send(id, signal);
-        }
+        self.running.signal(signal);
     }
 
     /// Whether the server has been started, has not ended, and is not frozen.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        process
-            .as_ref()
-            .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
-    }
-
-    fn end(&self, signal: i32) {
-        let Some(mut child) = self.process.lock().expect("the server's lock").take() else { return };
-        let family = children(child.id());
-        send(child.id(), signal);
-        if signal == libc::SIGKILL {
-            for id in &family {
-                send(*id, libc::SIGKILL);
-            }
-        }
-        let begin = Instant::now();
-        while child.try_wait().expect("the server's state").is_none() {
-            if begin.elapsed() > PATIENCE {
-                send(child.id(), libc::SIGKILL);
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        // The next server finds the old one's shared memory in use until the last of its processes is gone.
-        while family.iter().any(|id| alive(*id)) && begin.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(10));
-        }
+        self.running.is_running()
     }
 
     /// The port on 127.0.0.1.
@@ -247,7 +178,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The data are thrown away.
-        self.kill();
+        self.running.abandon();
     }
 }

@@ -3,14 +3,113 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to start or to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that runs or not, and the file that its words go to.
+pub(crate) struct Running {
+    /// Its name for people.
+    name: &'static str,
+    log: PathBuf,
+    process: Mutex<Option<Child>>,
+}
+
+impl Running {
+    /// One that does not run yet.
+    pub(crate) fn new(name: &'static str, log: PathBuf) -> Self {
+        Self { name, log, process: Mutex::new(None) }
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Child>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts it and waits until `answers`. `last`: the signal that it gets when this process dies.
+    pub(crate) fn start(&self, mut command: Command, last: i32, answers: impl Fn() -> bool) {
+        let mut process = self.process();
+        assert!(process.is_none(), "{} is running", self.name);
+        let log = fs::OpenOptions::new().create(true).append(true).open(&self.log).expect("a log file");
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a log file"))
+            .stderr(log);
+        *process = Some(spawn_for_life(command, last));
+        drop(process);
+        let begin = Instant::now();
+        loop {
+            // Else somebody else's server on the same port would pass for ours.
+            let ended = self.process().as_mut().map(Child::try_wait);
+            assert!(matches!(ended, Some(Ok(None))), "{} ended: {}", self.name, self.log());
+            if answers() {
+                return;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{} did not start: {}", self.name, self.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What it has written.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The number of its process, which must run.
+    pub(crate) fn id(&self) -> u32 {
+        self.process().as_ref().expect("a running server").id()
+    }
+
+    /// Whether it has been started, has not ended, and is not frozen.
+    pub(crate) fn is_running(&self) -> bool {
+        self.process()
+            .as_ref()
+            .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
+    }
+
+    /// Sends a signal to it and each of its processes without waiting (SIGSTOP, SIGCONT).
+    pub(crate) fn signal(&self, signal: i32) {
+        let parent = self.id();
+        for id in children(parent).into_iter().chain([parent]) {
+            send(id, signal);
+        }
+    }
+
+    /// Ends it by a signal, if it runs, and waits for it. By SIGKILL all its processes go at once.
+    pub(crate) fn end(&self, signal: i32) {
+        let Some(mut child) = self.process().take() else { return };
+        let family = children(child.id());
+        send(child.id(), signal);
+        if signal == libc::SIGKILL {
+            family.iter().for_each(|id| send(*id, libc::SIGKILL));
+        }
+        let begin = Instant::now();
+        // Waiting reaps it: a server that is only a zombie still holds its files' locks in the eyes of the next one.
+        while child.try_wait().expect("the server's state").is_none() {
+            if begin.elapsed() > PATIENCE {
+                send(child.id(), libc::SIGKILL);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        // The next server finds the old one's shared memory in use until the last of its processes is gone.
+        while family.iter().any(|id| alive(*id)) && begin.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// For who drops it: its data are thrown away, and its words told if a test has failed.
+    pub(crate) fn abandon(&self) {
+        self.end(libc::SIGKILL);
+        if thread::panicking() {
+            eprintln!("what {} said:\n{}", self.name, self.log());
+        }
+    }
+}
 
 /// User and group that a server runs as when the tests run as root; none when they do not.
 pub(crate) fn unprivileged(user: &str) -> Option<(u32, u32)> {
@@ -87,7 +186,7 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
 }
 
 /// The processes that a process started.
-pub(crate) fn children(parent: u32) -> Vec<u32> {
+fn children(parent: u32) -> Vec<u32> {
     fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .unwrap_or_default()
         .split_whitespace()
@@ -102,7 +201,7 @@ fn status(id: u32) -> Option<String> {
 }
 
 /// The state of a process by one letter (Z is a zombie, T is stopped).
-pub(crate) fn state(id: u32) -> Option<char> {
+fn state(id: u32) -> Option<char> {
     status(id)?.chars().next()
 }
 
@@ -112,7 +211,7 @@ fn parent(id: u32) -> Option<u32> {
 }
 
 /// Whether a process is there and no zombie.
-pub(crate) fn alive(id: u32) -> bool {
+fn alive(id: u32) -> bool {
     state(id).is_some_and(|state| state != 'Z')
 }
 

@@ -1,23 +1,19 @@
 //! A Redis server of one's own.
 
 use crate::free_port;
-use crate::process::{PATIENCE, clean_up_at_exit, send, spawn_for_life};
-use std::fs;
+use crate::process::{Running, clean_up_at_exit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
     directory: TempDir,
     port: u16,
-    process: Mutex<Option<Child>>,
+    running: Running,
     settings: Vec<String>,
 }
 
@@ -45,9 +41,9 @@ impl Server {
             tempfile::Builder::new().prefix("lydite-redis-").tempdir().expect("a temporary directory");
         clean_up_at_exit(directory.path(), "pid");
         let server = Self {
+            running: Running::new("Redis", directory.path().join("log")),
             directory,
             port: free_port(),
-            process: Mutex::new(None),
             settings: settings.iter().map(|setting| (*setting).to_string()).collect(),
         };
         server.restart();
@@ -56,8 +52,6 @@ impl Server {
 
     /// Starts the server again after [`Server::kill`].
     pub fn restart(&self) {
-        let mut process = self.process.lock().expect("the server's lock");
-        assert!(process.is_none(), "the server is running");
         let path = self.directory.path();
         let mut command = Command::new(program(path));
         let port = format!("port={}", self.port);
@@ -68,22 +62,7 @@ impl Server {
             let (name, value) = setting.split_once('=').expect("name=value");
             command.arg(format!("--{name}")).arg(value);
         }
-        let log =
-            fs::OpenOptions::new().create(true).append(true).open(path.join("log")).expect("a log file");
-        command
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a log file"))
-            .stderr(log);
-        *process = Some(spawn_for_life(command, libc::SIGKILL));
-        drop(process);
-        let begin = Instant::now();
-        while !self.answers() {
-            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
-            assert!(matches!(ended, Some(Ok(None))), "the server ended: {}", self.log());
-            assert!(begin.elapsed() < PATIENCE, "the server did not start: {}", self.log());
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.running.start(command, libc::SIGKILL, || self.answers());
     }
 
     fn answers(&self) -> bool {
@@ -95,16 +74,12 @@ impl Server {
     /// What the server has written to its log.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+        self.running.log()
     }
 
     /// Kills the server at once, as `kill -9` or a crash would.
     pub fn kill(&self) {
-        let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return;
-        };
-        send(child.id(), libc::SIGKILL);
-        let _reaped = child.wait();
+        self.running.end(libc::SIGKILL);
     }
 
     /// The URL of a database of this server, by its number.
@@ -116,10 +91,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The data are thrown away.
-        self.kill();
-        if thread::panicking() {
-            eprintln!("the log of Redis on port {}:\n{}", self.port, self.log());
-        }
+        self.running.abandon();
     }
 }

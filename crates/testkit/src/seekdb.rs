@@ -1,13 +1,9 @@
 //! A server of seekdb, OceanBase on a single node, from the Python wheel that holds one.
 
-use crate::process::{PATIENCE, clean_up_at_exit, send, spawn_for_life};
-use std::fs;
+use crate::process::{Running, clean_up_at_exit};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Where the server notes its process, below the fixture's directory.
@@ -20,7 +16,7 @@ const SCRIPT: &str = "ip link set lo up && ip link add d0 type bridge && ip addr
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
     directory: TempDir,
-    process: Mutex<Option<Child>>,
+    running: Running,
 }
 
 /// The server's program: `LYDITE_SEEKDB`, or what `scripts/install-seekdb.sh` put beside what cargo builds. None when
@@ -50,7 +46,8 @@ impl Server {
         let directory =
             tempfile::Builder::new().prefix("lydite-seekdb-").tempdir().expect("a temporary directory");
         clean_up_at_exit(directory.path(), PID_FILE);
-        let server = Self { directory, process: Mutex::new(None) };
+        let running = Running::new("seekdb", directory.path().join("output"));
+        let server = Self { directory, running };
         server.launch(&program);
         Some(server)
     }
@@ -65,25 +62,12 @@ impl Server {
         command.arg(self.directory.path());
         command.env("LD_LIBRARY_PATH", program.parent().unwrap_or(Path::new("/")));
         command.env("TELEMETRY_ENABLED", "0");
-        let log = fs::File::create(self.directory.path().join("output")).expect("a log file");
-        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a log file")).stderr(log);
-        *self.process.lock().expect("the server's lock") = Some(spawn_for_life(command, libc::SIGKILL));
-        let begin = Instant::now();
         // It listens before it has made its system tables; so ask it, with its own protocol's least.
-        while !self.answers() {
-            let ended = self.process.lock().expect("the server's lock").as_mut().map(Child::try_wait);
-            assert!(matches!(ended, Some(Ok(None))), "seekdb ended: {}", self.output());
-            assert!(begin.elapsed() < PATIENCE, "seekdb did not start: {}", self.output());
-            thread::sleep(Duration::from_millis(100));
-        }
+        self.running.start(command, libc::SIGKILL, || self.answers());
     }
 
     fn answers(&self) -> bool {
         UnixStream::connect(self.socket()).is_ok() && self.try_sql("SELECT 1").is_ok()
-    }
-
-    fn output(&self) -> String {
-        fs::read_to_string(self.directory.path().join("output")).unwrap_or_default()
     }
 
     fn socket(&self) -> PathBuf {
@@ -119,13 +103,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // The program took the place of the shell and of unshare.
-            send(child.id(), libc::SIGKILL);
-            let _reaped = child.wait();
-        }
-        if thread::panicking() {
-            eprintln!("what seekdb said:\n{}", self.output());
-        }
+        // The program took the place of the shell and of unshare.
+        self.running.abandon();
     }
 }

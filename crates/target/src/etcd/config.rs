@@ -25,7 +25,7 @@ pub(crate) struct Config {
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    let url = ServerUrl::parse(parsed, "etcd", &mut errors)?;
+    let url = ServerUrl::parse(parsed, "etcd", "socket", &mut errors)?;
     if url.user.is_some() || url.password.is_some() {
         errors.push(
             "target URL: users of etcd are not supported: leave user and password out, and use one without authentication"

@@ -101,7 +101,7 @@ impl fmt::Debug for Config {
 pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
     let scheme = parsed.whole.split_once(':').map_or("mysql", |(scheme, _)| scheme).to_string();
-    let url = ServerUrl::parse(parsed, &scheme, &mut errors)?;
+    let url = ServerUrl::parse(parsed, &scheme, "socket", &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::of(parsed, &mut errors);
     let partitions = parsed.options.get("partitions").and_then(|text| match text.parse() {

@@ -18,13 +18,15 @@ pub(crate) struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// Cuts the URL of a family whose scheme is `scheme`. What is wrong with a part goes to `errors`.
+    /// Cuts the URL of a family whose scheme is `scheme`. What is wrong with a part goes to `errors`. The host may
+    /// be missing behind a user if the option `socket` names a Unix socket.
     ///
     /// # Errors
     /// It can't be cut.
     pub(crate) fn parse(
         parsed: &ParsedUrl,
         scheme: &str,
+        socket: &str,
         errors: &mut Vec<String>,
     ) -> Result<Self, Vec<String>> {
         // The URL may hold a password, so nothing of one that can't be read is repeated.
@@ -34,9 +36,11 @@ impl ServerUrl {
                  for a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
             )]
         };
-        // A user and no host, as libpq takes it: the server is on a Unix socket, which an option names.
+        // A user and no host, as libpq takes it. Without a socket it is a slip of the pen.
         let (url, no_host) = match url::Url::parse(&parsed.whole) {
-            Err(url::ParseError::EmptyHost) if parsed.whole.contains("@/") => {
+            Err(url::ParseError::EmptyHost)
+                if parsed.whole.contains("@/") && parsed.options.contains_key(socket) =>
+            {
                 (url::Url::parse(&parsed.whole.replacen("@/", "@localhost/", 1)), true)
             }
             parsed => (parsed, false),

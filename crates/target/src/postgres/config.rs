@@ -152,7 +152,7 @@ pub(crate) fn parse(
     product: &'static Product,
 ) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    let url = ServerUrl::parse(parsed, product.schemes[0], &mut errors)?;
+    let url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::among(product.isolation, parsed, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
