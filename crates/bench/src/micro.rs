@@ -23,7 +23,7 @@ pub struct MicroFacts {
 }
 
 impl Facts<Micro> for MicroFacts {
-    fn completed(&mut self, transaction: &Transaction) {
+    fn completed(&mut self, _inputs: &Inputs, transaction: &Transaction) {
         self.transactions += 1;
         self.accesses += transaction.accesses.len() as u64;
         self.updates += transaction.updates().count() as u64;

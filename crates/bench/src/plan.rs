@@ -3,8 +3,9 @@
 use crate::clock::Counting;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{InputPlan, Mix, WarehouseId};
+use lydite_tpcc::{Distribution, InputPlan, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything that a run depends on, apart from the database.
@@ -26,6 +27,10 @@ pub struct RunPlan {
     pub seed: u64,
     /// The constants of NURand (clause 2.1.6).
     pub constants: RunConstants,
+    /// Which warehouses supply the orders, if that is controlled.
+    pub distribution: Option<Arc<Distribution>>,
+    /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
+    pub placement: Option<Arc<Placement>>,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
@@ -184,6 +189,8 @@ impl RunPlan {
             warehouses: self.warehouses,
             constants: self.constants,
             mix: self.mix,
+            distribution: self.distribution.clone(),
+            placement: self.placement.clone(),
         }
     }
 }

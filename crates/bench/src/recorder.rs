@@ -63,6 +63,7 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) whole: Whole,
     pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) facts: W::Facts,
+    inputs: W::Inputs,
     pub(crate) lateness: Histogram<u64>,
     pub(crate) straddling: u64,
     /// When the last counted transaction was answered.
@@ -79,8 +80,9 @@ pub(crate) fn small_histogram() -> Histogram<u32> {
 }
 
 impl<W: Runnable> Recorder<W> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(inputs: W::Inputs) -> Self {
         Self {
+            inputs,
             closed: false,
             kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
             whole: Whole::default(),
@@ -137,7 +139,7 @@ impl<W: Runnable> Recorder<W> {
             count(&mut found.latency, ended.answered - ended.due);
             count(&mut found.queue, ended.picked - ended.due);
             count(&mut found.service, ended.answered - ended.picked);
-            self.facts.completed(ended.transaction);
+            self.facts.completed(&self.inputs, ended.transaction);
         }
         if let Some(outcome) = ended.outcome {
             self.facts.answered(outcome, Duration::from_nanos(ended.answered - ended.due));

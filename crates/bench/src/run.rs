@@ -157,7 +157,8 @@ pub fn run(
         Mode::Open { rate, arrival, .. } => Arc::new(Open::new(plan.inputs(), plan.seed, *rate, *arrival)),
     };
     let target = Arc::clone(target);
-    drive_and_measure(Arc::new(move || target.connect()), drive, plan.frame(), control, observer)
+    let connect = Arc::new(move || target.connect());
+    drive_and_measure(connect, drive, &plan.inputs(), plan.frame(), control, observer)
 }
 
 /// Runs the microbenchmark, as [`run`] does TPC-C.
@@ -180,13 +181,15 @@ pub fn run_micro(
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());
-    drive_and_measure(Arc::new(move || target.connect_micro(&meta)), drive, plan.frame(), control, observer)
+    let connect = Arc::new(move || target.connect_micro(&meta));
+    drive_and_measure(connect, drive, &plan.inputs, plan.frame(), control, observer)
 }
 
 /// A run of any workload.
 fn drive_and_measure<W: Runnable>(
     connect: Arc<Connect<W>>,
     drive: Arc<dyn Drive<W>>,
+    inputs: &W::Inputs,
     frame: Frame,
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
@@ -196,7 +199,7 @@ fn drive_and_measure<W: Runnable>(
     let scheduler = spawn_all(&connect, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
     let window = Window::new(frame.warmup, frame.duration, frame.counting);
     let (driver, usage) = (os::started_cpu(), os::usage());
-    let shared = Arc::new(Shared::new(window, frame.sessions, frame.retry, frame.seed));
+    let shared = Arc::new(Shared::new(window, &frame, inputs));
     gate.open(Some(Arc::clone(&shared)));
     let mut run = Run { frame, shared, drive, collector: None, usage, driver, status: Status::Complete };
     run.watch(control, observer);

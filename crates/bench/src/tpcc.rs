@@ -7,8 +7,8 @@ use lydite_target::Tpcc;
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
 use lydite_tpcc::{
-    DISTRICTS_PER_WAREHOUSE, DistrictId, InputPlan, InputStatistics, Outcome, Terminal, Transaction,
-    TransactionKind,
+    DISTRICTS_PER_WAREHOUSE, DistrictId, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal,
+    Transaction, TransactionKind,
 };
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ use std::time::Duration;
 pub struct TpccFacts {
     /// The inputs of the transactions that were committed or rolled back.
     pub inputs: InputStatistics,
+    /// How many nodes they touched; nothing if it is not known where the warehouses are.
+    pub touched: NodesTouched,
     /// Deliveries, apart from what their counts and times say of them.
     pub delivery: DeliveryFacts,
     /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
@@ -107,8 +109,11 @@ impl Default for DeliveryFacts {
 }
 
 impl Facts<Tpcc> for TpccFacts {
-    fn completed(&mut self, transaction: &Transaction) {
+    fn completed(&mut self, inputs: &InputPlan, transaction: &Transaction) {
         self.inputs.record(transaction);
+        if let Some(placement) = &inputs.placement {
+            self.touched.record(placement, transaction);
+        }
     }
 
     fn answered(&mut self, outcome: &Outcome, took: Duration) {
@@ -128,6 +133,7 @@ impl Facts<Tpcc> for TpccFacts {
     fn merge(&mut self, other: &Self) {
         self.inputs.merge(&other.inputs);
         self.delivery.merge(&other.delivery);
+        self.touched.merge(&other.touched);
         self.waits = self.waits.or(other.waits);
     }
 }

@@ -4,7 +4,7 @@ use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::error_log::ErrorLog;
 use crate::failures::{Failures, Trouble};
-use crate::plan::RetryPolicy;
+use crate::plan::{Frame, RetryPolicy};
 use crate::recorder::{Ended, Recorder, Verdict};
 use crate::workload::{Connect, Runnable};
 use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, TxError};
@@ -44,11 +44,14 @@ pub(crate) struct Shared<W: Runnable> {
 }
 
 impl<W: Runnable> Shared<W> {
-    pub(crate) fn new(window: Window, sessions: u32, retry: RetryPolicy, seed: u64) -> Self {
+    pub(crate) fn new(window: Window, frame: &Frame, inputs: &W::Inputs) -> Self {
+        let Frame { sessions, retry, seed, .. } = *frame;
         let count = sessions as usize;
         Self {
             window,
-            recorders: (0..count.min(RECORDERS_MAX)).map(|_| Mutex::new(Recorder::new())).collect(),
+            recorders: (0..count.min(RECORDERS_MAX))
+                .map(|_| Mutex::new(Recorder::new(inputs.clone())))
+                .collect(),
             in_flight: (0..count).map(|_| InFlight::default()).collect(),
             connections: Connections::new(sessions),
             errors: Mutex::default(),

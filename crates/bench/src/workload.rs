@@ -24,9 +24,9 @@ pub trait Runnable: Workload {
 }
 
 /// What is counted of one workload alone, of the transactions that count.
-pub trait Facts<W: Workload>: Clone + fmt::Debug + Default + Send + 'static {
-    /// A transaction was completed.
-    fn completed(&mut self, transaction: &W::Transaction);
+pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
+    /// A transaction was completed. `inputs`: where it came from.
+    fn completed(&mut self, inputs: &W::Inputs, transaction: &W::Transaction);
 
     /// The database answered it, so long after it was due.
     fn answered(&mut self, outcome: &W::Outcome, took: Duration);

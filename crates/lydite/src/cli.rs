@@ -145,6 +145,19 @@ pub(crate) struct RunArgs {
     /// statements, batched or procedures: how transactions are sent [default: statements]
     #[arg(long, value_name = "MODE")]
     pub(crate) tx: Option<String>,
+    /// Share of New-Orders that touch more than one node, in percent [default: what TPC-C's remote lines make]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) dis_ratio: Option<String>,
+    /// Nodes that each of these touches [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) dis_degree: Option<String>,
+    /// placed: a warehouse on each node; expected: the mean degree, from the nodes' sizes; paper: as the Dike paper
+    /// prints it [default: placed]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dis_strategy: Option<String>,
+    /// Nodes of a database that does not tell where its warehouses are: N ranges, or modulo:N
+    #[arg(long, value_name = "N")]
+    pub(crate) nodes: Option<String>,
     /// Seed of rows and inputs [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<String>,

@@ -1,6 +1,7 @@
 //! From what the user wrote to a validated plan. Nothing is touched here but the plan file.
 
 use crate::cli::RunArgs;
+use crate::distribution;
 use crate::exit::Failure;
 use crate::micro::{self, MicroWanted};
 use crate::raw::Raw;
@@ -37,6 +38,11 @@ pub(crate) const KEYS: &[&str] = &[
     "retry.attempts",
     "retry.backoff_min",
     "retry.backoff_max",
+    "nodes",
+    "dis_ratio",
+    "dis_degree",
+    "dis_strategy",
+    "dis_payment",
     "workload",
     "micro.tables",
     "micro.records",
@@ -82,6 +88,7 @@ pub(crate) struct Plan {
     pub(crate) report: Option<PathBuf>,
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
+    pub(crate) distribution: distribution::Wanted,
     wanted: WantedMode,
 }
 
@@ -120,6 +127,10 @@ impl Plan {
             ("json", &args.json),
             ("report", &args.report),
             ("workload", &args.workload),
+            ("dis_ratio", &args.dis_ratio),
+            ("dis_degree", &args.dis_degree),
+            ("dis_strategy", &args.dis_strategy),
+            ("nodes", &args.nodes),
         ] {
             raw.flag(key, value.clone());
         }
@@ -146,6 +157,7 @@ impl Plan {
         let micro = match workload {
             Some(Name::Micro) => {
                 raw.only_for("tpcc", TPCC_KEYS);
+                raw.only_for("tpcc", distribution::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -164,6 +176,7 @@ impl Plan {
         {
             raw.wrong("active_warehouses", &format!("names warehouse {last}, and warehouses is {all}"));
         }
+        let distribution = distribution::wanted(&mut raw, warehouses, active);
         let duration = raw.read("duration", time).unwrap_or(Duration::from_secs(30));
         if duration.is_zero() {
             raw.wrong("duration", "must be more than zero, for example 30s");
@@ -205,6 +218,7 @@ impl Plan {
                 json,
                 report,
                 micro,
+                distribution,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),

@@ -53,7 +53,8 @@ impl Raw {
     /// Takes a flag, if it was given. Flags win over the file, so they come after it.
     pub(crate) fn flag(&mut self, key: &str, value: Option<String>) {
         if let Some(text) = value {
-            let flag = if key == "target" { "TARGET".to_string() } else { format!("--{key}") };
+            let flag =
+                if key == "target" { "TARGET".to_string() } else { format!("--{}", key.replace('_', "-")) };
             if let Some(Given { origin: Origin::Flag(set), .. }) = self.given.get(key) {
                 self.errors.push(format!("{set}: is given as {flag} too: give one"));
             }

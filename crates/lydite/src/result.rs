@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::cli::{CompareArgs, ReportArgs};
+use crate::distribution::Settled;
 use crate::exit::Failure;
 use crate::host;
 use crate::output::print;
@@ -32,6 +33,7 @@ pub(crate) struct Parts<'a> {
     /// Whether there is a database, and not only the pretence of one.
     pub(crate) stored: bool,
     pub(crate) load: Option<&'a LoadReport>,
+    pub(crate) settled: &'a Settled,
     pub(crate) measurement: &'a Measurement,
 }
 
@@ -62,7 +64,10 @@ impl Parts<'_> {
             series: tpcc_series(&measured.series, 0),
             warmup_series: tpcc_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
-            controls: controls(!matches!(self.mode, Mode::Direct { .. }), measured),
+            controls: joined([
+                self.settled.json(&measured.facts.touched),
+                controls(!matches!(self.mode, Mode::Direct { .. }), measured),
+            ]),
             compliance: compliance
                 .into_iter()
                 .map(|line| ComplianceLine {
@@ -102,7 +107,7 @@ impl Parts<'_> {
             }
             Mode::Open { rate, arrival, sessions } => open_json(*rate, *arrival, *sessions),
         };
-        joined([json, active, plan_common(plan, self.description), mode])
+        joined([json, active, self.settled.plan_json(), plan_common(plan, self.description), mode])
     }
 
     /// How many warehouses are active.

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::check;
 use crate::cli::RunArgs;
+use crate::distribution;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading;
@@ -51,6 +52,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
+    let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
     let conditions = |when| -> Result<Conditions, Failure> {
         Ok(match check::evaluate_until(&interrupt, &target, description.embedded, style)? {
             Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
@@ -70,6 +72,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         mix: plan.mix,
         seed: plan.seed,
         constants: RunConstants::new(plan.seed, meta.c_load),
+        distribution: settled.distribution.clone(),
+        placement: settled.placement.clone(),
         retry: plan.retry,
         drain: RunPlan::DRAIN,
     };
@@ -90,6 +94,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         description: &description,
         stored,
         load: load.as_ref(),
+        settled: &settled,
         measurement: &measurement,
     };
     let run = Measured {

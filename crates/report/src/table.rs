@@ -22,6 +22,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.findings(&mut out, result);
     page.transactions(&mut out, result);
     page.aborts_and_errors(&mut out, result);
+    page.distribution(&mut out, result);
     page.client(&mut out, result);
     page.checks(&mut out, result);
     page.compliance(&mut out, result);
@@ -216,6 +217,27 @@ impl Page {
             let more = plural((r.errors.len() - ERRORS_SHOWN) as u64, "more kind");
             self.wrapped(out, "         ", &format!("and {more} of errors"), Style::Bad);
         }
+    }
+
+    /// What was asked of distribution control, beside what was done; and what was done without it, if it is known.
+    fn distribution(&self, out: &mut String, r: &RunResult) {
+        let distribution = &r.controls["distribution"];
+        let value = |of: &str, key: &str| distribution[of][key].as_f64();
+        let Some(ratio) = value("actual", "ratio_percent") else { return };
+        let mut text = format!("{ratio:.2} % of New-Orders over several nodes");
+        if let Some(asked) = value("asked", "ratio_percent") {
+            let _ = write!(text, " ({asked} % asked)");
+        }
+        if let (Some(degree), Some(deviation)) = (value("actual", "degree"), value("actual", "degree_stddev"))
+        {
+            let _ = write!(text, ", {degree:.3} ± {deviation:.3} nodes each");
+        }
+        if let (Some(asked), Some(strategy)) =
+            (value("asked", "degree"), distribution["asked"]["strategy"].as_str())
+        {
+            let _ = write!(text, " ({asked} asked, strategy {})", printable(strategy));
+        }
+        self.wrapped(out, "nodes    ", &text, Style::Plain);
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {

@@ -24,10 +24,11 @@ mod workload;
 
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
+pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Placement, Session,
-    Submitted, TableChecksum, Target, TxMode,
+    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, Submitted,
+    TableChecksum, Target, TxMode,
 };
 pub use workload::{Kind, Micro, Tpcc, Workload};

@@ -4,11 +4,12 @@ use crate::error::{TargetError, TxError};
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Placement, Session,
-    TableChecksum, Target,
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    Target,
 };
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
+use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{

@@ -6,7 +6,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{WarehouseId, named_enum};
+use lydite_tpcc::{Placement, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -336,33 +336,6 @@ pub struct Description {
     /// The kind of file system in memory (`tmpfs`, `ramfs`) that an embedded database's files lie on: then nothing
     /// survives the loss of power, whatever the settings say.
     pub in_memory: Option<&'static str>,
-}
-
-/// Which node has the rows of which warehouse.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// The nodes, by the names that the database gives them.
-    pub nodes: Vec<String>,
-    /// For each warehouse, from number 1 on, the index of its node.
-    pub node_of: Vec<u32>,
-}
-
-impl Placement {
-    /// Contiguous ranges of warehouses of equal size, but for the remainder. There are at least as many warehouses as nodes.
-    #[must_use]
-    pub fn ranges(nodes: Vec<String>, warehouses: u32) -> Self {
-        let (count, all) = (nodes.len() as u64, u64::from(warehouses));
-        let first = |node: u64| node * all / count;
-        let node_of =
-            (0..count).flat_map(|node| (first(node)..first(node + 1)).map(move |_| node as u32)).collect();
-        Self { nodes, node_of }
-    }
-
-    /// The warehouses of a node.
-    pub fn warehouses_of(&self, node: u32) -> impl Iterator<Item = WarehouseId> {
-        let numbers = (1..).zip(&self.node_of);
-        numbers.filter(move |&(_, &of)| of == node).map(|(number, _)| WarehouseId(number))
-    }
 }
 
 /// Whether a consistency condition holds.

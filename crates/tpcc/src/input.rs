@@ -4,14 +4,17 @@
 //! their inputs do not depend on which thread runs them.
 
 use crate::deck::{Deck, Mix};
-use crate::ids::{CarrierId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
+use crate::distribution::{Distribution, Remote};
+use crate::ids::{CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
 use crate::money::Cents;
 use crate::nurand::{CLoad, RunConstants};
+use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
 use crate::transaction::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Transaction,
     TransactionKind,
 };
+use std::sync::Arc;
 
 /// Terminals of each warehouse (clause 4.2.1), each with a district of its own for Stock-Level.
 pub const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS_PER_WAREHOUSE as u32;
@@ -20,7 +23,7 @@ pub const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS_PER_WAREHOUSE as u32;
 pub const UNUSED_ITEM: ItemId = ItemId(ITEMS + 1);
 
 /// What the inputs of all terminals of a run have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct InputPlan {
     /// Seed of all terminals.
     pub seed: u64,
@@ -32,6 +35,10 @@ pub struct InputPlan {
     pub constants: RunConstants,
     /// How types of transactions are chosen.
     pub mix: Mix,
+    /// Which warehouses supply an order; as clause 2.4.1.5 has it if there is none.
+    pub distribution: Option<Arc<Distribution>>,
+    /// Where the warehouses are, if that is known.
+    pub placement: Option<Arc<Placement>>,
 }
 
 impl InputPlan {
@@ -39,7 +46,7 @@ impl InputPlan {
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
         let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
-        Self { seed, first_warehouse, warehouses, constants, mix }
+        Self { seed, first_warehouse, warehouses, constants, mix, distribution: None, placement: None }
     }
 
     /// How many terminals there are.
@@ -122,6 +129,10 @@ impl Terminal {
         let c_id = plan.constants.customer(stream);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
+        if let Some(distribution) = &plan.distribution {
+            let remote = distribution.remote(self.w_id, stream);
+            return self.distributed(plan, (d_id, c_id), line_count, rolls_back, &remote);
+        }
         let mut order = NewOrder {
             w_id: self.w_id,
             d_id,
@@ -144,14 +155,42 @@ impl Terminal {
         order
     }
 
+    /// Clause 2.4.1, but for the warehouses that supply it.
+    fn distributed(
+        &mut self,
+        plan: &InputPlan,
+        (d_id, c_id): (DistrictId, CustomerId),
+        line_count: u32,
+        rolls_back: bool,
+        remote: &Remote,
+    ) -> NewOrder {
+        let (w_id, stream) = (self.w_id, &mut self.stream);
+        // The last line is the home's: it may be of an unused item, for which no warehouse is asked.
+        let line_count = (line_count as usize).max(remote.len() + 1);
+        let lines = (0..line_count)
+            .map(|line| OrderLineInput {
+                i_id: if rolls_back && line + 1 == line_count {
+                    UNUSED_ITEM
+                } else {
+                    plan.constants.item(stream)
+                },
+                supply_w_id: remote.get(line).copied().unwrap_or(w_id),
+                quantity: stream.uniform(1, 10) as u8,
+            })
+            .collect();
+        NewOrder { w_id, d_id, c_id, lines }
+    }
+
     /// Clause 2.5.1.
     fn payment(&mut self, plan: &InputPlan) -> Payment {
         let stream = &mut self.stream;
         let d_id = any_district(stream);
-        let (c_w_id, c_d_id) = if stream.percent(15) {
-            (plan.other_warehouse(self.w_id, stream), any_district(stream))
-        } else {
-            (self.w_id, d_id)
+        let controlled = plan.distribution.as_ref().and_then(|of| of.customer_warehouse(self.w_id, stream));
+        let (c_w_id, c_d_id) = match controlled {
+            Some(home) if home == self.w_id => (home, d_id),
+            Some(other) => (other, any_district(stream)),
+            None if stream.percent(15) => (plan.other_warehouse(self.w_id, stream), any_district(stream)),
+            None => (self.w_id, d_id),
         };
         Payment {
             w_id: self.w_id,

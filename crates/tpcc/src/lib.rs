@@ -29,6 +29,7 @@
 pub mod compliance;
 pub mod consistency;
 pub mod deck;
+pub mod distribution;
 pub mod ids;
 pub mod input;
 pub mod limits;
@@ -37,6 +38,7 @@ pub mod money;
 mod named;
 pub mod nurand;
 pub mod outcome;
+pub mod placement;
 pub mod population;
 pub mod random;
 pub mod rows;
@@ -47,6 +49,7 @@ pub mod time;
 pub mod transaction;
 
 pub use deck::Mix;
+pub use distribution::{Distribution, DistributionAsked, Strategy};
 pub use ids::{
     CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
     ORDERS_PER_DISTRICT, OrderId, WarehouseId,
@@ -54,6 +57,7 @@ pub use ids::{
 pub use input::{InputPlan, Terminal};
 pub use money::{Cents, Rate};
 pub use outcome::{Outcome, RolledBackOrder};
-pub use statistics::InputStatistics;
+pub use placement::Placement;
+pub use statistics::{InputStatistics, NodesTouched};
 pub use time::Timestamp;
 pub use transaction::{Transaction, TransactionKind};

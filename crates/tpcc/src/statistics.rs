@@ -1,7 +1,9 @@
 //! Counts of what was entered, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
 
 use crate::ids::ITEMS;
+use crate::placement::Placement;
 use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction, TransactionKind};
+use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
 /// Counts of inputs. Each worker keeps its own and they are merged at the end.
@@ -90,6 +92,77 @@ impl InputStatistics {
     pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
         let total = self.total().max(1) as f64;
         self.transactions.map(|count| 100.0 * count as f64 / total)
+    }
+}
+
+/// How many nodes transactions touched. Each worker keeps its own and they are merged at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodesTouched {
+    /// New-Orders by their number of nodes: entry 2 counts those that touched two.
+    pub new_orders: [u64; MAX_ORDER_LINES + 2],
+    /// Payments that touched one node.
+    pub local_payments: u64,
+    /// Payments that touched two nodes.
+    pub distributed_payments: u64,
+}
+
+impl NodesTouched {
+    /// Counts one transaction. Order-Status, Delivery and Stock-Level touch their home's node only.
+    pub fn record(&mut self, placement: &Placement, transaction: &Transaction) {
+        match transaction {
+            Transaction::NewOrder(order) => {
+                // They are few, so that a list is the fastest set.
+                let mut nodes = ArrayVec::<u32, { MAX_ORDER_LINES + 1 }>::new();
+                nodes.push(placement.node(order.w_id));
+                for line in &order.lines {
+                    let node = placement.node(line.supply_w_id);
+                    if !nodes.contains(&node) {
+                        nodes.push(node);
+                    }
+                }
+                self.new_orders[nodes.len()] += 1;
+            }
+            Transaction::Payment(payment) => {
+                if placement.node(payment.w_id) == placement.node(payment.c_w_id) {
+                    self.local_payments += 1;
+                } else {
+                    self.distributed_payments += 1;
+                }
+            }
+            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+        }
+    }
+
+    /// Adds the counts of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        for (into, from) in self.new_orders.iter_mut().zip(other.new_orders) {
+            *into += from;
+        }
+        self.local_payments += other.local_payments;
+        self.distributed_payments += other.distributed_payments;
+    }
+
+    /// New-Orders.
+    #[must_use]
+    pub fn orders(&self) -> u64 {
+        self.new_orders.iter().sum()
+    }
+
+    /// New-Orders that touched more than one node.
+    #[must_use]
+    pub fn distributed_orders(&self) -> u64 {
+        self.new_orders[2..].iter().sum()
+    }
+
+    /// Mean and standard deviation of the number of nodes of those that touched more than one; none if there are none.
+    #[must_use]
+    pub fn degree(&self) -> Option<(f64, f64)> {
+        let count = self.distributed_orders() as f64;
+        let distributed =
+            || (0..).zip(self.new_orders).skip(2).map(|(nodes, orders)| (f64::from(nodes), orders as f64));
+        let mean = distributed().map(|(nodes, orders)| nodes * orders).sum::<f64>() / count;
+        let squares: f64 = distributed().map(|(nodes, orders)| orders * (nodes - mean).powi(2)).sum();
+        (count > 0.0).then(|| (mean, (squares / count).sqrt()))
     }
 }
 

@@ -206,6 +206,8 @@ pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
         mix: Mix::Deck,
         seed: 42,
         constants: RunConstants::new(42, CLoad(100)),
+        distribution: None,
+        placement: None,
         retry: RetryPolicy::default(),
         drain: RunPlan::DRAIN,
     }

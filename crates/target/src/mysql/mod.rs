@@ -27,10 +27,11 @@ use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Placement, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
 use load_lock::{LoadLock, MARK};
 use loader::{MysqlLoader, Way};
+use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;

@@ -14,7 +14,7 @@ use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::Admin;
 use crate::sql::shards::{self, ShardedLoader};
-use crate::target::Placement;
+use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 

@@ -5,7 +5,8 @@
 
 use crate::error::TargetError;
 use crate::sql::meta::OWN_TABLES;
-use crate::target::{LoadProgress, LoadUnit, Loader, Placement};
+use crate::target::{LoadProgress, LoadUnit, Loader};
+use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;

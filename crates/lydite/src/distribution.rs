@@ -1,0 +1,203 @@
+//! Distribution control, from the plan to the result: where the warehouses are, what is asked for, and what came of it.
+
+use crate::exit::Failure;
+use crate::plan::Plan;
+use crate::raw::Raw;
+use lydite_target::{Placement, Target};
+use lydite_tpcc::{Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The keys of a plan that it reads.
+pub(crate) const KEYS: &[&str] = &["nodes", "dis_ratio", "dis_degree", "dis_strategy", "dis_payment"];
+
+/// The most nodes that can be pretended.
+const MAX_NODES: u32 = 10_000;
+
+/// What the user says of the nodes of a database that does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeMap {
+    nodes: u32,
+    /// By the warehouse's number modulo the nodes; else ranges of equal size.
+    modulo: bool,
+}
+
+impl NodeMap {
+    /// Reads `9` or `modulo:9`.
+    fn read(text: &str) -> Result<Self, String> {
+        let (modulo, count) = match text.split_once(':') {
+            Some(("modulo", count)) => (true, count),
+            Some(("ranges", count)) => (false, count),
+            None => (false, text),
+            Some(_) => (false, ""),
+        };
+        match count.trim().parse() {
+            Ok(nodes @ 1..=MAX_NODES) => Ok(Self { nodes, modulo }),
+            _ => Err(format!(
+                "must be a number of nodes from 1 to {MAX_NODES} that have ranges of warehouses, or modulo:N for the \
+                 warehouse's number modulo N"
+            )),
+        }
+    }
+
+    fn placement(self, warehouses: u32) -> Result<Placement, String> {
+        if self.nodes > warehouses {
+            return Err(format!(
+                "{} nodes need at least as many warehouses, and there are {warehouses}",
+                self.nodes
+            ));
+        }
+        let names = (1..=self.nodes).map(|node| format!("node {node}")).collect();
+        let make = if self.modulo { Placement::modulo } else { Placement::ranges };
+        Ok(make(names, warehouses))
+    }
+
+    fn words(self) -> String {
+        format!("--nodes: {} by {}", self.nodes, if self.modulo { "modulo" } else { "ranges" })
+    }
+}
+
+/// What the user wants of the distribution.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) asked: Option<DistributionAsked>,
+    pub(crate) nodes: Option<NodeMap>,
+}
+
+/// Reads it from the plan. What can be seen to be impossible without the database is told at once.
+pub(crate) fn wanted(raw: &mut Raw, warehouses: Option<u32>, active: Option<(u32, u32)>) -> Wanted {
+    let nodes = raw.read("nodes", NodeMap::read);
+    let ratio = raw.read("dis_ratio", percent);
+    let payment = raw.read("dis_payment", percent);
+    let degree = raw.read("dis_degree", |text| crate::plan::whole(text, 2, MAX_NODES));
+    let strategy = raw.read("dis_strategy", |text| {
+        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
+        found.ok_or_else(|| "is not known: use paper, expected or placed".into())
+    });
+    if raw.text("dis_ratio").is_none() {
+        for key in ["dis_degree", "dis_strategy", "dis_payment"] {
+            if raw.text(key).is_some() {
+                raw.wrong(key, "needs --dis-ratio: the share of New-Orders over several nodes, in percent");
+            }
+        }
+    }
+    let asked = ratio.map(|ratio_percent| DistributionAsked {
+        ratio_percent,
+        degree: degree.unwrap_or(2),
+        strategy: strategy.unwrap_or_default(),
+        payment_percent: payment,
+    });
+    if let (Some(nodes), Some(warehouses)) = (nodes, warehouses) {
+        let (first, last) = active.unwrap_or((1, warehouses));
+        match (nodes.placement(warehouses), asked) {
+            (Err(problem), _) => raw.wrong("nodes", &problem),
+            (Ok(placement), Some(asked)) if last <= warehouses => {
+                if let Err(problem) =
+                    Distribution::new(asked, &placement, WarehouseId(first), last - first + 1)
+                {
+                    raw.wrong(
+                        if raw.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" },
+                        &problem,
+                    );
+                }
+            }
+            (Ok(_), _) => {}
+        }
+    }
+    Wanted { asked, nodes }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = crate::plan::number(text, "must be a number of percent")?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
+}
+
+/// What a run knows of the nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settled {
+    pub(crate) placement: Option<Arc<Placement>>,
+    pub(crate) distribution: Option<Arc<Distribution>>,
+    /// Where the placement comes from.
+    source: String,
+}
+
+/// Asks the database where its warehouses are, and holds against it what is wanted.
+pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -> Result<Settled, Failure> {
+    let Wanted { asked, nodes } = plan.distribution;
+    let (placement, source) = match (target.placement(loaded)?, nodes) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage(format!(
+                "--nodes: {url} tells itself which node has which warehouse: leave it out"
+            )));
+        }
+        (Some(placement), None) => (placement, "the database".to_string()),
+        (None, Some(nodes)) => {
+            let placement =
+                nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
+            (placement, nodes.words())
+        }
+        (None, None) if asked.is_some() => {
+            return Err(Failure::usage(format!(
+                "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
+                 or --nodes modulo:N"
+            )));
+        }
+        (None, None) => return Ok(Settled::default()),
+    };
+    let (first, warehouses) = plan.active(loaded)?;
+    let distribution = asked
+        .map(|asked| Distribution::new(asked, &placement, WarehouseId(first), warehouses))
+        .transpose()
+        .map_err(|problem| Failure::usage(format!("--dis-degree: {problem}")))?;
+    Ok(Settled { placement: Some(Arc::new(placement)), distribution: distribution.map(Arc::new), source })
+}
+
+impl Settled {
+    /// What the plan says of it.
+    pub(crate) fn plan_json(&self) -> Value {
+        let Some(distribution) = &self.distribution else { return json!({}) };
+        let DistributionAsked { ratio_percent, degree, strategy, payment_percent } = distribution.asked();
+        json!({
+            "dis_ratio": ratio_percent,
+            "dis_degree": degree,
+            "dis_strategy": strategy.name(),
+            "dis_payment": payment_percent,
+        })
+    }
+
+    /// What was asked and what came of it, for the result; nothing if it is not known where the warehouses are.
+    pub(crate) fn json(&self, touched: &NodesTouched) -> Value {
+        let Some(placement) = &self.placement else { return json!({}) };
+        let ratio = |part: u64, all: u64| (all > 0).then(|| 100.0 * part as f64 / all as f64);
+        let degree = touched.degree();
+        let payments = touched.local_payments + touched.distributed_payments;
+        let warehouses = |(number, name): (u32, &String)| json!({ "node": name, "warehouses": placement.warehouses_of(number).count() });
+        let mut json = json!({
+            "actual": {
+                "ratio_percent": ratio(touched.distributed_orders(), touched.orders()),
+                "degree": degree.map(|(mean, _)| mean),
+                "degree_stddev": degree.map(|(_, deviation)| deviation),
+                "payment_percent": ratio(touched.distributed_payments, payments),
+                "orders": touched.orders(),
+            },
+            "placement": self.source,
+            "nodes": (0..).zip(&placement.nodes).map(warehouses).collect::<Vec<_>>(),
+        });
+        if let Some(distribution) = &self.distribution {
+            let DistributionAsked { ratio_percent, degree: wanted, strategy, payment_percent } =
+                distribution.asked();
+            json["asked"] = json!({
+                "ratio_percent": ratio_percent,
+                "degree": wanted,
+                "strategy": strategy.name(),
+                "payment_percent": payment_percent,
+            });
+            json["keys"] = json!(distribution.mean_keys());
+            if strategy == Strategy::Paper {
+                json["degree_short_by"] = json!(degree.map(|(mean, _)| f64::from(wanted) - mean));
+                json["theorem_4_1_short_by"] = json!(distribution.theorem_4_1());
+            }
+        }
+        json!({ "distribution": json })
+    }
+}

@@ -1,0 +1,100 @@
+//! What is asked of the controls is measured back, through the program.
+
+mod program;
+
+use program::{json, lydite, scratch, text};
+
+#[test]
+fn the_distribution_that_was_asked_for_is_measured_back() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    for strategy in ["placed", "expected"] {
+        let ended = lydite(&[
+            "run",
+            "null:?nodes=9",
+            "--warehouses",
+            "180",
+            "--dis-ratio",
+            "20",
+            "--dis-degree",
+            "3",
+            "--dis-strategy",
+            strategy,
+            "--duration",
+            "1s",
+            "--warmup",
+            "0",
+            "--json",
+            text(&result),
+        ])
+        .code(0);
+        assert!(ended.stdout.contains("(20 % asked)"), "{ended:?}");
+        let distribution = &json(&result)["controls"]["distribution"];
+        assert_eq!(distribution["asked"]["ratio_percent"], 20.0);
+        assert_eq!(distribution["asked"]["degree"], 3);
+        assert_eq!(distribution["asked"]["strategy"], strategy);
+        let actual = |key: &str| distribution["actual"][key].as_f64().expect("a number");
+        // Far more than 10 000 orders in a second, so chance explains no such difference.
+        assert!((actual("ratio_percent") - 20.0).abs() < 2.0, "{distribution}");
+        assert!((actual("degree") - 3.0).abs() < 0.05, "{distribution}");
+        assert_eq!(actual("degree_stddev") == 0.0, strategy == "placed", "{distribution}");
+        assert_eq!(distribution["nodes"].as_array().map(Vec::len), Some(9));
+    }
+}
+
+#[test]
+fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("t.db"), directory.path().join("r.json"));
+    let url = format!("sqlite:{}", text(&database));
+    lydite(&["load", &url, "--warehouses", "4"]).code(0);
+    let run =
+        ["run", &url, "--dis-ratio", "50", "--duration", "1s", "--warmup", "0", "--json", text(&result)];
+    let refused = lydite(&run).code(2);
+    assert!(
+        refused.stderr.contains("does not tell on which node a warehouse is: say it by --nodes"),
+        "{refused:?}"
+    );
+    lydite(&[run.as_slice(), &["--nodes", "modulo:2", "--set", "dis_payment=100"]].concat()).code(0);
+    let distribution = &json(&result)["controls"]["distribution"];
+    assert_eq!(distribution["placement"], "--nodes: 2 by modulo");
+    assert_eq!(distribution["actual"]["degree"], 2.0);
+    assert_eq!(distribution["actual"]["payment_percent"], 100.0);
+}
+
+#[test]
+fn what_can_not_be_asked_is_refused_all_at_once() {
+    let bad = lydite(&[
+        "run",
+        "null:",
+        "--dis-ratio",
+        "101",
+        "--dis-degree",
+        "1",
+        "--dis-strategy",
+        "best",
+        "--nodes",
+        "hash:3",
+    ])
+    .code(2);
+    for said in [
+        "--dis-ratio: \"101\" must be from 0 to 100",
+        "--dis-degree: \"1\" must be a whole number from 2",
+        "--dis-strategy: \"best\" is not known: use paper, expected or placed",
+        "--nodes: \"hash:3\" must be a number of nodes",
+    ] {
+        assert!(bad.stderr.contains(said), "{said}: {bad:?}");
+    }
+    for (arguments, said) in [
+        (["null:", "--dis-degree", "3", "--nodes", "9"], "--dis-degree: needs --dis-ratio"),
+        (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the nodes"),
+        (
+            ["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"],
+            "tells itself which node has which warehouse",
+        ),
+        (["null:", "--dis-ratio", "5", "--workload", "micro"], "is for --workload tpcc only"),
+    ] {
+        let refused = lydite(&[["run"].as_slice(), &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}

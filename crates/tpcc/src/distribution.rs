@@ -1,0 +1,299 @@
+//! Distribution control: how many transactions touch several nodes, and how many (the Dike paper, section 4.2.1).
+//!
+//! A New-Order is distributed if it touches more than one node; its degree is the number of nodes that it touches, that
+//! of its home warehouse included. Which node has which warehouse comes from a [`Placement`].
+
+use crate::ids::WarehouseId;
+use crate::named_enum;
+use crate::placement::Placement;
+use crate::random::Stream;
+use crate::transaction::MAX_ORDER_LINES;
+use arrayvec::ArrayVec;
+use std::fmt;
+
+named_enum! {
+    /// How the warehouses of a distributed order are picked; the names are those of the command line and of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum Strategy {
+        /// As the paper prints it: Equation 2 for the number of keys, Algorithm 1 for the keys. It knows the shares of the nodes
+        /// only, draws as if with replacement, and may draw the home warehouse; so both ratio and degree fall short.
+        Paper = "paper",
+        /// So many different warehouses that the mean degree is exactly the one that was asked for, from the numbers of
+        /// warehouses on each node. A draw whose warehouses are all on the home's node is drawn again, since it would
+        /// not be distributed.
+        Expected = "expected",
+        /// As many nodes as the degree, and a warehouse on each: every distributed order has this degree.
+        #[default]
+        Placed = "placed",
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DistributionAsked {
+    /// Share of New-Orders that touch more than one node, in percent from 0 to 100.
+    pub ratio_percent: f64,
+    /// Nodes that each of them touches, from 2.
+    pub degree: u32,
+    /// How their warehouses are picked.
+    pub strategy: Strategy,
+    /// Share of Payments by a customer of a warehouse on another node, in percent; clause 2.5.1.2 if there is none.
+    pub payment_percent: Option<f64>,
+}
+
+/// How many keys a distributed order gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Keys {
+    /// That of the home warehouse included; or one more.
+    fewest: u32,
+    /// How often one more, from 0 to 1.
+    more: f64,
+}
+
+/// What was asked for, on a placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    asked: DistributionAsked,
+    placement: Placement,
+    first: WarehouseId,
+    warehouses: u32,
+    /// The active warehouses of each node; none on some.
+    on: Vec<Vec<WarehouseId>>,
+    /// The nodes with active warehouses.
+    nodes: Vec<u32>,
+    /// By the home's node.
+    keys: Vec<Keys>,
+}
+
+/// The warehouses other than the home that a distributed order is supplied by, each once.
+pub type Remote = ArrayVec<WarehouseId, MAX_ORDER_LINES>;
+
+impl Distribution {
+    /// What is asked for, of the `warehouses` from `first` on.
+    ///
+    /// # Errors
+    /// It can't be had there: what is in the way, and what to do.
+    pub fn new(
+        asked: DistributionAsked,
+        placement: &Placement,
+        first: WarehouseId,
+        warehouses: u32,
+    ) -> Result<Self, String> {
+        let active = first.0..first.0 + warehouses;
+        let on: Vec<Vec<WarehouseId>> = (0..placement.nodes.len() as u32)
+            .map(|node| placement.warehouses_of(node).filter(|id| active.contains(&id.0)).collect())
+            .collect();
+        let nodes: Vec<u32> = (0..).zip(&on).filter(|(_, of)| !of.is_empty()).map(|(node, _)| node).collect();
+        let DistributionAsked { degree, strategy, .. } = asked;
+        if degree as usize > nodes.len() {
+            return Err(format!(
+                "degree {degree} is more than the nodes that have active warehouses, which are {}: ask for less, or use more \
+                 nodes",
+                nodes.len()
+            ));
+        }
+        let counts: Vec<u32> = nodes.iter().map(|&node| on[node as usize].len() as u32).collect();
+        let mut keys = vec![Keys { fewest: degree, more: 0.0 }; on.len()];
+        for (at, &node) in nodes.iter().enumerate() {
+            keys[node as usize] = match strategy {
+                Strategy::Paper => paper_keys(&counts, warehouses, degree)?,
+                Strategy::Expected => expected_keys(&counts, at, warehouses, degree)
+                    .map_err(|problem| format!("{problem} (home on {})", placement.nodes[node as usize]))?,
+                Strategy::Placed => fitting(degree, warehouses)?,
+            };
+        }
+        Ok(Self { asked, placement: placement.clone(), first, warehouses, on, nodes, keys })
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn asked(&self) -> DistributionAsked {
+        self.asked
+    }
+
+    /// Where the warehouses are.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// The mean number of keys of a distributed order, that of its home included, over all homes.
+    #[must_use]
+    pub fn mean_keys(&self) -> f64 {
+        let of = |&node: &u32| {
+            let Keys { fewest, more } = self.keys[node as usize];
+            self.on[node as usize].len() as f64 * (f64::from(fewest) + more)
+        };
+        self.nodes.iter().map(of).sum::<f64>() / f64::from(self.warehouses)
+    }
+
+    /// What Theorem 4.1 says of an order with as many keys as the degree, drawn uniformly over equal nodes: how much its
+    /// mean degree falls short.
+    #[must_use]
+    pub fn theorem_4_1(&self) -> f64 {
+        let (nodes, degree) = (self.nodes.len() as f64, f64::from(self.asked.degree));
+        degree - nodes + nodes * (1.0 - 1.0 / nodes).powf(degree)
+    }
+
+    /// The other warehouses that an order of `home` is supplied by; none if it is not to be distributed.
+    #[must_use]
+    pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
+        if stream.unit_open_low() > self.asked.ratio_percent / 100.0 {
+            return Remote::new();
+        }
+        let home_node = self.placement.node(home);
+        let Keys { fewest, more } = self.keys[home_node as usize];
+        match self.asked.strategy {
+            Strategy::Paper => self.draw(fewest - 1, None, stream),
+            Strategy::Expected => {
+                let keys = fewest + u32::from(more > 0.0 && stream.unit_open_low() <= more);
+                loop {
+                    let drawn = self.draw(keys - 1, Some(home), stream);
+                    if drawn.iter().any(|&id| self.placement.node(id) != home_node) {
+                        return drawn;
+                    }
+                }
+            }
+            Strategy::Placed => self.draw_on_nodes(fewest - 1, home_node, stream),
+        }
+    }
+
+    /// The warehouse of a Payment's customer, if that is controlled: on another node than the home's in as many cases as
+    /// were asked for, all those equally likely, else the home.
+    #[must_use]
+    pub fn customer_warehouse(&self, home: WarehouseId, stream: &mut Stream) -> Option<WarehouseId> {
+        let percent = self.asked.payment_percent?;
+        if stream.unit_open_low() > percent / 100.0 {
+            return Some(home);
+        }
+        let home_node = self.placement.node(home);
+        // There are two nodes at least, since that is the least degree.
+        loop {
+            let id = WarehouseId(self.first.0 + stream.below(self.warehouses));
+            if self.placement.node(id) != home_node {
+                return Some(id);
+            }
+        }
+    }
+
+    /// So many different active warehouses, all equally likely.
+    fn draw(&self, count: u32, but: Option<WarehouseId>, stream: &mut Stream) -> Remote {
+        let mut drawn = Remote::new();
+        while drawn.len() < count as usize {
+            let id = WarehouseId(self.first.0 + stream.below(self.warehouses));
+            if Some(id) != but && !drawn.contains(&id) {
+                drawn.push(id);
+            }
+        }
+        drawn
+    }
+
+    /// A warehouse on each of so many nodes other than the home's, all nodes and all their warehouses equally likely.
+    fn draw_on_nodes(&self, count: u32, home: u32, stream: &mut Stream) -> Remote {
+        let mut drawn = Remote::new();
+        let mut taken = [home; MAX_ORDER_LINES + 1];
+        while drawn.len() < count as usize {
+            let node = self.nodes[stream.below(self.nodes.len() as u32) as usize];
+            if !taken[..=drawn.len()].contains(&node) {
+                let on = &self.on[node as usize];
+                drawn.push(on[stream.below(on.len() as u32) as usize]);
+                taken[drawn.len()] = node;
+            }
+        }
+        drawn
+    }
+}
+
+/// So many keys, if an order of one of so many warehouses can have them.
+fn fitting(keys: u32, warehouses: u32) -> Result<Keys, String> {
+    if keys > warehouses {
+        return Err(format!(
+            "it takes {keys} different warehouses for each order, and {warehouses} are active: use more warehouses, or ask \
+             for a smaller degree"
+        ));
+    }
+    if keys > MAX_ORDER_LINES as u32 {
+        return Err(format!(
+            "it takes {keys} different warehouses for each order, and an order has {MAX_ORDER_LINES} lines at most (clause \
+             2.4.1.3): ask for a smaller degree"
+        ));
+    }
+    Ok(Keys { fewest: keys, more: 0.0 })
+}
+
+/// Equation 2: the number of keys c with N - Σ (1 - p_i)^c = n. Algorithm 1 draws as many as the next whole number, the
+/// home's included.
+fn paper_keys(counts: &[u32], warehouses: u32, degree: u32) -> Result<Keys, String> {
+    if degree as usize == counts.len() {
+        return Err(format!(
+            "Equation 2 has no solution for a degree of all {degree} nodes, which it reaches with infinitely many keys \
+             only: use the strategy expected or placed"
+        ));
+    }
+    let all = f64::from(warehouses);
+    let touched = |keys: f64| -> f64 {
+        counts.iter().map(|&count| 1.0 - (1.0 - f64::from(count) / all).powf(keys)).sum()
+    };
+    let (mut low, mut high) = (1.0, 2.0);
+    while touched(high) < f64::from(degree) {
+        high *= 2.0;
+        if high > all.max(MAX_ORDER_LINES as f64) * 2.0 {
+            break;
+        }
+    }
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if touched(middle) < f64::from(degree) { low = middle } else { high = middle }
+    }
+    fitting(high.ceil() as u32, warehouses)
+}
+
+/// The mean degree of orders with `keys` different keys, at least one of them on another node than the home's, which is
+/// number `home` of the nodes. What is on other nodes is drawn without replacement.
+fn expected_degree(counts: &[u32], home: usize, warehouses: u32, keys: u32) -> f64 {
+    // None of the keys but the home's on a node with so many of the others.
+    let none_of = |count: u32| -> f64 {
+        (0..keys - 1)
+            .map(|drawn| {
+                let left = f64::from(warehouses - 1 - drawn);
+                (left - f64::from(count)).max(0.0) / left
+            })
+            .product()
+    };
+    let all_at_home: f64 = none_of(warehouses - counts[home]);
+    let others = counts.iter().enumerate().filter(|&(node, _)| node != home);
+    let touched: f64 = others.map(|(_, &count)| 1.0 - none_of(count)).sum();
+    1.0 + touched / (1.0 - all_at_home)
+}
+
+/// The numbers of keys, and how often one more, for which the mean degree is exactly the one that was asked for.
+fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> Result<Keys, String> {
+    let asked = f64::from(degree);
+    let most = warehouses.min(MAX_ORDER_LINES as u32);
+    let mean = |keys| expected_degree(counts, home, warehouses, keys);
+    let mut below = mean(2);
+    for keys in 2..=most {
+        if keys == most {
+            // Rounding alone may leave it short.
+            if below >= asked - 1e-9 {
+                return Ok(Keys { fewest: keys, more: 0.0 });
+            }
+            break;
+        }
+        let above = mean(keys + 1);
+        if asked <= above {
+            return Ok(Keys { fewest: keys, more: ((asked - below) / (above - below)).clamp(0.0, 1.0) });
+        }
+        below = above;
+    }
+    Err(format!(
+        "a mean degree of {degree} takes more than {most} different warehouses for each order, which reach {below:.3}: ask \
+         for a smaller degree, or use the strategy placed"
+    ))
+}
