@@ -191,6 +191,35 @@ const trouble: Chart = {
   height: () => 220,
 };
 
+const contention: Chart = {
+  option(_page, run, _of, frame) {
+    const line = (name: string, data: [number, number][], color: string | undefined, width: number): Part => ({
+      name,
+      type: "line",
+      data,
+      symbol: "none",
+      lineStyle: { width },
+      color,
+      emphasis: { disabled: true },
+    });
+    return {
+      ...base(frame),
+      ...layout(frame, ["asked", "actual"]),
+      xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: run.contention?.asked.at(-1)?.[0] }),
+      yAxis: yAxis(frame, "competing transactions", { min: 0 }),
+      series: [
+        line("asked", run.contention?.asked ?? [], frame.theme.faint, 4),
+        line("actual", run.contention?.actual ?? [], frame.theme.series[0], 1.5),
+      ],
+    };
+  },
+  rows: (_page, run) => ({
+    head: ["second", "competing"],
+    body: (run.contention?.actual ?? []).map(([at, value]) => [String(Math.floor(at)), number(value)]),
+  }),
+  height: () => 240,
+};
+
 /** Bounds of a logarithmic axis: the data with a little air, not the next powers of ten. */
 export function tightLog(values: number[]): Part {
   const positive = values.filter((v) => v > 0);
@@ -359,6 +388,7 @@ export const CHARTS: Record<string, Chart> = {
   throughput,
   "latency-over-time": latencyOverTime,
   trouble,
+  contention,
   percentiles,
   frequency,
   parts,

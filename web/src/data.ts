@@ -14,6 +14,15 @@ export interface RunData {
   /** `[from, to]` in seconds from the window's start. */
   outages: [number, number][];
   types: TypeData[];
+  contention: ContentionData | null;
+}
+
+/** Transactions that compete for one row: `[second, number]`. */
+export interface ContentionData {
+  /** Two points for each phase: its beginning and its end. */
+  asked: [number, number][];
+  /** In the middle of the time that each stands for. */
+  actual: [number, number][];
 }
 
 export interface SeriesData {

@@ -58,9 +58,12 @@ impl<W: Runnable> Rotation<W> {
             if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return true;
             }
-            let transaction = W::next(&self.inputs, &mut seat.terminal);
+            let contending = worker.contender.as_ref().is_some_and(|contender| contender.join());
+            let make = if contending { W::contending } else { W::next };
+            let transaction = make(&self.inputs, &mut seat.terminal);
             let due = worker.now();
             if worker.shared.window.over(due) {
+                worker.contender.iter().for_each(|contender| contender.leave());
                 return true;
             }
             worker.play((due, due), transaction, || {
@@ -68,6 +71,9 @@ impl<W: Runnable> Rotation<W> {
                 let gate = Arc::clone(&seat.gate);
                 move |_| gate.open()
             });
+            if let Some(contender) = &worker.contender {
+                contender.leave();
+            }
         }
         false
     }

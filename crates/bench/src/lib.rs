@@ -24,6 +24,9 @@
 //!     mix: Mix::Deck,
 //!     seed: 1,
 //!     constants: RunConstants::new(1, CLoad(7)),
+//!     distribution: None,
+//!     contention: Vec::new(),
+//!     placement: None,
 //!     retry: RetryPolicy::default(),
 //!     drain: RunPlan::DRAIN,
 //! };
@@ -35,6 +38,7 @@
 mod clock;
 mod collector;
 mod connections;
+mod contention;
 mod control;
 mod direct;
 mod drive;
@@ -53,6 +57,7 @@ mod tpcc;
 mod worker;
 mod workload;
 
+pub use contention::{ContentionFacts, ContentionFound, ContentionPhase};
 pub use control::RunControl;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};

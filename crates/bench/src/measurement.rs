@@ -1,5 +1,6 @@
 //! What came out of a run.
 
+use crate::contention::ContentionFacts;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_target::{AbortReason, Tpcc};
@@ -43,6 +44,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub backlog: u64,
     /// What an open loop asked for; none otherwise.
     pub open: Option<OpenFacts>,
+    /// What came of contention control; none without it.
+    pub contention: Option<ContentionFacts>,
     /// Transactions that were answered but do not count since they were due before the window or answered (or
     /// given up) after it.
     pub straddling: u64,

@@ -1,9 +1,10 @@
 //! What a run depends on. The values are taken as given: whoever makes a plan has validated it.
 
 use crate::clock::Counting;
+use crate::contention::ContentionPhase;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, InputPlan, Mix, Placement, WarehouseId};
+use lydite_tpcc::{Distribution, InputPlan, ItemId, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,9 @@ pub struct RunPlan {
     pub constants: RunConstants,
     /// Which warehouses supply the orders, if that is controlled.
     pub distribution: Option<Arc<Distribution>>,
+    /// How many transactions compete for the stock of item 1 in the first active warehouse; nothing if that is not controlled.
+    /// In direct mode only, and with a terminal for each session, so that each has a district of its own.
+    pub contention: Vec<ContentionPhase>,
     /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
     pub placement: Option<Arc<Placement>>,
     /// What happens to transactions that the database gives up.
@@ -76,7 +80,7 @@ pub enum MicroMode {
 }
 
 /// What a run of any workload needs of its plan.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) sessions: u32,
     pub(crate) counting: Counting,
@@ -85,6 +89,7 @@ pub(crate) struct Frame {
     pub(crate) retry: RetryPolicy,
     pub(crate) drain: Duration,
     pub(crate) seed: u64,
+    pub(crate) contention: Vec<ContentionPhase>,
 }
 
 /// Who sends transactions, and when.
@@ -176,6 +181,7 @@ impl RunPlan {
             retry: self.retry,
             drain: self.drain,
             seed: self.seed,
+            contention: self.contention.clone(),
         }
     }
 
@@ -190,6 +196,7 @@ impl RunPlan {
             constants: self.constants,
             mix: self.mix,
             distribution: self.distribution.clone(),
+            hot: (!self.contention.is_empty()).then_some((WarehouseId(self.first_warehouse), ItemId(1))),
             placement: self.placement.clone(),
         }
     }
@@ -217,6 +224,7 @@ impl MicroPlan {
             retry: self.retry,
             drain: self.drain,
             seed: self.inputs.seed,
+            contention: Vec::new(),
         }
     }
 }

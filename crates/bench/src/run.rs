@@ -456,6 +456,7 @@ impl<W: Runnable> Run<W> {
             lateness: total.lateness,
             backlog: finished.backlog,
             open: finished.open,
+            contention: shared.contention.as_ref().map(|contention| contention.facts(window, end)),
             straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },

@@ -177,6 +177,10 @@ impl Runnable for Tpcc {
     fn next(inputs: &InputPlan, terminal: &mut Terminal) -> Transaction {
         terminal.next(inputs)
     }
+
+    fn contending(inputs: &InputPlan, terminal: &mut Terminal) -> Transaction {
+        terminal.contending(inputs)
+    }
 }
 
 /// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has

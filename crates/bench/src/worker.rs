@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
+use crate::contention::{Contender, Contention};
 use crate::error_log::ErrorLog;
 use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
@@ -41,14 +42,18 @@ pub(crate) struct Shared<W: Runnable> {
     pub(crate) failures: Failures,
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
+    pub(crate) contention: Option<Arc<Contention>>,
 }
 
 impl<W: Runnable> Shared<W> {
     pub(crate) fn new(window: Window, frame: &Frame, inputs: &W::Inputs) -> Self {
         let Frame { sessions, retry, seed, .. } = *frame;
         let count = sessions as usize;
+        let contention = (!frame.contention.is_empty())
+            .then(|| Arc::new(Contention::new(&frame.contention, sessions, &window)));
         Self {
             window,
+            contention,
             recorders: (0..count.min(RECORDERS_MAX))
                 .map(|_| Mutex::new(Recorder::new(inputs.clone())))
                 .collect(),
@@ -241,6 +246,10 @@ pub(crate) struct Worker<W: Runnable> {
     pub(crate) index: usize,
     connect: Arc<Connect<W>>,
     session: Option<Box<dyn Session<W>>>,
+    /// Its part in contention control.
+    pub(crate) contender: Option<Arc<Contender>>,
+    /// Whether the session tells when it asks for the row that transactions contend for.
+    tells: bool,
     jitter: Stream,
     /// Whether there was no answer since the connection was last lost.
     down: bool,
@@ -254,7 +263,23 @@ impl<W: Runnable> Worker<W> {
         session: Box<dyn Session<W>>,
     ) -> Self {
         let jitter = Stream::new(shared.seed, Purpose::Retries, index as u64);
-        Self { shared, index, connect, session: Some(session), jitter, down: false }
+        let contender = shared
+            .contention
+            .as_ref()
+            .map(|contention| Arc::new(Contender::new(Arc::clone(contention), shared.clock, index)));
+        let mut worker =
+            Self { shared, index, connect, session: None, contender, tells: false, jitter, down: false };
+        worker.take(session);
+        worker
+    }
+
+    /// Works with a session from now on.
+    fn take(&mut self, mut session: Box<dyn Session<W>>) {
+        if let Some(contender) = &self.contender {
+            let contender = Arc::clone(contender);
+            self.tells = session.watch_stock(Arc::new(move || contender.touch()));
+        }
+        self.session = Some(session);
     }
 
     pub(crate) fn now(&self) -> Nanos {
@@ -332,6 +357,9 @@ impl<W: Runnable> Worker<W> {
             let Some(session) = self.session.as_mut() else {
                 return lost();
             };
+            if let Some(contender) = self.contender.as_ref().filter(|_| !self.tells) {
+                contender.touch();
+            }
             let result = send(session.as_mut());
             if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
                 self.down = false;
@@ -352,6 +380,18 @@ impl<W: Runnable> Worker<W> {
                     aborts[reason.index()] += 1;
                     if last {
                         return self.refused(format!("given up after {} attempts: {detail}", *retries + 1));
+                    }
+                    if let Some(contender) =
+                        self.contender.as_ref().filter(|contender| contender.has_joined())
+                    {
+                        // In the queue instead of at the row: that is what it competes for now.
+                        contender.touch();
+                        if !contender.take_turn(|| self.shared.window.over(self.now())) {
+                            return Ending::new(Verdict::Failed);
+                        }
+                        *retries += 1;
+                        sent = self.now();
+                        continue;
                     }
                     let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
                     if !self.shared.sleep_until(self.now() + wait) {
@@ -405,7 +445,7 @@ impl<W: Runnable> Worker<W> {
             }
             match (self.connect)() {
                 Ok(session) => {
-                    self.session = Some(session);
+                    self.take(session);
                     self.shared.connections.reconnected();
                 }
                 Err(error) => self.shared.note(&error.message),

@@ -21,6 +21,11 @@ pub trait Runnable: Workload {
 
     /// What a terminal enters next.
     fn next(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction;
+
+    /// What it enters if it is to go for the row that others go for too; only if the plan has such a row.
+    fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction {
+        Self::next(inputs, terminal)
+    }
 }
 
 /// What is counted of one workload alone, of the transactions that count.

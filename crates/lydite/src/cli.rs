@@ -155,6 +155,12 @@ pub(crate) struct RunArgs {
     /// prints it [default: placed]
     #[arg(long, value_name = "NAME")]
     pub(crate) dis_strategy: Option<String>,
+    /// Transactions that compete for one row at any moment, in each phase: 10,40,50 (direct)
+    #[arg(long, value_name = "N,N,…")]
+    pub(crate) ci: Option<String>,
+    /// Length of each phase [default: the window in equal parts]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) phase: Option<String>,
     /// Nodes of a database that does not tell where its warehouses are: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,

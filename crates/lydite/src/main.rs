@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod contention;
 mod distribution;
 mod driver;
 mod exit;

@@ -1,12 +1,13 @@
 //! From what the user wrote to a validated plan. Nothing is touched here but the plan file.
 
 use crate::cli::RunArgs;
+use crate::contention;
 use crate::distribution;
 use crate::exit::Failure;
 use crate::micro::{self, MicroWanted};
 use crate::raw::Raw;
 use jiff::SignedDuration;
-use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
+use lydite_bench::{Arrival, ContentionPhase, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -43,6 +44,8 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_degree",
     "dis_strategy",
     "dis_payment",
+    "ci",
+    "phase",
     "workload",
     "micro.tables",
     "micro.records",
@@ -89,6 +92,8 @@ pub(crate) struct Plan {
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
     pub(crate) distribution: distribution::Wanted,
+    /// How many transactions compete for one row; nothing if that is not controlled.
+    pub(crate) contention: Vec<ContentionPhase>,
     wanted: WantedMode,
 }
 
@@ -131,6 +136,8 @@ impl Plan {
             ("dis_degree", &args.dis_degree),
             ("dis_strategy", &args.dis_strategy),
             ("nodes", &args.nodes),
+            ("ci", &args.ci),
+            ("phase", &args.phase),
         ] {
             raw.flag(key, value.clone());
         }
@@ -158,6 +165,7 @@ impl Plan {
             Some(Name::Micro) => {
                 raw.only_for("tpcc", TPCC_KEYS);
                 raw.only_for("tpcc", distribution::KEYS);
+                raw.only_for("tpcc", contention::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -177,8 +185,8 @@ impl Plan {
             raw.wrong("active_warehouses", &format!("names warehouse {last}, and warehouses is {all}"));
         }
         let distribution = distribution::wanted(&mut raw, warehouses, active);
-        let duration = raw.read("duration", time).unwrap_or(Duration::from_secs(30));
-        if duration.is_zero() {
+        let duration = raw.read("duration", time);
+        if duration.is_some_and(|duration| duration.is_zero()) {
             raw.wrong("duration", "must be more than zero, for example 30s");
         }
         let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
@@ -190,6 +198,8 @@ impl Plan {
         let retry = retry(&mut raw);
         let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
         let wanted = wanted(&mut raw, warehouses);
+        let direct = !matches!(wanted, Some(WantedMode::Rte { .. } | WantedMode::Open { .. }));
+        let (contention, duration) = contention::wanted(&mut raw, duration, Duration::from_secs(30), direct);
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
@@ -219,6 +229,7 @@ impl Plan {
                 report,
                 micro,
                 distribution,
+                contention,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -262,7 +273,7 @@ impl Plan {
     pub(crate) fn mode(&self, loaded: u32) -> Result<Mode, Failure> {
         let (_, warehouses) = self.active(loaded)?;
         let all = warehouses.saturating_mul(10);
-        Ok(match &self.wanted {
+        let mode = match &self.wanted {
             WantedMode::Direct { terminals } => {
                 // More would fight for the rows of the same warehouses.
                 Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
@@ -283,7 +294,11 @@ impl Plan {
             WantedMode::Open { rate, arrival, sessions } => {
                 Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
             }
-        })
+        };
+        if let Mode::Direct { terminals } = mode {
+            contention::fits(&self.contention, terminals, warehouses)?;
+        }
+        Ok(mode)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::cli::{CompareArgs, ReportArgs};
+use crate::contention;
 use crate::distribution::Settled;
 use crate::exit::Failure;
 use crate::host;
@@ -66,6 +67,7 @@ impl Parts<'_> {
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(&measured.facts.touched),
+                contention::json(measured.contention.as_ref()),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -107,7 +109,22 @@ impl Parts<'_> {
             }
             Mode::Open { rate, arrival, sessions } => open_json(*rate, *arrival, *sessions),
         };
-        joined([json, active, self.settled.plan_json(), plan_common(plan, self.description), mode])
+        joined([
+            json,
+            active,
+            self.settled.plan_json(),
+            self.contention_json(),
+            plan_common(plan, self.description),
+            mode,
+        ])
+    }
+
+    /// What the plan says of contention.
+    fn contention_json(&self) -> Value {
+        let phases = &self.plan.contention;
+        let Some(first) = phases.first() else { return json!({}) };
+        let asked: Vec<String> = phases.iter().map(|phase| phase.asked.to_string()).collect();
+        json!({ "ci": asked.join(","), "phase_s": first.lasts.as_secs_f64() })
     }
 
     /// How many warehouses are active.

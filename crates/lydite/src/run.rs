@@ -72,6 +72,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         mix: plan.mix,
         seed: plan.seed,
         constants: RunConstants::new(plan.seed, meta.c_load),
+        contention: plan.contention.clone(),
         distribution: settled.distribution.clone(),
         placement: settled.placement.clone(),
         retry: plan.retry,

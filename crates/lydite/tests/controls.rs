@@ -1,7 +1,10 @@
 //! What is asked of the controls is measured back, through the program.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
 mod program;
 
+use lydite_testkit::postgres;
 use program::{json, lydite, scratch, text};
 
 #[test]
@@ -97,4 +100,75 @@ fn what_can_not_be_asked_is_refused_all_at_once() {
         let refused = lydite(&[["run"].as_slice(), &arguments].concat()).code(2);
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
+}
+
+/// Asks for 4, 12 and 8 competing transactions of 20 sessions, and holds the phases against it.
+fn contention_is_kept(url: &str) -> serde_json::Value {
+    let directory = scratch();
+    let (result, page) = (directory.path().join("r.json"), directory.path().join("r.html"));
+    let ended = lydite(&[
+        "run",
+        url,
+        "--warehouses",
+        "2",
+        "--terminals",
+        "20",
+        "--ci",
+        "4,12,8",
+        "--phase",
+        "4s",
+        "--warmup",
+        "0",
+        "--json",
+        text(&result),
+        "--report",
+        text(&page),
+    ])
+    .code(0);
+    assert!(ended.stdout.contains("contend "), "{ended:?}");
+    let contention = json(&result)["controls"]["contention"].clone();
+    let phases = contention["phases"].as_array().expect("phases");
+    assert_eq!(phases.len(), 3);
+    for (phase, asked) in phases.iter().zip([4.0, 12.0, 8.0]) {
+        let actual = phase["actual"].as_f64().expect("a number");
+        assert_eq!(phase["asked"].as_f64(), Some(asked));
+        // The feedback holds it far closer on an idle machine; this one may be busy.
+        assert!((actual - asked).abs() < 0.25 * asked, "{phase}");
+    }
+    assert_eq!(json(&result)["window"]["measured_s"].as_f64().map(f64::round), Some(12.0));
+    assert!(std::fs::read_to_string(&page).expect("the page").contains("data-chart=\"contention\""));
+    contention
+}
+
+#[test]
+fn contention_is_kept_where_transactions_wait_for_the_row() {
+    let server = postgres::shared();
+    let url = format!("{}?isolation=read-committed", server.create_database("ci_waits"));
+    assert_eq!(contention_is_kept(&url)["queued"], 0, "nobody is given up");
+}
+
+#[test]
+fn contention_is_kept_where_transactions_are_given_up() {
+    let server = postgres::shared();
+    let queued = contention_is_kept(&server.create_database("ci_aborts"))["queued"].as_u64();
+    assert!(queued.is_some_and(|queued| queued > 10), "{queued:?} waited in the client's queue");
+    contention_is_kept("gemel:?isolation=snapshot&commit=wait");
+}
+
+#[test]
+fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
+    for (arguments, said) in [
+        (["--ci", "10,20", "--terminals", "5"], "--ci: 20 transactions can't compete with 5 sessions"),
+        (["--ci", "3", "--terminals", "101"], "101 sessions need a district each"),
+        (["--ci", "3,x", "--terminals", "5"], "must be numbers of competing transactions"),
+        (["--phase", "3s", "--terminals", "5"], "--phase: needs --ci"),
+        (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
+        (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
+    ] {
+        let refused = lydite(&[["run", "null:"].as_slice(), &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    let long = ["run", "null:", "--ci", "1,2", "--phase", "3s", "--duration", "5s"];
+    let refused = lydite(&long).code(2);
+    assert!(refused.stderr.contains("2 phases last 6 s together, and the window 5 s"), "{refused:?}");
 }

@@ -23,6 +23,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.transactions(&mut out, result);
     page.aborts_and_errors(&mut out, result);
     page.distribution(&mut out, result);
+    page.contention(&mut out, result);
     page.client(&mut out, result);
     page.checks(&mut out, result);
     page.compliance(&mut out, result);
@@ -238,6 +239,23 @@ impl Page {
             let _ = write!(text, " ({asked} asked, strategy {})", printable(strategy));
         }
         self.wrapped(out, "nodes    ", &text, Style::Plain);
+    }
+
+    /// Of contention control, phase by phase: what was asked, what was done, and how long it took to settle.
+    fn contention(&self, out: &mut String, r: &RunResult) {
+        let Some(phases) = r.controls["contention"]["phases"].as_array() else { return };
+        let words: Vec<String> = phases
+            .iter()
+            .filter_map(|phase| {
+                let (asked, actual) = (phase["asked"].as_f64()?, phase["actual"].as_f64()?);
+                let settled = match phase["settling_s"].as_f64() {
+                    Some(seconds) => format!("after {seconds:.1} s"),
+                    None => "never settled".into(),
+                };
+                Some(format!("{actual:.2} of {asked} asked, {settled}"))
+            })
+            .collect();
+        self.wrapped(out, "contend  ", &words.join("; "), Style::Plain);
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {

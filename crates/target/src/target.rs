@@ -9,6 +9,7 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Placement, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 named_enum! {
@@ -152,6 +153,12 @@ pub trait Session<W: Workload = Tpcc>: Send {
     /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
     /// ready for the next transaction, unless that says at once that the connection is lost.
     fn execute(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, TxError>;
+
+    /// Has `asked` called each time just before the first stock row of a New-Order is asked for. Whether the session can
+    /// tell; one that can't sends all of the transaction together.
+    fn watch_stock(&mut self, _asked: Arc<dyn Fn() + Send + Sync>) -> bool {
+        false
+    }
 
     /// Runs one transaction up to where the session can take the next: with pipelined commit that is before the
     /// commit is durable. Whoever sent it must not be told before it is.

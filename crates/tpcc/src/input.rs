@@ -37,6 +37,8 @@ pub struct InputPlan {
     pub mix: Mix,
     /// Which warehouses supply an order; as clause 2.4.1.5 has it if there is none.
     pub distribution: Option<Arc<Distribution>>,
+    /// The stock row that [`Terminal::contending`] goes for, and no other transaction does.
+    pub hot: Option<(WarehouseId, ItemId)>,
     /// Where the warehouses are, if that is known.
     pub placement: Option<Arc<Placement>>,
 }
@@ -46,7 +48,16 @@ impl InputPlan {
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
         let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
-        Self { seed, first_warehouse, warehouses, constants, mix, distribution: None, placement: None }
+        Self {
+            seed,
+            first_warehouse,
+            warehouses,
+            constants,
+            mix,
+            distribution: None,
+            hot: None,
+            placement: None,
+        }
     }
 
     /// How many terminals there are.
@@ -122,10 +133,22 @@ impl Terminal {
         }
     }
 
+    /// A New-Order whose first line is of the hot stock row, and of the terminal's own district, so that it meets no other
+    /// terminal's anywhere else. Stock is asked for by warehouse and item, so the hot row comes first.
+    ///
+    /// # Panics
+    /// If the plan has no hot row.
+    pub fn contending(&mut self, plan: &InputPlan) -> Transaction {
+        let mut order = self.new_order(plan);
+        let Some((w_id, i_id)) = plan.hot else { unreachable!("the plan has no hot row") };
+        (order.lines[0].supply_w_id, order.lines[0].i_id) = (w_id, i_id);
+        Transaction::NewOrder(order)
+    }
+
     /// Clause 2.4.1. The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        let d_id = any_district(stream);
+        let d_id = if plan.hot.is_some() { self.d_id } else { any_district(stream) };
         let c_id = plan.constants.customer(stream);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
@@ -149,6 +172,11 @@ impl Terminal {
                 })
                 .collect(),
         };
+        if let Some(hot) = plan.hot {
+            for line in order.lines.iter_mut().filter(|line| (line.supply_w_id, line.i_id) == hot) {
+                line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+            }
+        }
         if rolls_back && let Some(last) = order.lines.last_mut() {
             last.i_id = UNUSED_ITEM;
         }

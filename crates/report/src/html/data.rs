@@ -36,7 +36,36 @@ pub(super) struct RunData {
     measured_s: f64,
     series: SeriesData,
     outages: Vec<[f64; 2]>,
+    pub(super) contention: Option<ContentionData>,
     pub(super) types: Vec<TypeData>,
+}
+
+/// Transactions that compete for one row: second and number.
+#[derive(Serialize)]
+pub(super) struct ContentionData {
+    /// Two points for each phase: its beginning and its end.
+    asked: Vec<[f64; 2]>,
+    /// In the middle of the time that each stands for.
+    actual: Vec<[f64; 2]>,
+}
+
+/// What contention control was asked and did; none without it.
+fn contention(control: &serde_json::Value) -> Option<ContentionData> {
+    let phases = control["phases"].as_array()?;
+    let points = |phase: &serde_json::Value| {
+        let asked = phase["asked"].as_f64()?;
+        Some([[phase["from_s"].as_f64()?, asked], [phase["to_s"].as_f64()?, asked]])
+    };
+    let asked = phases.iter().filter_map(points).flatten().collect();
+    let seconds: Vec<f64> =
+        control["per_second"].as_array()?.iter().filter_map(serde_json::Value::as_f64).collect();
+    let step = seconds.len().div_ceil(POINTS_MAX).max(1);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let actual = (0..)
+        .zip(seconds.chunks(step))
+        .map(|(number, values)| [(f64::from(number) * step as f64) + values.len() as f64 / 2.0, mean(values)])
+        .collect();
+    Some(ContentionData { asked, actual })
 }
 
 /// Rates over time, warm-up first (negative seconds).
@@ -103,6 +132,7 @@ impl RunData {
             tps: result.tps,
             measured_s: result.window.measured_s,
             series: series(result),
+            contention: contention(&result.controls["contention"]),
             outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
             types: types.collect(),
         }

@@ -231,6 +231,18 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
             &says,
         ));
     }
+    if run.contention.is_some() {
+        let settled = r.controls["contention"]["phases"].as_array().into_iter().flatten().map(|phase| {
+            let number_of = |key: &str| phase[key].as_f64().unwrap_or_default();
+            format!("{} asked, {:.2} done", number_of("asked"), number_of("actual"))
+        });
+        all.push(chart(
+            "contention",
+            "Contention",
+            "Transactions that compete for one row: asked for, and the mean of each second.",
+            &settled.collect::<Vec<_>>().join("; "),
+        ));
+    }
     let s = &r.series;
     let troubled = [&s.aborts, &s.errors, &s.unknown].iter().any(|v| v.iter().any(|n| *n > 0));
     if troubled {

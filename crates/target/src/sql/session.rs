@@ -24,6 +24,7 @@ use lydite_tpcc::{
     CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, Transaction,
     WarehouseId,
 };
+use std::sync::Arc;
 
 /// How a step ended the transaction before its commit.
 pub(crate) enum Stop {
@@ -53,6 +54,8 @@ pub(crate) struct SqlSession<C> {
     pub(crate) connection: C,
     pub(crate) mode: TxMode,
     pub(crate) dialect: &'static Dialect,
+    /// Told before the stock of an order is asked for.
+    watching: Option<Arc<dyn Fn() + Send + Sync>>,
     /// One buffer for each answer of the longest pipeline.
     pub(crate) rows: [Rows; LONGEST_PIPELINE],
 }
@@ -62,11 +65,16 @@ pub(crate) const LONGEST_PIPELINE: usize = 3 + MAX_ORDER_LINES;
 
 impl<C: Connection> SqlSession<C> {
     pub(crate) fn new(connection: C, mode: TxMode, dialect: &'static Dialect) -> Self {
-        Self { connection, mode, dialect, rows: Default::default() }
+        Self { connection, mode, dialect, watching: None, rows: Default::default() }
     }
 }
 
 impl<C: Connection> Session for SqlSession<C> {
+    fn watch_stock(&mut self, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
+        self.watching = Some(asked);
+        self.mode == TxMode::Statements
+    }
+
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
         let played = match self.mode {
             TxMode::Statements => match transaction {
@@ -200,7 +208,8 @@ impl<C: Connection> SqlSession<C> {
 
         let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> =
             input.lines.iter().map(|_| None).collect();
-        for index in input.access_order() {
+        for (place, index) in input.access_order().into_iter().enumerate() {
+            let line_is_first = place == 0;
             let line = &input.lines[index];
             let item = Value::Int(line.i_id.get());
             let supply = Value::Int(line.supply_w_id.get());
@@ -212,6 +221,9 @@ impl<C: Connection> SqlSession<C> {
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
             let i_data: Text<50> = rows.fixed(0, 2)?;
+            if let Some(asked) = self.watching.as_ref().filter(|_| line_is_first) {
+                asked();
+            }
             let rows = self.step(Statement::stock(input.d_id), &[supply, item])?;
             present(rows, || format!("stock {}/{}", line.supply_w_id, line.i_id))?;
             let quantity = i32::from(line.quantity);
