@@ -422,10 +422,14 @@ fn what_is_wrong_inside_of_the_code_the_compiler_tells_by_key_and_line_of_the_sp
     let place = directory();
     let spec = place.path().join("store.toml");
     // Of a piece in one line, of one in several, of a type, and of an error.
-    let wrong = SHORT.replace("\"none\"", "\"none\"\nimports = [\"bufio\"]").replace(
-        "delete = \"db.put(table, key, nil)\"",
-        "delete = '''\n// lines\n_, err := db.put(table, key)\nreturn failed'''",
-    ) + "[errors]\ndeadlock = { where = \"err.Oops()\" }\n";
+    let wrong = SHORT
+        .replace("\"none\"", "\"none\"\nimports = [\"bufio\"]")
+        .replace(
+            "delete = \"db.put(table, key, nil)\"",
+            "delete = '''\n// lines\n_, err := db.put(table, key)\nreturn failed'''",
+        )
+        .replace("\"openStore()\"", "'''openStore()'''")
+        + "[errors]\ndeadlock = { where = \"err.Oops()\" }\n";
     fs::write(&spec, wrong).expect("a specification");
     scaffold(&place, "wrong", &["--spec", &spec.display().to_string()]);
     let ended = Command::new(place.path().join("wrong/build")).output().expect("its build script");

@@ -181,7 +181,7 @@ pub fn families() -> &'static [Family] {
             modes: &[TxMode::Statements],
             guarantees: "what the driver says: none, per-key, atomic, optimistic, serializable",
             placement: None,
-            tested: "drivers in Python and Go over SQLite, a store in memory, and PostgreSQL by psycopg",
+            tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg and pgx",
             options: external::OPTIONS,
             tpcc_options: &[],
             parse: |url, _| external::parse(url).map(|config| Spec::External(Box::new(config))),

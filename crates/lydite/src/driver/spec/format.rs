@@ -486,9 +486,10 @@ impl Reading<'_> {
                     continue;
                 }
             };
-            // One whose lines begin behind that of the key.
-            let mark = self.lines.get(entry.line - 1).map_or("", |line| line.trim_end());
-            let mut text_line = entry.line + usize::from(mark.ends_with("'''") || mark.ends_with("\"\"\""));
+            // Several lines may begin behind that of the key.
+            let line = self.lines.get(entry.line - 1).and_then(|line| line.split_once('='));
+            let opens = line.is_some_and(|(_, mark)| matches!(mark.trim(), "'''" | "\"\"\""));
+            let mut text_line = entry.line + usize::from(opens);
             let lines = text.strip_prefix("\r\n").or(text.strip_prefix('\n'));
             text_line += usize::from(lines.is_some());
             let text = lines.unwrap_or(&text).to_string();

@@ -205,7 +205,10 @@ impl Generator<'_> {
             spec.name
         );
         let bytes = spec.keys == Form::Bytes && !spec.prefix;
-        let errors = self.uses("errors") || spec.missing.is_some() || self.matches();
+        let mut conditions = spec.refusals.iter().filter_map(|refusal| refusal.condition.as_ref());
+        let errors = conditions.any(|code| code.found.mentions.contains("errors"))
+            || spec.missing.is_some()
+            || self.matches();
         let own = [
             ("bytes", bytes),
             ("context", self.uses("ctx")),
