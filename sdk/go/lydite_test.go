@@ -2,6 +2,7 @@ package lydite
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -93,6 +94,52 @@ func connect(t *testing.T, driver Driver) *client {
 		t.Fatal(hello)
 	}
 	return c
+}
+
+// log is a store that notes how it is written to; several writes at once if it is a bulk.
+type log struct {
+	Store
+	said []string
+}
+
+type bulk struct{ *log }
+
+func (l *log) note(what string, write Write) error {
+	l.said = append(l.said, fmt.Sprintf("%s %s/%s %q %t", what, write.Table, write.Key, write.Value, write.Value == nil))
+	return nil
+}
+
+func (l *log) Begin(string) error { return nil }
+func (l *log) Put(table string, key, value []byte) error {
+	return l.note("put", Write{table, key, value})
+}
+func (l *log) Delete(table string, key []byte) error { return l.note("delete", Write{table, key, nil}) }
+
+func (b bulk) Write(writes []Write) error {
+	for _, write := range writes {
+		b.note("write", write)
+	}
+	return nil
+}
+
+func TestWritesComeTogetherWhereAStoreTakesThemSo(t *testing.T) {
+	writes := []any{[]any{"t", []byte("k"), []byte{}}, []any{"u", []byte("l"), nil}}
+	for _, of := range []struct {
+		store func(*log) Store
+		said  []string
+	}{
+		{func(l *log) Store { return l }, []string{`put t/k "" false`, `delete u/l "" true`}},
+		{func(l *log) Store { return bulk{l} }, []string{`write t/k "" false`, `write u/l "" true`}},
+	} {
+		noted := &log{}
+		session := &storeSession{store: of.store(noted)}
+		if _, err := session.handle("write", fields{"begin": "load", "writes": writes}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(noted.said, of.said) {
+			t.Fatal(noted.said)
+		}
+	}
 }
 
 func TestTransactionsAreAnsweredOrRefusedInTheWordsOfTheProtocol(t *testing.T) {

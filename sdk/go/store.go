@@ -27,6 +27,33 @@ type Store interface {
 	Close()
 }
 
+// Write is what is done to a key: it is written, or removed if Value is nil.
+type Write struct {
+	Table      string
+	Key, Value []byte
+}
+
+// Writer is a store that can do many writes faster than one by one.
+type Writer interface {
+	Write(writes []Write) error
+}
+
+// WriteEach does writes one by one.
+func WriteEach(store Store, writes []Write) error {
+	for _, write := range writes {
+		var err error
+		if write.Value != nil {
+			err = store.Put(write.Table, write.Key, write.Value)
+		} else {
+			err = store.Delete(write.Table, write.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Clearer is a store that can remove all keys of a table faster than one by one.
 type Clearer interface {
 	Clear(table string) error
@@ -54,21 +81,20 @@ func (s *storeSession) failed() {
 }
 
 func (s *storeSession) write(with fields) error {
-	for _, each := range with.list("writes") {
+	list := with.list("writes")
+	writes := make([]Write, len(list))
+	for index, each := range list {
 		write := each.([]any)
-		table, key := write[0].(string), write[1].([]byte)
 		value, put := write[2].([]byte)
-		var err error
-		if put {
-			err = s.store.Put(table, key, value)
-		} else {
-			err = s.store.Delete(table, key)
+		if put && value == nil {
+			value = []byte{}
 		}
-		if err != nil {
-			return err
-		}
+		writes[index] = Write{write[0].(string), write[1].([]byte), value}
 	}
-	return nil
+	if writer, ok := s.store.(Writer); ok && len(writes) > 1 {
+		return writer.Write(writes)
+	}
+	return WriteEach(s.store, writes)
 }
 
 func (s *storeSession) handle(what string, with fields, alive func(string) error) (map[string]any, error) {

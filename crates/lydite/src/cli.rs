@@ -49,13 +49,13 @@ pub(crate) enum DriverCommand {
 pub(crate) struct DriverNewArgs {
     /// Directory to make; its last part is the driver's name
     pub(crate) name: PathBuf,
-    /// Language
-    #[arg(long)]
-    pub(crate) lang: Language,
+    /// Language; a specification says its own
+    #[arg(long, required_unless_present = "spec")]
+    pub(crate) lang: Option<Language>,
     /// A key-value store, on which Lydite plays the transactions
     #[arg(long)]
     pub(crate) kv: bool,
-    /// Make the key-value driver that this specification of a store's calls describes (TOML; Python only)
+    /// Make the key-value driver that this specification of a store's calls describes (TOML)
     #[arg(long, value_name = "FILE")]
     pub(crate) spec: Option<PathBuf>,
 }

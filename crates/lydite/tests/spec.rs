@@ -11,6 +11,9 @@ use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
 
+/// One in Go, as short as it can be; what is wrong with such is told in `spec_go.rs`.
+const SHORT_GO: &str = "[store]\nlanguage = \"go\"\n";
+
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/specs");
 
 /// Makes a driver of one of the specifications that come with Lydite, and gives its program.
@@ -354,8 +357,16 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
 fn a_specification_that_can_not_be_used_is_refused_and_nothing_is_written() {
     let place = directory();
     fs::write(place.path().join("store.toml"), SHORT).expect("a specification");
+    fs::write(place.path().join("go.toml"), SHORT_GO).expect("a specification");
     for (arguments, words) in [
-        (["--lang", "go", "--spec", "store.toml"], "--spec: makes drivers in Python only"),
+        (
+            ["--lang", "go", "--spec", "store.toml"],
+            "store.toml, line 1, store.language: is python where nothing else is said, but --lang says go",
+        ),
+        (
+            ["--lang", "python", "--spec", "go.toml"],
+            "go.toml, line 2, store.language: is go, but --lang says python: leave --lang out",
+        ),
         (["--lang", "python", "--spec", "none.toml"], "none.toml: No such file or directory"),
     ] {
         let ended =
@@ -367,4 +378,6 @@ fn a_specification_that_can_not_be_used_is_refused_and_nothing_is_written() {
     let path = place.path().join("x").display().to_string();
     let spec = place.path().join("store.toml").display().to_string();
     lydite(&["driver", "new", &path, "--lang", "python", "--spec", &spec]).code(0);
+    // And says its language itself.
+    lydite(&["driver", "new", &format!("{path}2"), "--spec", &spec]).code(0);
 }

@@ -302,6 +302,22 @@ fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
 }
 
 #[test]
+fn options_that_a_target_lacks_are_refused_in_one_line() {
+    for (url, words) in [
+        ("mariadb://h/tpcc?transactions=optimistic", "mariadb: has no such modes, which are TiDB's"),
+        ("oceanbase://h/tpcc?transactions=pessimistic", "oceanbase: has no such modes, which are TiDB's"),
+        ("postgres://h/tpcc?transactions=optimistic", "\"transactions\" is not known: postgres: takes"),
+        ("tidb://h/tpcc?transactions=hopeful", "use pessimistic, optimistic"),
+        ("tidb://h/tpcc?batch=99", "must be a whole number from 100 to 1000000"),
+        ("sqlite:?batch=1000", "\"batch\" is not known: sqlite: takes"),
+    ] {
+        let ended = lydite(&["run", url, "--quiet"]).code(2);
+        assert!(ended.only_error().contains(words), "{ended:?}");
+    }
+    assert!(lydite(&["targets"]).code(0).stdout.contains("?transactions=pessimistic, optimistic"));
+}
+
+#[test]
 fn check_on_a_database_that_is_not_there_says_so_and_makes_none() {
     let directory = scratch();
     let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));

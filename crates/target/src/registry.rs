@@ -14,6 +14,7 @@ use crate::sqlite;
 use crate::target::{Target, TxMode};
 use lydite_micro::Engines;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// A family of databases.
 #[derive(Debug)]
@@ -180,7 +181,7 @@ pub fn families() -> &'static [Family] {
             modes: &[TxMode::Statements],
             guarantees: "what the driver says: none, per-key, atomic, optimistic, serializable",
             placement: None,
-            tested: "drivers in Python and Go over SQLite, a store in memory, and PostgreSQL by psycopg",
+            tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg and pgx",
             options: external::OPTIONS,
             tpcc_options: &[],
             parse: |url, _| external::parse(url).map(|config| Spec::External(Box::new(config))),
@@ -418,6 +419,25 @@ impl ParsedUrl {
             }
         }
         Self { whole: url.to_string(), rest, options }
+    }
+
+    /// The option `name` read as a whole number within `range`.
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        range: RangeInclusive<u32>,
+        errors: &mut Vec<String>,
+    ) -> Option<u32> {
+        let given = self.options.get(name)?;
+        let number = given.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            errors.push(format!(
+                "target option {name}={given:?} must be a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ));
+        }
+        number
     }
 
     /// The option `name` read as one of `values`, or `values[0]`.

@@ -119,6 +119,56 @@ fn a_load_that_was_cut_off_is_told_and_can_be_completed() {
     assert_conditions(&*target);
 }
 
+/// What the binary log's cache does not take is what stands for a database that is not made for large transactions.
+#[test]
+fn a_load_that_is_too_large_a_transaction_is_told_and_in_batches_it_is_halved_and_the_same() {
+    let logs = ["log-bin=log", "server-id=1", "binlog-format=ROW", "max-binlog-cache-size=1M"];
+    let server = Server::start(&[&FAST[..], &logs].concat());
+    let whole = open(&server.create_database("whole"), TxMode::Statements);
+    whole.create_schema(&meta(1)).expect("create_schema");
+    let mut loader = whole.loader().expect("a loader");
+    let refused =
+        loader.load(LoadUnit::Items, &population(1), &LoadProgress::default()).expect_err("too large");
+    assert!(refused.message.contains("(1197)") && refused.message.contains("?batch="), "{refused}");
+    drop(loader);
+    assert_eq!(server.sql("whole", "SELECT count(*) FROM item"), "0");
+
+    let plain = open(&mariadb::shared().create_database("not_too_large"), TxMode::Statements);
+    load(&*plain, 1);
+    let rows = plain.checksums().expect("checksums");
+    for (name, local_infile) in [("by_file", "ON"), ("by_insert", "OFF")] {
+        let url = server.create_database(name);
+        server.sql(name, &format!("SET GLOBAL local_infile = {local_infile}"));
+        let target = open(&format!("{url}?batch=20000"), TxMode::Statements);
+        load(&*target, 1);
+        assert_eq!(target.checksums().expect("checksums"), rows, "{name}");
+        assert_eq!(server.sql(name, "SELECT count(*) FROM lydite_load WHERE unit < 0"), "0", "{name}");
+    }
+}
+
+#[test]
+fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
+    let server = mariadb::shared();
+    let target = open(&format!("{}?batch=1000", server.create_database("broken_off")), TxMode::Statements);
+    target.create_schema(&meta(1)).expect("create_schema");
+    let population = population(1);
+    let mut loader = target.loader().expect("a loader");
+    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
+    server.sql("broken_off", "RENAME TABLE order_line TO hidden");
+    let unit = LoadUnit::Warehouse(population.warehouse_ids().next().expect("a warehouse"));
+    let broken = loader.load(unit, &population, &LoadProgress::default()).expect_err("no table");
+    assert!(broken.message.contains("order_line"), "{broken}");
+    assert_ne!(server.sql("broken_off", "SELECT count(*) FROM customer"), "0", "batches stay");
+    let state = target.state().expect("a state");
+    let DatabaseState::Loading { items: true, warehouses, .. } = state else { panic!("{state:?}") };
+    assert!(warehouses.is_empty(), "{warehouses:?}");
+    server.sql("broken_off", "RENAME TABLE hidden TO order_line");
+    loader.load(unit, &population, &LoadProgress::default()).expect("a warehouse");
+    drop(loader);
+    target.finish_load(1, &|_| ()).expect("finish_load");
+    assert_conditions(&*target);
+}
+
 #[test]
 fn a_second_load_is_refused_while_one_is_running() {
     let target = open(&mariadb::shared().create_database("alone"), TxMode::Statements);

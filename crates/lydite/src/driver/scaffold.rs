@@ -24,16 +24,10 @@ const GO_TRANSACTIONS: &str = include_str!("../../../../sdk/go/examples/memory/m
 const GO_TABLES: &str = include_str!("../../../../sdk/go/examples/memory/store.go");
 const GO_LIST: &str = include_str!("../../../../sdk/go/examples/store/list.go");
 const GO_DRIVER: &str = include_str!("../../../../sdk/go/examples/pgx/driver");
-const SPECIFIED_DRIVER: &str = "#!/bin/sh\n# Becomes the store's program, with the Python of .venv if there is one.\n\
-     here=$(dirname \"$0\")\npython=python3\n[ -x \"$here/.venv/bin/python\" ] && python=$here/.venv/bin/python\n\
-     exec \"$python\" \"$here/store.py\" \"$@\"\n";
 
 /// The files of a driver.
 fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     let file = |path: &str, text: &'static str, runs| (path.to_string(), Cow::Borrowed(text), runs);
-    let sdk = |files: &[SdkFile], folder: &str| -> Vec<File> {
-        files.iter().map(|(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false)).collect()
-    };
     let mut made = match (lang, kv) {
         (Language::Python, true) => vec![file("driver", PYTHON_STORE, true)],
         (Language::Python, false) => vec![file("driver", PYTHON_TRANSACTIONS, true)],
@@ -42,38 +36,56 @@ fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
             vec![file("main.go", GO_TRANSACTIONS, false), file("store.go", GO_TABLES, false)]
         }
     };
-    match lang {
-        Language::Python => made.extend(sdk(PYTHON_SDK, "")),
-        Language::Go => {
-            let module = format!(
-                "module {name}\n\ngo 1.19\n\nrequire lydite.dev/driver v0.0.0\n\nreplace lydite.dev/driver => ./lydite\n"
-            );
-            made.extend([file("driver", GO_DRIVER, true), ("go.mod".into(), module.into(), false)]);
-            made.extend(sdk(GO_SDK, "lydite/"));
-        }
+    if matches!(lang, Language::Go) {
+        let module = format!(
+            "module {name}\n\ngo 1.19\n\nrequire lydite.dev/driver v0.0.0\n\nreplace lydite.dev/driver => ./lydite\n"
+        );
+        made.extend([file("driver", GO_DRIVER, true), ("go.mod".into(), module.into(), false)]);
     }
+    made.extend(sdk(lang));
     made
+}
+
+/// The files of the SDK.
+fn sdk(lang: Language) -> impl Iterator<Item = File> {
+    let (files, folder): (&[SdkFile], _) = match lang {
+        Language::Python => (PYTHON_SDK, ""),
+        Language::Go => (GO_SDK, "lydite/"),
+    };
+    files.iter().map(move |(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false))
 }
 
 /// The files of a driver that is made from a specification.
-fn specified(spec: &spec::Spec) -> Vec<File> {
-    let mut made = vec![
-        ("driver".into(), Cow::Borrowed(SPECIFIED_DRIVER), true),
-        ("store.py".into(), spec::store(spec).into(), false),
-        ("spec.toml".into(), spec.text.clone().into(), false),
-    ];
-    made.extend(spec::requirements(spec).map(|text| ("requirements.txt".into(), text.into(), false)));
-    made.extend(PYTHON_SDK.iter().map(|(path, text)| ((*path).to_string(), Cow::Borrowed(*text), false)));
-    made
+fn specified(spec: &spec::Spec, name: &str) -> Vec<File> {
+    let files = spec.files(name).into_iter();
+    files.map(|(path, text, runs)| (path.into(), text.into(), runs)).chain(sdk(spec.language)).collect()
 }
 
 /// A language of scaffolds.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Language {
     /// Python 3.9 or later
     Python,
     /// Go 1.19 or later
     Go,
+}
+
+impl Language {
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::Go => "Go",
+        }
+    }
+
+    /// As options and specifications write it.
+    pub(super) fn option(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Go => "go",
+        }
+    }
 }
 
 pub(super) fn command(args: &DriverNewArgs) -> Outcome {
@@ -85,19 +97,14 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
             args.name.display().to_string()
         )));
     }
-    let spec = match (&args.spec, args.lang) {
-        (None, _) => None,
-        (Some(path), Language::Python) => Some(spec::read(path).map_err(Failure::Usage)?),
-        (Some(_), Language::Go) => {
-            return Err(Failure::usage(
-                "--spec: makes drivers in Python only: write --lang python, or start from --lang go --kv and put your \
-                 calls in its place",
-            ));
-        }
+    let spec = match &args.spec {
+        None => None,
+        Some(path) => Some(spec::read(path, args.lang).map_err(Failure::Usage)?),
     };
-    let files = match &spec {
-        Some(spec) => specified(spec),
-        None => files(name, args.lang, args.kv),
+    let (files, lang) = match (&spec, args.lang) {
+        (Some(spec), _) => (specified(spec, name), spec.language),
+        (None, Some(lang)) => (files(name, lang, args.kv), lang),
+        (None, None) => return Err(Failure::usage("--lang: say python or go, or name a --spec")),
     };
     let path = &args.name;
     let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
@@ -112,12 +119,12 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let url = format!("driver:{}{shown}", if shown.contains('/') { "" } else { "./" });
     let url = typed(&url);
     let readme = match &spec {
-        Some(spec) => spec::readme(spec, name, &url),
-        None => readme(name, &url, args),
+        Some(spec) => spec.readme(name, &url),
+        None => readme(name, &url, lang, args.kv),
     };
     let test = "#!/bin/sh\n# Proves the driver; drops what an earlier test left behind.\n\
                 exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";
-    let ignored = "store.sqlite*\n__pycache__/\n.build/\n.venv/\n";
+    let ignored = "store.sqlite*\nstore.bolt\n__pycache__/\n.build/\n.venv/\n";
     let made = files.into_iter().chain([
         ("README.md".into(), readme.into(), false),
         ("test".into(), test.into(), true),
@@ -128,7 +135,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
         write(&file, &text, runs).map_err(|error| failed(&file, error))?;
     }
     let (over, then, tells) = match &spec {
-        Some(spec) if spec::requirements(spec).is_some() => (
+        Some(spec) if spec.installs() => (
             "as specified",
             "Install its packages, and prove it:",
             "how to install them, and which options it has",
@@ -153,8 +160,8 @@ fn write(path: &Path, text: &str, runs: bool) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-fn readme(name: &str, url: &str, args: &DriverNewArgs) -> String {
-    let (store, processes, sdk) = match args.lang {
+fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
+    let (store, processes, sdk) = match lang {
         Language::Python => (
             "an SQLite file beside it",
             "one process for each session",
@@ -166,7 +173,7 @@ fn readme(name: &str, url: &str, args: &DriverNewArgs) -> String {
             "`lydite/` is the SDK, for Go 1.19 or later",
         ),
     };
-    let (what, change) = if args.kv {
+    let (what, change) = if kv {
         (
             "A key-value store for Lydite, which plays the transactions of TPC-C on it.",
             "Lydite needs six functions and `abort`: replace their bodies by calls of your store. Say in\n\

@@ -3,6 +3,7 @@
 use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::batch;
 use crate::sql::isolation::Isolation;
 use crate::target::TxMode;
 use std::fmt;
@@ -44,6 +45,13 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "servers over which loading parts the warehouses, by MariaDB's engine Spider; same database and user",
     },
     OptionSpec {
+        name: "transactions",
+        values: "pessimistic, optimistic",
+        default: "the server's",
+        about: "TiDB's mode of every transaction: locks from the beginning, or conflicts found at the commit",
+    },
+    batch::option("10000 on TiDB; else all rows of a warehouse in one"),
+    OptionSpec {
         name: "nodes",
         values: "HOST:PORT,HOST:PORT,…",
         default: "none",
@@ -83,6 +91,10 @@ pub(crate) struct Config {
     pub(crate) partitions: Option<u32>,
     /// Servers that have the tables of the warehouses in parts; none if the one server has all.
     pub(crate) shards: Vec<(String, u16)>,
+    /// TiDB's mode of transactions; none when that is left to the server.
+    pub(crate) transactions: Option<&'static str>,
+    /// Rows that loading sends in a transaction of their own, as asked for; none when that is left to the product.
+    pub(crate) batch: Option<u32>,
     /// Servers beside the URL's that sessions go to as well.
     pub(crate) nodes: Vec<(String, u16)>,
     pub(crate) mode: TxMode,
@@ -104,15 +116,17 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     let url = ServerUrl::parse(parsed, &scheme, "socket", &mut errors)?;
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::of(parsed, &mut errors);
-    let partitions = parsed.options.get("partitions").and_then(|text| match text.parse() {
-        Ok(count @ 1..=MAX_PARTITIONS) => Some(count),
-        _ => {
-            errors.push(format!(
-                "target option partitions={text:?} must be a whole number from 1 to {MAX_PARTITIONS}"
-            ));
-            None
-        }
-    });
+    let partitions = parsed.number("partitions", 1..=MAX_PARTITIONS, &mut errors);
+    let batch = batch::of(parsed, &mut errors);
+    let transactions = parsed
+        .options
+        .contains_key("transactions")
+        .then(|| parsed.choice("transactions", &["pessimistic", "optimistic"], &mut errors));
+    if transactions.is_some() && !matches!(scheme.as_str(), "mysql" | "tidb") {
+        errors.push(format!(
+            "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
+        ));
+    }
     let engine = parsed.options.get("engine").cloned();
     // It becomes part of a statement.
     if let Some(name) = engine.as_ref().filter(|name| !is_name(name)) {
@@ -188,6 +202,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         engine,
         partitions,
         shards,
+        transactions,
+        batch,
         nodes,
         mode,
         url: url.shown,
@@ -315,6 +331,23 @@ mod tests {
     fn tidb_has_no_procedures() {
         let errors = errors("tidb://h/tpcc", TxMode::Procedures);
         assert!(errors[0].contains("TiDB has no stored procedures"), "{errors:?}");
+    }
+
+    #[test]
+    fn transactions_have_two_modes_on_tidb_and_batches_have_bounds_everywhere() {
+        for url in ["mariadb://h/tpcc", "oceanbase://h/tpcc", "polardb://h/tpcc"] {
+            let errors = errors(&format!("{url}?transactions=optimistic"), TxMode::Statements);
+            assert!(errors[0].contains("has no such modes, which are TiDB's"), "{errors:?}");
+        }
+        let url = "tidb://h/tpcc?transactions=hopeful&batch=99";
+        let wrong = errors(url, TxMode::Statements);
+        assert!(wrong.iter().any(|error| error.contains("use pessimistic, optimistic")), "{wrong:?}");
+        assert!(wrong.iter().any(|error| error.contains("from 100 to 1000000")), "{wrong:?}");
+        for url in
+            ["tidb://h/tpcc?transactions=optimistic&batch=100", "mysql://h/tpcc?transactions=pessimistic"]
+        {
+            assert!(TargetSpec::parse(url, TxMode::Statements).is_ok(), "{url}");
+        }
     }
 
     #[test]

@@ -81,6 +81,9 @@ fn advice_always(code: u16) -> Option<&'static str> {
     Some(match code {
         1021 | 1114 => "make room on the server's disk",
         1461 => "use fewer sessions, or raise max_prepared_stmt_count",
+        1197 => "load in smaller transactions with ?batch=, or raise max_binlog_cache_size",
+        8004 => "load in smaller transactions with ?batch=, or raise txn-total-size-limit",
+        8048 => "TiDB has no such level: use ?isolation=repeatable-read or read-committed",
         4057 => "this engine has no such level: use ?isolation=repeatable-read or read-committed",
         _ => return None,
     })
@@ -118,6 +121,7 @@ mod tests {
     #[test]
     fn conflicts_are_known_by_code_or_state() {
         let seekdb = product::of("5.7.25-OceanBase seekdb-v1.4.0.0", "");
+        let tidb = product::of("8.0.11-TiDB-v8.5.0", "");
         for (product, code, state, reason) in [
             (None, 1213, "40001", Some(AbortReason::Deadlock)),
             (None, 1205, "HY000", Some(AbortReason::LockTimeout)),
@@ -127,6 +131,16 @@ mod tests {
             (Some(seekdb), 6235, "25000", Some(AbortReason::Serialization)),
             (None, 6235, "25000", None),
             (Some(seekdb), 1062, "23000", None),
+            // What an optimistic transaction of TiDB's hears at its commit.
+            (Some(tidb), 9007, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8002, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8022, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8005, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8028, "HY000", Some(AbortReason::Other)),
+            // The same would be as large again.
+            (Some(tidb), 8004, "HY000", None),
+            (Some(tidb), 8025, "HY000", None),
+            (None, 9007, "HY000", None),
         ] {
             let SqlError::Database { retry, .. } = error(product, code, state, "") else {
                 panic!("an answer of the server's")

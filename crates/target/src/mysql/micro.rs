@@ -2,7 +2,7 @@
 
 use crate::error::TargetError;
 use crate::micro::{MicroLoader, MicroTarget};
-use crate::mysql::loader::{Way, copy_in, way};
+use crate::mysql::copy::{Way, copy_in, way};
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, advised, refused, schema};
@@ -38,7 +38,13 @@ impl MicroTarget for Mysql {
         let place = self.config.place();
         let mut wire = self.connect_wire()?;
         let way = way(&mut wire).map_err(self.failed("ask for local_infile"))?;
-        Ok(Box::new(MysqlTableLoader { wire, place, way, meta: meta.clone() }))
+        Ok(Box::new(MysqlTableLoader {
+            batch: self.config.batch.or(wire.product.batch),
+            wire,
+            place,
+            way,
+            meta: meta.clone(),
+        }))
     }
 
     fn finish_tables(
@@ -72,18 +78,21 @@ struct MysqlTableLoader {
     wire: Wire,
     place: String,
     way: Way,
+    /// Rows in a batch; a table is one statement if none.
+    batch: Option<u32>,
     meta: Meta,
 }
 
 impl MicroLoader for MysqlTableLoader {
     fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
         let Meta { data, seed, .. } = self.meta;
-        copy_in(&mut self.wire, self.way, &name(table), COLUMNS, progress, |copy| {
+        let into = (&*name(table), COLUMNS);
+        copy_in(&mut self.wire, self.way, into, self.batch.as_mut(), progress, |copy| {
             data.write_table(table, seed, |record, text| {
-                copy.row(|copy| {
-                    copy.int(i64::from(record));
-                    copy.int(0);
-                    copy.text(text);
+                copy.row(|row| {
+                    row.int(i64::from(record));
+                    row.int(0);
+                    row.text(text);
                 })
             })
         })

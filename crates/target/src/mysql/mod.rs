@@ -3,6 +3,7 @@
 mod auth;
 mod binary;
 mod config;
+mod copy;
 mod errors;
 mod load_lock;
 mod loader;
@@ -29,8 +30,9 @@ use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
+use copy::Way;
 use load_lock::{LoadLock, MARK};
-use loader::{MysqlLoader, Way};
+use loader::MysqlLoader;
 use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -46,7 +48,7 @@ use wire::Wire;
 const PROCEDURES: &str = include_str!("procedures.sql");
 
 /// Server settings that bear on the numbers.
-const SETTINGS: [&str; 32] = [
+const SETTINGS: [&str; 33] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
@@ -74,6 +76,7 @@ const SETTINGS: [&str; 32] = [
     "spider_use_consistent_snapshot",
     "spider_sync_trx_isolation",
     "tidb_txn_mode",
+    "tidb_disable_txn_auto_retry",
     "tidb_enable_1pc",
     "tidb_enable_async_commit",
     "ob_query_timeout",
@@ -128,6 +131,13 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
         return Err(TargetError::usage(format!(
             "{}: foreign_keys=on: {tables} can't have foreign keys: leave that option out",
             config.place()
+        )));
+    }
+    if config.transactions.is_some() && product.set_transactions.is_empty() {
+        return Err(TargetError::usage(format!(
+            "{}: target option transactions: {} has no such modes, which are TiDB's: leave it out",
+            config.place(),
+            product.name
         )));
     }
     if *mode == TxMode::Procedures && !product.procedures {
@@ -454,7 +464,7 @@ impl Target for Mysql {
 
     fn load_notes(&self) -> Result<Vec<String>, TargetError> {
         let mut wire = self.connect_wire()?;
-        let way = loader::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
+        let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
         Ok(match way {
             Way::File => Vec::new(),
             Way::Insert => vec![

@@ -37,6 +37,12 @@ pub(crate) struct Product {
     pub(crate) in_step: &'static str,
     /// Statements that a connection begins with that checks conditions.
     pub(crate) check: &'static [&'static str],
+    /// Sets how a session's transactions are run, up to the name of the way; empty if there is one way only.
+    pub(crate) set_transactions: &'static str,
+    /// Rows that loading sends in a transaction of their own; all of a warehouse in one if none.
+    pub(crate) batch: Option<u32>,
+    /// Codes with which it says that a transaction is larger than it takes.
+    pub(crate) too_large: &'static [u16],
     /// Its SQL.
     pub(crate) dialect: &'static Dialect,
 }
@@ -103,6 +109,10 @@ static MYSQL: Product = Product {
     patient: &["SET SESSION max_execution_time = 0"],
     in_step: "",
     check: &[],
+    set_transactions: "",
+    batch: None,
+    // More than the binary log's cache takes.
+    too_large: &[1197],
     dialect: &DIALECT,
 };
 
@@ -125,9 +135,11 @@ static TIDB: Product = Product {
     procedures: false,
     always_durable: true,
     retryable: &[
-        // Write conflicts, of statements and of the commit.
+        // Write conflicts, of statements and of the commit: an optimistic transaction hears of them there only.
         (9007, AbortReason::Serialization),
+        // The same where it had read rows FOR UPDATE.
         (8002, AbortReason::Serialization),
+        // A commit that was rolled back.
         (8022, AbortReason::Serialization),
         // The schema, or a region of the store, was changed or moved under it.
         (8028, AbortReason::Other),
@@ -138,6 +150,10 @@ static TIDB: Product = Product {
         (9004, AbortReason::LockTimeout),
         (9005, AbortReason::Other),
     ],
+    set_transactions: "SET SESSION tidb_txn_mode = ",
+    batch: Some(10_000),
+    // A transaction, and an entry.
+    too_large: &[8004, 8025],
     dialect: &TIDB_DIALECT,
     ..MYSQL
 };

@@ -161,6 +161,9 @@ impl Wire {
              SET SESSION TRANSACTION ISOLATION LEVEL {}",
             config.isolation.sql()
         ))?;
+        if let Some(mode) = config.transactions.filter(|_| !wire.product.set_transactions.is_empty()) {
+            wire.execute(&format!("{}'{mode}'", wire.product.set_transactions))?;
+        }
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }

@@ -4,6 +4,7 @@ use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::postgres::product::Product;
 use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::batch;
 use crate::sql::isolation::Isolation;
 use crate::target::TxMode;
 use std::fmt;
@@ -39,15 +40,6 @@ const ISOLATION: OptionSpec = OptionSpec {
     default: "repeatable-read",
     about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
 };
-/// Rows in a transaction of the load, where the database is not made for large ones.
-const fn batch(default: &'static str) -> OptionSpec {
-    OptionSpec {
-        name: "batch",
-        values: "100 to 1000000",
-        default,
-        about: "rows that a COPY takes in a transaction of its own; halved when the server calls it too large",
-    }
-}
 
 /// Options behind `?` of `postgres://`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
@@ -60,7 +52,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "none",
         about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
     },
-    batch("all rows of a warehouse in one"),
+    batch::option("all rows of a warehouse in one"),
     SSLMODE,
     HOST,
 ];
@@ -75,7 +67,7 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
     },
     FOREIGN_KEYS,
     SCHEMA,
-    batch("10000"),
+    batch::option("10000"),
     OptionSpec {
         name: "split",
         values: "1 to 1000000",
@@ -99,16 +91,14 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
 
 /// Options of `yugabyte://`.
 pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
-    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch("10000"), SSLMODE];
+    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE];
 
 /// Options of `citus://`.
 pub(crate) const CITUS_OPTIONS: &[OptionSpec] =
-    &[ISOLATION, SCHEMA, batch("all rows of a warehouse in one"), SSLMODE];
+    &[ISOLATION, SCHEMA, batch::option("all rows of a warehouse in one"), SSLMODE];
 
-/// The smallest batch that can be asked for, and that a load is cut to when the server finds its batches too large.
-pub(crate) const LEAST_BATCH: u32 = 100;
-/// The largest number that `batch` and `split` take.
-const MOST: u32 = 1_000_000;
+/// The largest number that `split` takes.
+const MOST_SPLIT: u32 = 1_000_000;
 
 /// A target `postgres://…`. Its `Debug` shows no password.
 #[derive(Clone)]
@@ -161,8 +151,8 @@ pub(crate) fn parse(
     } else {
         product.foreign_keys
     };
-    let batch = number(parsed, "batch", LEAST_BATCH, &mut errors).or(product.batch);
-    let split = number(parsed, "split", 1, &mut errors);
+    let batch = batch::of(parsed, &mut errors).or(product.batch);
+    let split = parsed.number("split", 1..=MOST_SPLIT, &mut errors);
     let zones = parsed.options.get("zones").map_or_else(Vec::new, |list| zones(list, &mut errors));
     let zone_leases = parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases";
     if zone_leases && zones.is_empty() {
@@ -231,16 +221,6 @@ pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update o
 /// Why tables in parts are not asked at this level.
 pub(crate) const NOT_SERIALIZABLE: &str =
     "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
-
-/// Reads a whole number from `least` to a million.
-fn number(parsed: &ParsedUrl, name: &str, least: u32, errors: &mut Vec<String>) -> Option<u32> {
-    let given = parsed.options.get(name)?;
-    let number = given.parse().ok().filter(|number| (least..=MOST).contains(number));
-    if number.is_none() {
-        errors.push(format!("target option {name}={given:?} must be a whole number from {least} to {MOST}"));
-    }
-    number
-}
 
 /// Reads `ZONE,ZONE`.
 fn zones(list: &str, errors: &mut Vec<String>) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Rows in the binary form of `COPY … FROM STDIN`: as one stream, or in batches.
 
-use crate::postgres::config::LEAST_BATCH;
 use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
+use crate::sql::batch;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::Admin;
@@ -14,7 +14,7 @@ use lydite_tpcc::schema::{ColumnType, Table};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
-use std::time::Duration;
+use std::ops::Range;
 
 /// Bytes per CopyData message: large enough that the message's frame and the write cost nothing.
 const CHUNK: usize = 256 * 1024;
@@ -22,10 +22,6 @@ const CHUNK: usize = 256 * 1024;
 const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// What every COPY ends with: a row of -1 fields.
 const TRAILER: [u8; 2] = [0xff; 2];
-/// How often a batch is sent again that the server refused because of others' work.
-const ATTEMPTS: u32 = 10;
-/// The pause before it is sent for the second time; it grows by as much each time.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Copies the rows that `write` writes into a table, within the transaction at hand; rolls that back if `write` fails.
 pub(super) fn copy_in(
@@ -189,8 +185,7 @@ impl RowWriter for Copy<'_> {
     }
 }
 
-/// COPYs of so many rows each, every one a transaction of its own. One that the server calls too large is sent in halves,
-/// and so are all that follow.
+/// COPYs of so many rows each, every one a transaction of its own.
 pub(super) struct Batches<'a> {
     wire: &'a mut Wire,
     table: Table,
@@ -221,38 +216,30 @@ impl<'a> Batches<'a> {
     }
 
     fn send(&mut self) -> Result<(), SqlError> {
-        let (mut sent, mut attempt) = (0, 1);
-        while sent < self.ends.len() {
-            let until = self.ends.len().min(sent + *self.size as usize);
-            match self.copy(sent, until) {
-                Ok(()) => (sent, attempt) = (until, 1),
-                Err(error) if is_too_large(&error) && *self.size > LEAST_BATCH => {
-                    *self.size = LEAST_BATCH.max((until - sent) as u32 / 2);
-                }
-                Err(SqlError::Database { retry: Some(_), .. }) if attempt < ATTEMPTS => {
-                    std::thread::sleep(PAUSE * attempt);
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let Self { wire, table, rows, ends, size, .. } = self;
+        batch::send(ends.len(), size, is_too_large, |batch| copy(wire, *table, &rows.buffer, ends, batch))?;
         self.tally.bytes(self.rows.buffer.len());
         self.rows.buffer.clear();
         self.ends.clear();
         Ok(())
     }
+}
 
-    /// Copies rows of the buffer.
-    fn copy(&mut self, from: usize, until: usize) -> Result<(), SqlError> {
-        let end_of = |row: usize| row.checked_sub(1).map_or(0, |row| self.ends[row]);
-        let rows = &self.rows.buffer[end_of(from)..end_of(until)];
-        begin(self.wire, self.table.name(), &ddl::column_list(self.table))?;
-        for chunk in rows.chunks(CHUNK) {
-            data(self.wire, chunk)?;
-        }
-        end(self.wire)?;
-        self.wire.until_ready()
+/// Copies some rows of a buffer. `ends`: where each row ends in it.
+fn copy(
+    wire: &mut Wire,
+    table: Table,
+    buffer: &[u8],
+    ends: &[usize],
+    rows: Range<usize>,
+) -> Result<(), SqlError> {
+    let end_of = |row: usize| row.checked_sub(1).map_or(0, |row| ends[row]);
+    begin(wire, table.name(), &ddl::column_list(table))?;
+    for chunk in buffer[end_of(rows.start)..end_of(rows.end)].chunks(CHUNK) {
+        data(wire, chunk)?;
     }
+    end(wire)?;
+    wire.until_ready()
 }
 
 /// Whether the server says that a transaction is larger than it takes: "program limit exceeded", or in words.

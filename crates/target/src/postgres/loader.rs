@@ -6,6 +6,7 @@ use crate::postgres::config::Config;
 use crate::postgres::copy::{Batches, copy_in};
 use crate::postgres::wire::Wire;
 use crate::postgres::{connected, load_lock};
+use crate::sql::batch;
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
@@ -65,7 +66,6 @@ impl PgLoader {
             .map_err(failed(format!("commit {unit}")))
     }
 
-    /// A unit is noted as begun before its first batch, so that one that was broken off is found, and done again.
     fn in_batches(
         &mut self,
         mut batch: u32,
@@ -73,47 +73,15 @@ impl PgLoader {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
-        // Below all that are noted as loaded, of which ITEM is 0.
-        let begun = -1 - i64::from(unit.warehouse().0);
-        let left = self
-            .wire
-            .column(&format!("SELECT unit FROM lydite_load WHERE unit = {begun}"))
-            .map_err(failed("look for what is loaded".into()))?;
-        if left.is_empty() {
-            self.wire
-                .execute(&format!("INSERT INTO lydite_load VALUES ({begun})"))
-                .map_err(failed(format!("note {unit} as begun")))?;
-        } else {
-            for table in unit.tables() {
-                let of = table
-                    .warehouse_column()
-                    .map_or_else(String::new, |column| format!(" WHERE {column} = {}", unit.warehouse()));
-                self.wire.execute(&format!("DELETE FROM {}{of}", table.name())).map_err(failed(format!(
-                    "delete what an earlier load left of {unit}: {}",
-                    table.name()
-                )))?;
-            }
-        }
-        for &table in unit.tables() {
-            let mut batches = Batches::new(&mut self.wire, table, &mut batch, progress);
-            population
-                .write_table(table, unit.warehouse(), &mut batches)
-                .and_then(|_| batches.end())
-                .map_err(failed(format!("load {unit}: {}", table.name())))?;
-        }
+        let Self { wire, place, .. } = self;
+        let failed = |error, doing: &str| super::advised(error, doing, place);
+        batch::load_unit(wire, unit, failed, |wire, table| {
+            let mut batches = Batches::new(wire, table, &mut batch, progress);
+            population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
+        })?;
         // What the server did not take at once it will not take for the next unit either.
         self.batch = Some(batch);
-        self.wire
-            .execute(&format!(
-                "BEGIN; {}; DELETE FROM lydite_load WHERE unit = {begun}; COMMIT",
-                meta::loaded(unit)
-            ))
-            .map_err(failed(format!("note {unit} as loaded")))
+        Ok(())
     }
 }
 

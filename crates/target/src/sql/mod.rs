@@ -4,6 +4,7 @@
 //! [`batched`] binds all lines of an order at once and pipelines, [`procedures`] calls one stored function per
 //! transaction. All three stand on the small [`connection::Connection`] that a family implements.
 
+pub(crate) mod batch;
 pub(crate) mod batched;
 pub(crate) mod checksum;
 pub(crate) mod conditions;

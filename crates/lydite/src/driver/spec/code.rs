@@ -1,5 +1,7 @@
-//! The pieces of Python in a specification, as Python itself reads them. Nothing of them is run.
+//! What is found in the pieces of code of a specification. Python itself reads those that are Python; nothing of them is run.
 
+use super::tokens;
+use crate::driver::scaffold::Language;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
@@ -18,7 +20,7 @@ pub(super) enum Kind {
     Code,
 }
 
-/// What Python says of a piece.
+/// What a language says of a piece.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Finding {
@@ -31,7 +33,7 @@ pub(super) struct Finding {
     pub(super) expression: bool,
     /// Whether it gives a value.
     pub(super) answers: bool,
-    /// The names that it takes from outside, but for Python's own.
+    /// The names that it takes from outside, but for Python's own. Of Go its compiler finds those that nothing brings.
     pub(super) uses: BTreeSet<String>,
     /// All names that it reads.
     pub(super) mentions: BTreeSet<String>,
@@ -40,15 +42,28 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Why Python refuses it.
+    /// Of a piece that is refused, in this line of it.
+    pub(super) fn refused(error: &str, line: usize) -> Self {
+        Self { error: Some(error.into()), line, ..Self::default() }
+    }
+
+    /// Why it is refused.
     pub(super) fn problem(&self) -> Option<String> {
         let error = self.error.as_ref()?;
         Some(if self.line > 1 { format!("line {} of it: {error}", self.line) } else { error.clone() })
     }
 }
 
-/// Asks Python about pieces, in their order.
-pub(super) fn findings(pieces: &[(Kind, &str)]) -> Result<Vec<Finding>, String> {
+/// Reads pieces, in their order.
+pub(super) fn findings(language: Language, pieces: &[(Kind, &str)]) -> Result<Vec<Finding>, String> {
+    match language {
+        Language::Python => of_python(pieces),
+        Language::Go => Ok(pieces.iter().map(|(kind, text)| tokens::finding(*kind, text)).collect()),
+    }
+}
+
+/// Asks Python.
+fn of_python(pieces: &[(Kind, &str)]) -> Result<Vec<Finding>, String> {
     let asked: Vec<(&str, &str)> = pieces
         .iter()
         .map(|(kind, text)| {

@@ -1,114 +1,31 @@
 //! The form of a specification: its keys as data, and all that can be wrong with them.
 
 use super::code::{Finding, Kind, findings};
-use super::{Code, Form, Meaning, Refusal, Spec};
+use super::places::{Names, OF_ONE_LANGUAGE, PLACES, Piece, SECTIONS, judged};
+use super::{Code, Form, Package, Refusal, Spec, tokens};
+use crate::driver::scaffold::Language;
 use crate::source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// The sections and their keys.
-const SECTIONS: &[(&str, &[&str])] = &[
-    ("store", &["name", "version", "guarantee", "isolation", "durable", "packages", "imports"]),
-    ("options", &[]),
-    ("connect", &["open", "setup", "close"]),
-    ("data", &["tables", "keys", "values", "missing", "value", "entry"]),
-    ("operations", &["get", "put", "delete", "scan", "scan_backward", "put_many", "clear", "finish"]),
-    ("transactions", &["begin", "commit", "abort"]),
-    ("errors", &["serialization", "deadlock", "lock_timeout", "other", "unavailable"]),
-];
-
 const GUARANTEES: [&str; 5] = ["none", "per-key", "atomic", "optimistic", "serializable"];
 
-/// A key whose value is code.
-struct Place {
-    key: &'static str,
-    kind: Kind,
-    /// The names that it may use.
-    has: &'static [&'static str],
-    /// Those that it has to use.
-    needs: &'static [&'static str],
-    /// Whether its value is wanted.
-    answers: bool,
-    /// What to write, if it must be there.
-    required: Option<&'static str>,
-}
-
-const fn place(
-    key: &'static str,
-    kind: Kind,
-    has: &'static [&'static str],
-    needs: &'static [&'static str],
-) -> Place {
-    Place { key, kind, has, needs, answers: false, required: None }
-}
-
-impl Place {
-    const fn answers(self) -> Self {
-        Self { answers: true, ..self }
-    }
-
-    const fn required(self, example: &'static str) -> Self {
-        Self { required: Some(example), ..self }
-    }
-}
-
-const PLACES: &[Place] = &[
-    place("store.version", Kind::Expression, &["db"], &[]).required("version = \"mystore.__version__\""),
-    place("connect.open", Kind::Expression, &[], &[]).required("open = \"mystore.connect('localhost')\""),
-    place("connect.setup", Kind::Code, &["db"], &[]),
-    place("connect.close", Kind::Code, &["db"], &[]),
-    place("data.value", Kind::Expression, &["found"], &["found"]),
-    place("data.entry", Kind::Expression, &["found"], &["found"]),
-    place("operations.get", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
-        .answers()
-        .required("get = \"db.get(table, key)\""),
-    place("operations.put", Kind::Code, &["db", "tx", "table", "key", "value"], &["table", "key", "value"])
-        .required("put = \"db.put(table, key, value)\""),
-    place("operations.delete", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
-        .required("delete = \"db.delete(table, key)\""),
-    place(
-        "operations.scan",
-        Kind::Code,
-        &["db", "tx", "table", "start", "end", "limit", "backward"],
-        &["table", "start", "end", "limit"],
-    )
-    .answers()
-    .required("scan = \"db.scan(table, start, end, limit, reverse=backward)\""),
-    place(
-        "operations.scan_backward",
-        Kind::Code,
-        &["db", "tx", "table", "start", "end", "limit"],
-        &["table", "start", "end", "limit"],
-    )
-    .answers(),
-    place("operations.put_many", Kind::Code, &["db", "tx", "entries"], &["entries"]),
-    place("operations.clear", Kind::Code, &["db", "table"], &["table"]),
-    place("operations.finish", Kind::Code, &["db"], &[]),
-    place("transactions.begin", Kind::Code, &["db", "access"], &[]),
-    place("transactions.commit", Kind::Code, &["db", "tx"], &[]),
-    place("transactions.abort", Kind::Code, &["db", "tx"], &[]),
-];
-
-/// A piece of code where it stands in the file.
-struct Piece {
-    key: String,
-    line: usize,
-    kind: Kind,
-    text: String,
-    has: Vec<&'static str>,
-    needs: Vec<&'static str>,
-    answers: bool,
-}
-
-/// Reads a specification.
+/// Reads a specification. `asked`: the language that was asked for elsewhere, which has to be its own.
 ///
 /// # Errors
 /// All that is wrong, one line each: file, line, key, and what to write.
-pub(in crate::driver) fn read(path: &Path) -> Result<Spec, Vec<String>> {
+pub(in crate::driver) fn read(path: &Path, asked: Option<Language>) -> Result<Spec, Vec<String>> {
     let (mut source, text) = Source::read(path).map_err(|error| vec![error])?;
     let spec = match DeTable::parse(&text) {
-        Ok(document) => Reading { source: &mut source, pieces: Vec::new() }.spec(document.get_ref(), &text),
+        Ok(document) => {
+            let lines = text.lines().collect();
+            Reading { source: &mut source, lines, language: Language::Python, pieces: Vec::new() }.spec(
+                document.get_ref(),
+                &text,
+                asked,
+            )
+        }
         Err(error) => {
             let line = error.span().map_or(1, |span| source.line_of(span.start));
             source.wrong(line, "", &error.message().replace('\n', " "));
@@ -122,24 +39,30 @@ pub(in crate::driver) fn read(path: &Path) -> Result<Spec, Vec<String>> {
 }
 
 /// A text between its quotation marks, when it is one line.
-fn line_of_text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
+pub(super) fn line_of_text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
     match value {
         DeValue::String(text) if !text.trim().is_empty() && !text.contains(['\n', '\r']) => Some(text),
         _ => None,
     }
 }
 
-struct Reading<'s> {
-    source: &'s mut Source,
+pub(super) struct Reading<'s> {
+    pub(super) source: &'s mut Source,
+    /// The lines of the file.
+    lines: Vec<&'s str>,
+    /// That of the code.
+    pub(super) language: Language,
     pieces: Vec<Piece>,
 }
 
 /// The entries of the sections, by their whole keys.
-type Entries<'t, 'd> = BTreeMap<String, Entry<'t, 'd>>;
+pub(super) type Entries<'t, 'd> = BTreeMap<String, Entry<'t, 'd>>;
 
 impl Reading<'_> {
-    fn spec(mut self, document: &DeTable<'_>, text: &str) -> Option<Spec> {
+    fn spec(mut self, document: &DeTable<'_>, text: &str, asked: Option<Language>) -> Option<Spec> {
         let (entries, sections) = self.entries(document);
+        self.language = self.language(&entries, &sections, asked)?;
+        let language = self.language;
         let name = self.text(&entries, "store.name").unwrap_or_else(|| {
             if !entries.contains_key("store.name") {
                 self.missing(&sections, "store.name", "name = \"mystore\"");
@@ -151,28 +74,27 @@ impl Reading<'_> {
         let guarantee = self.guarantee(&entries, &sections);
         let isolation = self.text(&entries, "store.isolation");
         let durable = self.flag(&entries, "store.durable");
-        let packages = self.texts(&entries, "store.packages", "packages = [\"mystore>=1.0\"]");
-        for (line, package) in &packages {
-            if package.starts_with('-') {
-                self.source.wrong(
-                    *line,
-                    "store.packages",
-                    &format!("{package:?} is an option of pip: name packages"),
-                );
-            }
-        }
-        let imports = self.texts(&entries, "store.imports", "imports = [\"import mystore\"]");
+        let packages = self.packages(&entries);
+        let example = match language {
+            Language::Python => "imports = [\"import mystore\"]",
+            Language::Go => "imports = [\"example.org/mystore\"]",
+        };
+        let imports = self.texts(&entries, "store.imports", example);
         let options = self.options(&entries);
         let missing = self.exception(&entries);
         let places = self.places(&entries, &sections, prefix);
         let refusals = self.refusals(&entries);
         self.verbs(&entries);
+        let (db, tx, shared) = match language {
+            Language::Python => Default::default(),
+            Language::Go => self.of_go(&entries, &sections, values),
+        };
 
-        // Everything that is Python, at once.
+        // All code at once.
         let asked: Vec<(Kind, &str)> = (imports.iter().map(|(_, text)| (Kind::Import, text.as_str())))
             .chain(self.pieces.iter().map(|piece| (piece.kind, piece.text.as_str())))
             .collect();
-        let found = match findings(&asked) {
+        let found = match findings(language, &asked) {
             Ok(found) => found,
             Err(problem) => {
                 self.source.add(problem);
@@ -183,8 +105,11 @@ impl Reading<'_> {
         let mut brought = Vec::new();
         for ((line, text), finding) in imports.iter().zip(found_imports) {
             if let Some(problem) = finding.problem() {
-                let problem =
-                    format!("{text:?}: {problem}: write it as in Python, for example import mystore");
+                let example = match language {
+                    Language::Python => "write it as in Python, for example import mystore",
+                    Language::Go => "write a path, for example example.org/mystore, perhaps behind a name",
+                };
+                let problem = format!("{text:?}: {problem}: {example}");
                 self.source.wrong(*line, "store.imports", &problem);
             }
             brought.extend(finding.binds.iter().cloned());
@@ -192,8 +117,9 @@ impl Reading<'_> {
         let complete = found_imports.iter().all(|finding| finding.problem().is_none());
         brought.extend(options.iter().map(|(name, _)| name.clone()));
         let begins = entries.contains_key("transactions.begin");
+        let names = Names { language, brought: &brought, begins, prefix };
         for (piece, finding) in self.pieces.iter().zip(found) {
-            for problem in judged(piece, finding, &brought, begins, prefix) {
+            for problem in judged(piece, finding, &names) {
                 // Names of an import that is wrong would be told as unknown.
                 if complete || finding.problem().is_some() {
                     self.source.wrong(piece.line, &piece.key, &problem);
@@ -208,25 +134,34 @@ impl Reading<'_> {
             .pieces
             .into_iter()
             .zip(found)
-            .map(|(piece, found)| Some(Code { text: piece.text, found: found.clone() }))
+            .map(|(piece, found)| {
+                let Piece { key, text, text_line: line, .. } = piece;
+                Some(Code { key, line, text, found: found.clone() })
+            })
             .collect();
         let mut take = |index: usize| codes.get_mut(index).and_then(Option::take);
         let missing = missing.and_then(&mut take);
         let codes = places.into_iter().filter_map(|(key, index)| Some((key, take(index)?))).collect();
         let refusals = refusals
             .into_iter()
-            .filter_map(|(meaning, class, condition)| {
-                Some(Refusal { meaning, class: take(class)?, condition: condition.and_then(&mut take) })
+            .map(|(meaning, class, condition)| Refusal {
+                meaning,
+                class: class.and_then(&mut take),
+                condition: condition.and_then(&mut take),
             })
             .collect();
         Some(Spec {
+            language,
             text: text.into(),
             name,
             guarantee,
             isolation,
             durable,
-            packages: packages.into_iter().map(|(_, text)| text).collect(),
-            imports: imports.into_iter().map(|(_, text)| text).collect(),
+            packages,
+            imports,
+            db,
+            tx,
+            shared,
             options,
             prefix,
             keys,
@@ -380,22 +315,150 @@ impl Reading<'_> {
         options.into_iter().map(|(_, name, default)| (name, default)).collect()
     }
 
-    fn piece(&mut self, piece: Piece) -> usize {
+    pub(super) fn piece(&mut self, piece: Piece) -> usize {
         self.pieces.push(piece);
         self.pieces.len() - 1
     }
 
-    /// `data.missing`, if it is the class of an error.
+    /// `data.missing`, if it is an error.
     fn exception(&mut self, entries: &Entries<'_, '_>) -> Option<usize> {
         let text = self.text(entries, "data.missing")?;
-        if text.trim() == "None" {
+        let nothing = match self.language {
+            Language::Python => "None",
+            Language::Go => "nil",
+        };
+        if text.trim() == nothing {
             return None;
         }
         let line = entries.get("data.missing").map_or(1, |entry| entry.line);
-        let key = "data.missing".to_string();
-        let piece =
-            Piece { key, line, kind: Kind::Expression, text, has: vec![], needs: vec![], answers: true };
-        Some(self.piece(piece))
+        let (key, kind, has) = ("data.missing".to_string(), Kind::Expression, vec![]);
+        Some(self.piece(Piece { key, line, text_line: line, kind, text, has, needs: vec![], answers: true }))
+    }
+
+    /// The language: what the file says, which must not be other than what was asked for.
+    fn language(
+        &mut self,
+        entries: &Entries<'_, '_>,
+        sections: &BTreeMap<String, usize>,
+        asked: Option<Language>,
+    ) -> Option<Language> {
+        let key = "store.language";
+        let told = self.source.errors.len();
+        let own = match self.choice(entries, key, &["python", "go"]) {
+            "go" => Language::Go,
+            _ => Language::Python,
+        };
+        // All else would be judged by the wrong one.
+        if self.source.errors.len() > told {
+            return None;
+        }
+        if let Some(asked) = asked.filter(|asked| *asked != own) {
+            let (own_name, asked) = (own.option(), asked.option());
+            let (line, problem) = match entries.get(key) {
+                Some(entry) => (
+                    entry.line,
+                    format!(
+                        "is {own_name}, but --lang says {asked}: leave --lang out, or say --lang {own_name}"
+                    ),
+                ),
+                None => (
+                    sections.get("store").copied().unwrap_or(1),
+                    format!(
+                        "is {own_name} where nothing else is said, but --lang says {asked}: leave --lang out, or write \
+                         language = \"{asked}\" below [store], and all code in it"
+                    ),
+                ),
+            };
+            self.source.wrong(line, key, &problem);
+            return None;
+        }
+        for (key, only, instead) in OF_ONE_LANGUAGE {
+            if let Some(entry) = entries.get(*key).filter(|_| *only != own) {
+                let problem = format!("is for specifications in {} only: {instead}", only.name());
+                self.source.wrong(entry.line, key, &problem);
+            }
+        }
+        Some(own)
+    }
+
+    /// What has to be fetched.
+    fn packages(&mut self, entries: &Entries<'_, '_>) -> Vec<Package> {
+        let key = "store.packages";
+        let example = match self.language {
+            Language::Python => "packages = [\"mystore>=1.0\"]",
+            Language::Go => "packages = [\"example.org/mystore@v1.0.0\"]",
+        };
+        let mut packages = Vec::new();
+        for (line, text) in self.texts(entries, key, example) {
+            match self.language {
+                Language::Python if text.starts_with('-') => {
+                    self.source.wrong(line, key, &format!("{text:?} is an option of pip: name packages"));
+                }
+                Language::Python => packages.push(Package { name: text, version: String::new() }),
+                Language::Go => {
+                    let good = |part: &str| {
+                        !part.is_empty()
+                            && part.chars().all(|c| c.is_ascii_alphanumeric() || "._~/-+".contains(c))
+                    };
+                    match text.split_once('@') {
+                        Some((name, version)) if good(name) && good(version) && version.starts_with('v') => {
+                            packages.push(Package { name: name.into(), version: version.into() });
+                        }
+                        _ => {
+                            let problem = format!(
+                                "{text:?} is no module with its version: write for example example.org/mystore@v1.0.0"
+                            );
+                            self.source.wrong(line, key, &problem);
+                        }
+                    }
+                }
+            }
+        }
+        packages
+    }
+
+    /// What a specification in Go has beside: the types of `db` and `tx`, and whether `db` is shared.
+    fn of_go(
+        &mut self,
+        entries: &Entries<'_, '_>,
+        sections: &BTreeMap<String, usize>,
+        values: Form,
+    ) -> (Option<Code>, Option<Code>, bool) {
+        let db = self.kind(entries, "connect.type");
+        if !entries.contains_key("connect.type") {
+            self.missing(sections, "connect.type", "type = \"*mystore.DB\", that of what open gives");
+        }
+        let tx = self.kind(entries, "transactions.type");
+        if let Some(entry) =
+            entries.get("transactions.type").filter(|_| !entries.contains_key("transactions.begin"))
+        {
+            let problem = "is the type of what begin gives: write begin too";
+            self.source.wrong(entry.line, "transactions.type", problem);
+        }
+        let shared = self.flag(entries, "connect.shared");
+        if let Some(entry) = entries.get("connect.close").filter(|_| shared) {
+            let problem =
+                "is there with shared = true: what all sessions share ends with the process; leave it out";
+            self.source.wrong(entry.line, "connect.close", problem);
+        }
+        if let Some(entry) = entries.get("data.values").filter(|_| values != Form::Bytes)
+            && !entries.contains_key("data.missing")
+        {
+            let problem = "a text can't be nil, which says that a key is not there: write missing too, the error that does";
+            self.source.wrong(entry.line, "data.values", problem);
+        }
+        (db, tx, shared)
+    }
+
+    /// A type of Go's.
+    fn kind(&mut self, entries: &Entries<'_, '_>, key: &'static str) -> Option<Code> {
+        let text = self.text(entries, key)?;
+        let line = entries.get(key).map_or(1, |entry| entry.line);
+        let found = tokens::finding(Kind::Expression, &text);
+        if let Some(problem) = found.problem() {
+            self.source.wrong(line, key, &format!("Go does not read it: {problem}"));
+        }
+        Some(Code { key: key.into(), line, text, found })
     }
 
     /// All other code.
@@ -408,7 +471,7 @@ impl Reading<'_> {
         let mut places = Vec::new();
         for place in PLACES {
             let Some(entry) = entries.get(place.key) else {
-                if let Some(example) = place.required {
+                if let Some(example) = place.example(self.language) {
                     self.missing(sections, place.key, example);
                 }
                 continue;
@@ -416,12 +479,20 @@ impl Reading<'_> {
             let text = match entry.value {
                 DeValue::String(text) if !text.trim().is_empty() => text.trim_end().to_string(),
                 _ => {
-                    let problem = "has to be a text: an expression of Python, or lines of it between '''";
-                    self.source.wrong(entry.line, place.key, problem);
+                    let language = self.language.name();
+                    let problem =
+                        format!("has to be a text: an expression of {language}, or lines of it between '''");
+                    self.source.wrong(entry.line, place.key, &problem);
                     continue;
                 }
             };
-            let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text).to_string();
+            // Several lines may begin behind that of the key.
+            let line = self.lines.get(entry.line - 1).and_then(|line| line.split_once('='));
+            let opens = line.is_some_and(|(_, mark)| matches!(mark.trim(), "'''" | "\"\"\""));
+            let mut text_line = entry.line + usize::from(opens);
+            let lines = text.strip_prefix("\r\n").or(text.strip_prefix('\n'));
+            text_line += usize::from(lines.is_some());
+            let text = lines.unwrap_or(&text).to_string();
             let names = |names: &[&'static str]| -> Vec<&'static str> {
                 let clear = place.key == "operations.clear";
                 names
@@ -436,11 +507,12 @@ impl Reading<'_> {
             let index = self.piece(Piece {
                 key: place.key.into(),
                 line: entry.line,
+                text_line,
                 kind: place.kind,
                 text,
                 has: names(place.has),
                 needs: names(place.needs),
-                answers: place.answers,
+                answers: place.answers || self.language == Language::Go,
             });
             places.push((place.key, index));
         }
@@ -458,64 +530,6 @@ impl Reading<'_> {
                 self.source.wrong(entry.line, &key, &problem);
             }
         }
-    }
-
-    /// What errors mean, in the order of the file.
-    fn refusals(&mut self, entries: &Entries<'_, '_>) -> Vec<(Meaning, usize, Option<usize>)> {
-        let form =
-            "has to be a class of errors, { class = \"…\", where = \"… error …\" }, or a list of these";
-        let mut ordered: Vec<_> = entries.iter().filter(|(key, _)| key.starts_with("errors.")).collect();
-        ordered.sort_by_key(|(_, entry)| entry.line);
-        let mut all = Vec::new();
-        for (key, entry) in ordered {
-            let meaning = match key.strip_prefix("errors.").unwrap_or(key) {
-                "serialization" => Meaning::Aborted("serialization"),
-                "deadlock" => Meaning::Aborted("deadlock"),
-                "lock_timeout" => Meaning::Aborted("lock_timeout"),
-                "unavailable" => Meaning::Unavailable,
-                _ => Meaning::Aborted("other"),
-            };
-            let values: Vec<(usize, &DeValue<'_>)> = match entry.value {
-                DeValue::Array(values) => values
-                    .iter()
-                    .map(|value| (self.source.line_of(value.span().start), value.get_ref()))
-                    .collect(),
-                value => vec![(entry.line, value)],
-            };
-            for (line, value) in values {
-                let (class, condition) = match value {
-                    DeValue::Table(table) => {
-                        let inner = self.source.entries(table);
-                        if let Some(other) =
-                            inner.iter().find(|entry| !["class", "where"].contains(&entry.key.as_str()))
-                        {
-                            let key = format!("{key}.{}", other.key);
-                            self.source.wrong(other.line, &key, "is not known: an error has class and where");
-                            continue;
-                        }
-                        let text = |name: &str| {
-                            inner
-                                .iter()
-                                .find(|entry| entry.key == name)
-                                .and_then(|entry| line_of_text(entry.value))
-                        };
-                        (text("class"), inner.iter().any(|entry| entry.key == "where").then(|| text("where")))
-                    }
-                    value => (line_of_text(value), None),
-                };
-                let (Some(class), false) = (class, condition == Some(None)) else {
-                    self.source.wrong(line, key, form);
-                    continue;
-                };
-                let mut add = |text: &str, has: Vec<&'static str>| {
-                    let (key, text, needs) = (key.clone(), text.to_string(), has.clone());
-                    self.piece(Piece { key, line, kind: Kind::Expression, text, has, needs, answers: true })
-                };
-                let class = add(class, vec![]);
-                all.push((meaning, class, condition.flatten().map(|text| add(text, vec!["error"]))));
-            }
-        }
-        all
     }
 
     /// Scans have to go both ways.
@@ -542,48 +556,4 @@ impl Reading<'_> {
             _ => {}
         }
     }
-}
-
-/// What is wrong with a piece.
-fn judged(piece: &Piece, found: &Finding, brought: &[String], begins: bool, prefix: bool) -> Vec<String> {
-    if let Some(problem) = found.problem() {
-        return vec![format!("Python does not read it: {problem}")];
-    }
-    let mut problems = Vec::new();
-    for name in &found.uses {
-        let known = piece.has.contains(&name.as_str()) || brought.contains(name);
-        if name == "tx" && known && !begins {
-            problems.push("uses `tx`, which is the value of transactions.begin: write that too".to_string());
-        }
-        if known {
-            continue;
-        }
-        let has = match piece.has.as_slice() {
-            [] => "nothing is given here but".to_string(),
-            names => format!("what is given here is {}, beside", names.join(", ")),
-        };
-        let hint = match (name.as_str(), prefix) {
-            ("table", true) => " (with tables = \"prefix\" it stands in front of the key)",
-            _ => "",
-        };
-        problems.push(format!(
-            "uses `{name}`, which nothing brings{hint}: {has} what store.imports and [options] bring"
-        ));
-    }
-    for name in piece.needs.iter().filter(|name| !found.mentions.contains(**name)) {
-        problems.push(match *name {
-            "table" => {
-                "does not use `table`: hand it on, or write tables = \"prefix\" below [data]".to_string()
-            }
-            "limit" => {
-                "does not use `limit`, the most entries wanted: hand it on, or cut with itertools.islice"
-                    .into()
-            }
-            name => format!("does not use `{name}`: hand it on"),
-        });
-    }
-    if piece.answers && !found.answers {
-        problems.push("gives nothing: write an expression, or `return` what was found".into());
-    }
-    problems
 }

@@ -1,19 +1,26 @@
 //! A specification: the data-access API of a store in a short TOML file, from which a key-value driver is made. It is read
-//! and validated as a whole here; [`python`] makes the driver of it.
+//! and validated as a whole here; [`python`] and [`go`] make the driver of it.
 
 mod code;
 mod format;
+mod go;
+mod places;
 mod python;
+mod refusals;
+mod tokens;
 
 pub(super) use format::read;
-pub(super) use python::{readme, requirements, store};
 
+use super::scaffold::Language;
 use code::Finding;
 use std::collections::BTreeMap;
 
-/// A piece of Python.
+/// A piece of code, and where it stands in the file.
 #[derive(Debug)]
 struct Code {
+    key: String,
+    /// The line in which its text begins.
+    line: usize,
     text: String,
     found: Finding,
 }
@@ -42,29 +49,45 @@ enum Meaning {
 #[derive(Debug)]
 struct Refusal {
     meaning: Meaning,
-    class: Code,
-    /// What must hold of `error` beside its class.
+    /// The class of the error; in Go its type, if that matters.
+    class: Option<Code>,
+    /// What must hold of the error beside that.
     condition: Option<Code>,
+}
+
+/// What has to be fetched: for pip a requirement, for Go a module and its version.
+#[derive(Debug)]
+struct Package {
+    name: String,
+    version: String,
 }
 
 /// A specification that has been found good.
 #[derive(Debug)]
 pub(super) struct Spec {
+    /// That of its code.
+    pub(super) language: Language,
     /// The file, as it stands.
     pub(super) text: String,
     name: String,
     guarantee: &'static str,
     isolation: Option<String>,
     durable: bool,
-    packages: Vec<String>,
-    imports: Vec<String>,
+    packages: Vec<Package>,
+    /// Imports, each with its line.
+    imports: Vec<(usize, String)>,
+    /// In Go, the types of what `open` and `begin` give.
+    db: Option<Code>,
+    tx: Option<Code>,
+    /// In Go, whether all sessions share what `open` gives.
+    shared: bool,
     /// Names of variables of the environment, and their defaults.
     options: Vec<(String, String)>,
     /// Whether a table is a prefix of keys, and not handed on.
     prefix: bool,
     keys: Form,
     values: Form,
-    /// The class of the error that means that a key is not there; else `None` means it.
+    /// The error that means that a key is not there, in Python its class; else `None` or `nil` means it.
     missing: Option<Code>,
     /// All other code, by its key in the file: `operations.get`.
     codes: BTreeMap<&'static str, Code>,
@@ -72,6 +95,40 @@ pub(super) struct Spec {
 }
 
 impl Spec {
+    /// The files of the driver but for the SDK and those that every driver has: path, text, and whether it can be run.
+    pub(super) fn files(&self, name: &str) -> Vec<(&'static str, String, bool)> {
+        let mut files = match self.language {
+            Language::Python => python::files(self),
+            Language::Go => go::files(self, name),
+        };
+        files.push(("spec.toml", self.text.clone(), false));
+        files
+    }
+
+    /// `README.md`.
+    pub(super) fn readme(&self, name: &str, url: &str) -> String {
+        let mut out = match self.language {
+            Language::Python => python::readme(self, name, url),
+            Language::Go => go::readme(self, name, url),
+        };
+        if !self.options.is_empty() {
+            out += "\n| variable of the environment | default |\n|---|---|\n";
+            for (name, default) in &self.options {
+                out += &format!("| `{name}` | `{}` |\n", default.replace('|', "\\|"));
+            }
+        }
+        out + &format!(
+            "\nIts transactions are said to be worth `{}`; the check shows whether that is true. `./test` runs the proof \
+             again, on an\nempty database.\n",
+            self.guarantee
+        )
+    }
+
+    /// Whether anything has to be installed by hand first.
+    pub(super) fn installs(&self) -> bool {
+        self.language == Language::Python && !self.packages.is_empty()
+    }
+
     fn code(&self, key: &str) -> Option<&Code> {
         self.codes.get(key)
     }

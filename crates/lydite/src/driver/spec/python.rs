@@ -46,11 +46,6 @@ fn class(code: &Code) -> String {
     if text.contains(',') && !text.starts_with('(') { format!("({text})") } else { text.into() }
 }
 
-/// `store.py`.
-pub(in crate::driver) fn store(spec: &Spec) -> String {
-    Generator { spec }.file()
-}
-
 /// What a method of its own is given for a scan.
 const SCANNED: &str = "table, start, end, limit, backward";
 
@@ -66,7 +61,7 @@ impl Generator<'_> {
              as you like.\"\"\"\n\n",
             spec.name.replace(['"', '\\'], "'")
         );
-        let mut imports: Vec<&str> = spec.imports.iter().map(String::as_str).collect();
+        let mut imports: Vec<&str> = spec.imports.iter().map(|(_, text)| text.as_str()).collect();
         if !spec.options.is_empty() {
             imports.push("import os");
         }
@@ -394,7 +389,10 @@ impl Generator<'_> {
         }
         let mut body = String::new();
         for refusal in &self.spec.refusals {
-            let mut test = format!("isinstance(error, {})", class(&refusal.class));
+            let mut test = refusal
+                .class
+                .as_ref()
+                .map_or_else(|| "True".into(), |of| format!("isinstance(error, {})", class(of)));
             if let Some(condition) = &refusal.condition {
                 let _written = write!(test, " and ({})", condition.text.trim());
             }
@@ -439,13 +437,23 @@ impl Generator<'_> {
     }
 }
 
-/// `requirements.txt`, if the store needs any package.
-pub(in crate::driver) fn requirements(spec: &Spec) -> Option<String> {
-    (!spec.packages.is_empty()).then(|| spec.packages.iter().map(|package| format!("{package}\n")).collect())
+/// The program of the directory.
+const DRIVER: &str = "#!/bin/sh\n# Becomes the store's program, with the Python of .venv if there is one.\n\
+     here=$(dirname \"$0\")\npython=python3\n[ -x \"$here/.venv/bin/python\" ] && python=$here/.venv/bin/python\n\
+     exec \"$python\" \"$here/store.py\" \"$@\"\n";
+
+/// The files: `driver`, `store.py` and, if the store needs any package, `requirements.txt`.
+pub(super) fn files(spec: &Spec) -> Vec<(&'static str, String, bool)> {
+    let mut files = vec![("driver", DRIVER.into(), true), ("store.py", Generator { spec }.file(), false)];
+    if !spec.packages.is_empty() {
+        let packages = spec.packages.iter().map(|package| format!("{}\n", package.name)).collect();
+        files.push(("requirements.txt", packages, false));
+    }
+    files
 }
 
-/// `README.md`.
-pub(in crate::driver) fn readme(spec: &Spec, name: &str, url: &str) -> String {
+/// What the README says of a driver in Python.
+pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
     let mut out = format!(
         "# {name}\n\n{}, as a key-value store for Lydite, which plays the transactions of TPC-C on it. `store.py` was \
          made from\n`spec.toml` by `lydite driver new --spec`; nothing makes it again, so change it as you like.\n\n",
@@ -455,22 +463,9 @@ pub(in crate::driver) fn readme(spec: &Spec, name: &str, url: &str) -> String {
         out += "Once, in this directory, for its packages (`driver` takes the Python of `.venv` if there is one, else `python3`):\n\n```sh\n";
         out += "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n```\n\n";
     }
-    out += &format!(
+    out + &format!(
         "Then:\n\n```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\nlydite run {url} \
-         --duration 30s\n```\n\n"
-    );
-    if !spec.options.is_empty() {
-        out += "| variable of the environment | default |\n|---|---|\n";
-        for (name, default) in &spec.options {
-            let _written = writeln!(out, "| `{name}` | `{}` |", default.replace('|', "\\|"));
-        }
-        out += "\n";
-    }
-    out += &format!(
-        "Its transactions are said to be worth `{}`; the check shows whether that is true. `driver` is the program that\n\
-         Lydite starts, one process for each session. `lydite/` is the SDK, for Python 3.9 or later. `./test` runs the\n\
-         proof again, on an empty database.\n",
-        spec.guarantee
-    );
-    out
+         --duration 30s\n```\n\n`driver` is the program that Lydite starts, one process for each session. `lydite/` is the \
+         SDK, for Python 3.9 or later.\n"
+    )
 }

@@ -1,0 +1,98 @@
+//! Loading in batches that commit by themselves, for databases that are not made for large transactions.
+
+use crate::error::TargetError;
+use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::connection::SqlError;
+use crate::sql::meta::{self, Admin};
+use crate::target::LoadUnit;
+use lydite_tpcc::schema::Table;
+use std::ops::Range;
+use std::time::Duration;
+
+/// The smallest batch that can be asked for, in rows, and that a load is cut to when the server finds its batches too large.
+const LEAST: u32 = 100;
+/// The largest, in rows.
+const MOST: u32 = 1_000_000;
+/// How often a batch is sent that the server refuses because of others' work.
+const ATTEMPTS: u32 = 10;
+/// The pause before it is sent for the second time; it grows by as much each time.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The option `batch`.
+pub(crate) const fn option(default: &'static str) -> OptionSpec {
+    OptionSpec {
+        name: "batch",
+        values: "100 to 1000000",
+        default,
+        about: "rows that loading sends in a transaction of their own; halved when the server calls it too large",
+    }
+}
+
+/// Reads the option `batch`.
+pub(crate) fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u32> {
+    parsed.number("batch", LEAST..=MOST, errors)
+}
+
+/// Sends `rows` rows in batches of at most `size`. One that is too large is sent in halves, and all that follow are as small.
+pub(crate) fn send(
+    rows: usize,
+    size: &mut u32,
+    is_too_large: impl Fn(&SqlError) -> bool,
+    mut transaction: impl FnMut(Range<usize>) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let (mut sent, mut attempt) = (0, 1);
+    while sent < rows {
+        let until = rows.min(sent + *size as usize);
+        match transaction(sent..until) {
+            Ok(()) => (sent, attempt) = (until, 1),
+            Err(error) if is_too_large(&error) && *size > LEAST => {
+                *size = LEAST.max((until - sent) as u32 / 2);
+            }
+            Err(SqlError::Database { retry: Some(_), .. }) if attempt < ATTEMPTS => {
+                std::thread::sleep(PAUSE * attempt);
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Loads the tables of a unit. It is noted as begun before its first batch, so that one that was broken off is found, and
+/// done again. `failed` makes an error of what was being done; `load` loads a table.
+pub(crate) fn load_unit<A: Admin>(
+    admin: &mut A,
+    unit: LoadUnit,
+    failed: impl Fn(SqlError, &str) -> TargetError,
+    mut load: impl FnMut(&mut A, Table) -> Result<(), SqlError>,
+) -> Result<(), TargetError> {
+    // Below all that are noted as loaded, of which ITEM is 0.
+    let begun = -1 - i64::from(unit.warehouse().0);
+    let left = admin
+        .column(&format!("SELECT unit FROM lydite_load WHERE unit = {begun}"))
+        .map_err(|error| failed(error, "look for what is loaded"))?;
+    if left.is_empty() {
+        admin
+            .execute(&format!("INSERT INTO lydite_load VALUES ({begun})"))
+            .map_err(|error| failed(error, &format!("note {unit} as begun")))?;
+    } else {
+        for table in unit.tables() {
+            let name = table.name();
+            let of = table
+                .warehouse_column()
+                .map_or_else(String::new, |column| format!(" WHERE {column} = {}", unit.warehouse()));
+            admin.execute(&format!("DELETE FROM {name}{of}")).map_err(|error| {
+                failed(error, &format!("delete what an earlier load left of {unit}: {name}"))
+            })?;
+        }
+    }
+    for &table in unit.tables() {
+        load(admin, table).map_err(|error| failed(error, &format!("load {unit}: {}", table.name())))?;
+    }
+    admin
+        .execute(&format!(
+            "BEGIN; {}; DELETE FROM lydite_load WHERE unit = {begun}; COMMIT",
+            meta::loaded(unit)
+        ))
+        .map_err(|error| failed(error, &format!("note {unit} as loaded")))
+}
