@@ -10,6 +10,7 @@ use crate::plan::{Name, number, whole, workload};
 use crate::raw::Raw;
 use crate::targets::typed;
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
+use lydite_report::figures::plural;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
 use lydite_tpcc::Timestamp;
@@ -93,7 +94,7 @@ pub(crate) fn load(
 ) -> Result<LoadReport, Failure> {
     tell_notes(&target.load_notes()?);
     let population = Population::from_meta(meta, now());
-    let title = format!("Loading {} warehouses", meta.warehouses);
+    let title = format!("Loading {}", plural(u64::from(meta.warehouses), "warehouse"));
     let expected = (expected_rows(meta.warehouses), u64::from(meta.warehouses));
     show(style, &title, expected, interrupt, |control, observer| {
         lydite_bench::load(target, &population, jobs, resume, control, observer)

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// A URL as one types it into a shell: options are joined by a sign that means something there.
 pub(crate) fn typed(url: &str) -> Cow<'_, str> {
-    if url.contains(|letter: char| letter.is_whitespace() || "&;*()<>|$`\"'\\".contains(letter)) {
+    if url.contains(|letter: char| letter.is_whitespace() || "&;?*()<>|$`\"'\\".contains(letter)) {
         format!("'{}'", url.replace('\'', "'\\''")).into()
     } else {
         url.into()

@@ -280,6 +280,34 @@ fn a_function_of_a_store_that_is_wrong_is_named_before_any_transaction() {
 }
 
 #[test]
+fn an_abort_that_commits_and_a_scan_without_its_limit_are_found() {
+    let place = directory();
+    let commits = ("self.db.execute(\"ROLLBACK\")", "self.db.execute(\"COMMIT\")");
+    let atomic = ("guarantee = \"serializable\"", "guarantee = \"atomic\"");
+    let limit = ("    def scan(self, table, start, end, limit, backward):\n", "        limit = -1\n");
+    let limit = (limit.0, &*format!("{}{}", limit.0, limit.1));
+    let rolled_back = "get of 01 after a transaction that was rolled back gave nothing";
+    for (name, changes, words) in [
+        ("commits", &[commits][..], rolled_back),
+        ("atomic", &[commits, atomic], rolled_back),
+        ("unlimited", &[limit], "a scan of HISTORY gave "),
+    ] {
+        let url = scaffold(&place, name, &["--lang", "python", "--kv"]);
+        let file = place.path().join(name).join("driver");
+        let mut text = std::fs::read_to_string(&file).expect("the driver");
+        for (right, wrong) in changes {
+            assert!(text.contains(right), "{right}");
+            text = text.replace(right, wrong);
+        }
+        std::fs::write(&file, text).expect("a change");
+        let ended = kit(&[&url]).code(1);
+        let (verdict, reason) = step(&ended, "functions");
+        assert_eq!(verdict, "FAILED", "{name}: {}", ended.stdout);
+        assert!(reason.contains(words), "{name}: {reason}");
+    }
+}
+
+#[test]
 fn options_of_py_tpcc_are_checked_before_anything_is_started() {
     let place = directory();
     for (url, words) in [

@@ -57,9 +57,23 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let totals = |of: fn(&crate::model::TransactionResult) -> u64| {
         result.transactions.values().map(of).fold(0_u64, u64::saturating_add)
     };
+    let unmeasured: Vec<&str> = asked_types(result)
+        .filter(|&(_, of)| of.completed() == 0 && of.failed == 0 && of.unknown == 0)
+        .map(|(name, _)| crate::figures::type_name(name))
+        .collect();
+    if !unmeasured.is_empty() {
+        add(
+            Weight::Warning,
+            format!(
+                "Nothing was measured of {}: none ended in the window. A longer --duration shows them.",
+                unmeasured.join(", ")
+            ),
+        );
+    }
     let aborted: u64 = result.aborts.values().sum();
     let attempts = aborted.saturating_add(totals(crate::model::TransactionResult::completed));
-    if aborted.saturating_mul(10) > attempts {
+    // Who asks for contention gets it.
+    if aborted.saturating_mul(10) > attempts && result.controls.get("contention").is_none() {
         add(
             Weight::Warning,
             format!(
@@ -152,6 +166,14 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     }
     found.sort_by_key(|f| std::cmp::Reverse(f.weight));
     found
+}
+
+/// The types of transactions that the mix has a share for.
+fn asked_types(result: &RunResult) -> impl Iterator<Item = (&str, &crate::model::TransactionResult)> {
+    let mix = result.plan.get("mix").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let shares: Vec<f64> = mix.split(',').filter_map(|share| share.trim().parse().ok()).collect();
+    let asked = move |place: usize| shares.get(place).is_none_or(|&share| share > 0.0);
+    result.types_in_order().into_iter().enumerate().filter(move |(place, _)| asked(*place)).map(|(_, of)| of)
 }
 
 /// Mean time that a completed transaction of any type spent waiting for a session, and being served, in ms.

@@ -176,7 +176,8 @@ fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
     let (what, change) = if kv {
         (
             "A key-value store for Lydite, which plays the transactions of TPC-C on it.",
-            "Lydite needs six functions and `abort`: replace their bodies by calls of your store. Say in\n\
+            "Lydite needs six functions and `abort`: replace their bodies by calls of your store, and those of the\n\
+             functions for speed, or leave these out. Turn errors that mean \"try again\" into `Aborted`. Say in\n\
              `guarantee` what its transactions are worth; the check shows whether it is true.",
         )
     } else {

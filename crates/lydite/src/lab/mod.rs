@@ -9,6 +9,7 @@ mod postgres;
 use crate::Outcome;
 use crate::cli::{LabArgs, LabCommand};
 use crate::exit::Failure;
+use crate::loading::watch;
 use crate::output::{complain, print};
 use crate::targets::typed;
 use serde::{Deserialize, Serialize};
@@ -290,10 +291,15 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
     let mut lab = Lab { kind: name.into(), url: String::new(), servers };
     lab.url = programs.url(kind.servers, &lab.servers);
     make(&directory, &lab)?;
-    if let Err(failure) = programs.start(&directory, kind.servers, &lab.servers) {
+    let interrupt = watch()?;
+    let mut started = programs.start(&directory, kind.servers, &lab.servers);
+    if interrupt.asked() {
+        started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
+    }
+    if started.is_err() {
         // What has started ends again; if that fails, the note tells what there is.
         let ended = end(kind, &directory, &lab);
-        return Failure::all([Err(failure), ended].into_iter().filter_map(Result::err).collect());
+        return Failure::all([started, ended].into_iter().filter_map(Result::err).collect());
     }
     complain(&format!(
         "{} after {:.1} s, data in {}; try: lydite run {}{}; end with: {end_with}",
@@ -394,8 +400,11 @@ fn list() -> Outcome {
     for kind in &KINDS {
         if let Some(lab) = note(&root().join(kind.name))? {
             let silent = lab.servers.iter().filter(|server| !server.listens()).count();
-            let state =
-                if silent == 0 { String::new() } else { format!("  ({silent} servers do not answer)") };
+            let state = match silent {
+                0 => String::new(),
+                1 => "  (1 server does not answer)".into(),
+                silent => format!("  ({silent} servers do not answer)"),
+            };
             text += &format!("    {:11} {}{state}\n", lab.kind, lab.url);
             none = false;
         }

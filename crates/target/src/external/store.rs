@@ -217,6 +217,13 @@ impl StoreTx for DriverTx {
                 Scan { begin, table: table.name(), from: &from, below: below.as_deref(), backward, limit };
             let answer = self.lease.call::<Entries>("scan", &request);
             let Entries { entries } = answer.map_err(|error| self.failed(error))?;
+            if entries.len() > limit as usize {
+                let place = &self.lease.driver().config.place;
+                let (table, count) = (table.name(), entries.len());
+                let detail =
+                    format!("{place}: a scan of {table} gave {count} entries, and {limit} were asked for");
+                return Err(self.failed(CallError::Malformed(detail)));
+            }
             let mut last: Option<&[u8]> = None;
             for (key, value) in &entries {
                 let ordered =

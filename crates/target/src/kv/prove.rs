@@ -59,6 +59,10 @@ fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
     if rolls_back {
         tx.put(TABLE, &[9], b"never").map_err(of("put"))?;
         tx.delete(TABLE, &[1]).map_err(of("delete"))?;
+        let mut within = entries[1..].to_vec();
+        within.insert(2, (vec![9], b"never".to_vec()));
+        // Writes may wait on this side until something is read: a driver must have had them to undo them.
+        looks(&mut tx, &within, "within a transaction that is to be rolled back")?;
     }
     drop(tx);
     let mut tx = begin(Access::Write)?;

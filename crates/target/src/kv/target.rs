@@ -79,7 +79,10 @@ impl<S: Store> Target for KvTarget<S> {
     }
 
     fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
-        let rolls_back = self.describe()?.isolation_is_level_3;
+        let description = self.describe()?;
+        // A driver may promise whole transactions, and no more.
+        let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
+        let rolls_back = description.isolation_is_level_3 || whole;
         Ok(Some(prove(&*self.store()?, rolls_back)))
     }
 
