@@ -44,25 +44,25 @@ impl PgLoader {
         })
     }
 
+    fn failed(&self, doing: impl Into<String>) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.into(), self.place.clone());
+        move |error| super::advised(error, &doing, &place)
+    }
+
     fn whole(
         &mut self,
         unit: LoadUnit,
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
-        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
+        self.wire.execute("BEGIN").map_err(self.failed("begin"))?;
         for &table in unit.tables() {
             let copied = self.table(population, table, unit.warehouse(), progress);
-            copied.map_err(failed(format!("load {unit}: {}", table.name())))?;
+            copied.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
         }
         self.wire
             .execute(&format!("{}; COMMIT", meta::loaded(unit)))
-            .map_err(failed(format!("commit {unit}")))
+            .map_err(self.failed(format!("commit {unit}")))
     }
 
     /// A unit is noted as begun before its first batch, so that one that was broken off is found, and done again.
@@ -73,38 +73,31 @@ impl PgLoader {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
         // Below all that are noted as loaded, of which ITEM is 0.
         let begun = -1 - i64::from(unit.warehouse().0);
         let left = self
             .wire
             .column(&format!("SELECT unit FROM lydite_load WHERE unit = {begun}"))
-            .map_err(failed("look for what is loaded".into()))?;
+            .map_err(self.failed("look for what is loaded"))?;
         if left.is_empty() {
             self.wire
                 .execute(&format!("INSERT INTO lydite_load VALUES ({begun})"))
-                .map_err(failed(format!("note {unit} as begun")))?;
+                .map_err(self.failed(format!("note {unit} as begun")))?;
         } else {
             for table in unit.tables() {
                 let of = table
                     .warehouse_column()
                     .map_or_else(String::new, |column| format!(" WHERE {column} = {}", unit.warehouse()));
-                self.wire.execute(&format!("DELETE FROM {}{of}", table.name())).map_err(failed(format!(
-                    "delete what an earlier load left of {unit}: {}",
-                    table.name()
-                )))?;
+                self.wire.execute(&format!("DELETE FROM {}{of}", table.name())).map_err(
+                    self.failed(format!("delete what an earlier load left of {unit}: {}", table.name())),
+                )?;
             }
         }
         for &table in unit.tables() {
             let mut batches = Batches::new(&mut self.wire, table, &mut batch, progress);
-            population
-                .write_table(table, unit.warehouse(), &mut batches)
-                .and_then(|_| batches.end())
-                .map_err(failed(format!("load {unit}: {}", table.name())))?;
+            let sent =
+                population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end());
+            sent.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
         }
         // What the server did not take at once it will not take for the next unit either.
         self.batch = Some(batch);
@@ -113,7 +106,7 @@ impl PgLoader {
                 "BEGIN; {}; DELETE FROM lydite_load WHERE unit = {begun}; COMMIT",
                 meta::loaded(unit)
             ))
-            .map_err(failed(format!("note {unit} as loaded")))
+            .map_err(self.failed(format!("note {unit} as loaded")))
     }
 }
 
@@ -135,12 +128,12 @@ impl ShardLoader for PgLoader {
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
         let noted =
             self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
-        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
+        let noted = noted.map_err(self.failed("look for what is loaded"))?;
         Ok(!noted.is_empty())
     }
 
     fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
         let noted = self.wire.execute(&meta::loaded(unit));
-        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
+        noted.map_err(self.failed(format!("note {unit} as loaded")))
     }
 }
