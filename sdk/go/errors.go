@@ -1,5 +1,7 @@
 package lydite
 
+import "errors"
+
 // Aborted says that the database gave the transaction up and that it may be sent again. Reason is "serialization",
 // "deadlock", "lock_timeout" or "other".
 type Aborted struct {
@@ -30,3 +32,20 @@ func (e *Unavailable) Error() string { return e.Detail }
 type Unsupported struct{ Detail string }
 
 func (e *Unsupported) Error() string { return e.Detail }
+
+// Fatal says that trying again would not help, and that nothing was committed. Only Store.Commit needs it: any other error of
+// other functions says the same.
+type Fatal struct{ Detail string }
+
+func (e *Fatal) Error() string { return e.Detail }
+
+// isKnown says whether an error is one of these.
+func isKnown(err error) bool {
+	var aborted *Aborted
+	var rolledBack *RolledBack
+	var unavailable *Unavailable
+	var unsupported *Unsupported
+	var fatal *Fatal
+	return errors.As(err, &aborted) || errors.As(err, &rolledBack) || errors.As(err, &unavailable) ||
+		errors.As(err, &unsupported) || errors.As(err, &fatal)
+}

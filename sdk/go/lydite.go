@@ -19,6 +19,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"time"
 )
 
 const protocol = 1
@@ -80,8 +81,14 @@ func serve(way string, open func() (session, error)) {
 	go func() {
 		for {
 			stream, err := listener.Accept()
-			if err != nil {
+			if errors.Is(err, net.ErrClosed) {
 				return
+			}
+			if err != nil {
+				// Too many files are open, perhaps: others will be closed.
+				fmt.Fprintln(os.Stderr, "a session can't be accepted:", err)
+				time.Sleep(100 * time.Millisecond)
+				continue
 			}
 			go func() {
 				defer stream.Close()
@@ -159,7 +166,7 @@ func run(way string, source io.Reader, sink io.Writer, open func() (session, err
 		if err != nil {
 			if current != nil {
 				if _, again := attempt(func() (map[string]any, error) { current.failed(); return nil, nil }); again != nil {
-					err = fmt.Errorf("%v; and then %w", err, again)
+					err = alsoFailed(err, again)
 				}
 			}
 			if err := send("error", refusal(err)); gone {
@@ -170,6 +177,15 @@ func run(way string, source io.Reader, sink io.Writer, open func() (session, err
 			}
 		}
 	}
+}
+
+// alsoFailed adds the error of what had to be done after another one.
+func alsoFailed(err, again error) error {
+	var unavailable *Unavailable
+	if errors.As(err, &unavailable) {
+		return &Unavailable{fmt.Sprintf("%v; and then %v", err, again), unavailable.NotCommitted}
+	}
+	return fmt.Errorf("%v; and then %w", err, again)
 }
 
 // attempt turns a panic into an error: an order that a driver stumbles over must not end the other sessions.

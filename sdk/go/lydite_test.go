@@ -2,6 +2,7 @@ package lydite
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -177,6 +178,60 @@ func TestTransactionsAreAnsweredOrRefusedInTheWordsOfTheProtocol(t *testing.T) {
 	refused = c.ask("dance", map[string]any{})["error"].(map[string]any)
 	if refused["kind"] != "unsupported" || driver.rollbacks != 3 {
 		t.Fatal(refused, driver.rollbacks)
+	}
+}
+
+// stumbling is a store whose commit ends with an error, or with a panic.
+type stumbling struct {
+	Store
+	err error
+}
+
+func (s *stumbling) Info() Info {
+	return Info{Name: "stumbling", Version: "1", Guarantee: "serializable"}
+}
+func (s *stumbling) Close()             {}
+func (s *stumbling) Begin(string) error { return nil }
+func (s *stumbling) Abort()             { panic("no abort") }
+
+func (s *stumbling) Put(table string, key, value []byte) error {
+	if len(key) == 0 {
+		return errors.New("no key")
+	}
+	return nil
+}
+
+func (s *stumbling) Commit() error {
+	if s.err == nil {
+		panic("no commit")
+	}
+	return s.err
+}
+
+func TestAnUnknownErrorLeavesOpenWhatCameOfACommit(t *testing.T) {
+	for _, each := range []struct {
+		err             error
+		key             []byte
+		kind, committed any
+	}{
+		{nil, []byte{1}, "unavailable", "unknown"},
+		{errors.New("broken"), []byte{1}, "unavailable", "unknown"},
+		{&Unavailable{Detail: "gone", NotCommitted: true}, []byte{1}, "unavailable", "no"},
+		{&Fatal{"a constraint"}, []byte{1}, "fatal", nil},
+		// It never came to the commit.
+		{errors.New("broken"), []byte{}, "fatal", nil},
+	} {
+		ours, theirs := net.Pipe()
+		store := &stumbling{err: each.err}
+		go run("key-value", theirs, theirs, func() (session, error) { return &storeSession{store: store}, nil })
+		c := &client{t: t, stream: ours}
+		c.ask("hello", map[string]any{"protocol": 1, "lydite": "test"})
+		writes := []any{[]any{"stock", each.key, []byte{2}}}
+		refused := c.ask("commit", map[string]any{"begin": "write", "writes": writes})["error"].(map[string]any)
+		if refused["kind"] != each.kind || refused["committed"] != each.committed {
+			t.Fatal(each, refused)
+		}
+		ours.Close()
 	}
 }
 

@@ -19,7 +19,8 @@ type Store interface {
 	// Scan gives at most limit entries with from <= key < below (nil: no end), from the least key, or from the greatest if
 	// backward.
 	Scan(table string, from, below []byte, limit int, backward bool) ([]Entry, error)
-	// Commit ends the transaction, all of it stored. It gives *Aborted if it lost against another one.
+	// Commit ends the transaction, all of it stored. It gives *Aborted if it lost against another one, and *Fatal if it is not
+	// stored for another reason. After any other error its outcome counts as unknown.
 	Commit() error
 	// Abort ends the transaction, nothing of it stored. Also called after an error in it.
 	Abort()
@@ -97,6 +98,15 @@ func (s *storeSession) write(with fields) error {
 	return WriteEach(s.store, writes)
 }
 
+// commit tells an error that says nothing of the transaction as one that leaves open what came of it.
+func (s *storeSession) commit() error {
+	_, err := attempt(func() (map[string]any, error) { return nil, s.store.Commit() })
+	if err == nil || isKnown(err) {
+		return err
+	}
+	return &Unavailable{Detail: err.Error()}
+}
+
 func (s *storeSession) handle(what string, with fields, alive func(string) error) (map[string]any, error) {
 	if access, ok := with["begin"].(string); ok {
 		s.open = true
@@ -130,7 +140,7 @@ func (s *storeSession) handle(what string, with fields, alive func(string) error
 		if err := s.write(with); err != nil {
 			return nil, err
 		}
-		if err := s.store.Commit(); err != nil {
+		if err := s.commit(); err != nil {
 			return nil, err
 		}
 		s.open = false

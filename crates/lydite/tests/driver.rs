@@ -6,7 +6,7 @@ mod program;
 
 use kit::{SDK, assert_green, directory, kit, python_with_drivers, scaffold, step};
 use lydite_testkit::postgres::{self, Server};
-use program::{Program, lydite};
+use program::{Program, assert_checks_hold, json, lydite, text, total};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -232,6 +232,60 @@ fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_ki
     // For Python 2.
     let place = directory();
     assert_green(&kit(&[&pytpcc(&place, "plain")]));
+}
+
+#[test]
+fn a_py_tpcc_driver_whose_connection_is_lost_gets_a_new_one() {
+    let place = directory();
+    let (url, path) = (pytpcc(&place, "losing"), place.path().join("result.json"));
+    let run = [
+        "run",
+        &url,
+        "-w",
+        "1",
+        "--terminals",
+        "2",
+        "--duration",
+        "5s",
+        "--warmup",
+        "0s",
+        "--quiet",
+        "--json",
+    ];
+    lydite(&[&run[..], &[text(&path)]].concat()).code(0);
+    let result = json(&path);
+    // Each connection is lost after fifty transactions.
+    assert!(total(&result, "unknown") > 0, "{result}");
+    assert_eq!(total(&result, "failed"), 0, "{result}");
+    assert!(total(&result, "committed") > 100, "{result}");
+    assert_checks_hold(&result, &["before", "after"]);
+}
+
+#[test]
+fn an_error_that_a_store_does_not_explain_leaves_its_commit_open() {
+    let place = directory();
+    let (store, path) = (place.path().join("store.sqlite"), place.path().join("result.json"));
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/forgetful.py");
+    let url = format!("driver:env PYTHONPATH={SDK} STORE_FILE={} python3 {program}", store.display());
+    let run = [
+        "run",
+        &url,
+        "-w",
+        "1",
+        "--terminals",
+        "2",
+        "--duration",
+        "5s",
+        "--warmup",
+        "0s",
+        "--quiet",
+        "--json",
+    ];
+    lydite(&[&run[..], &[text(&path)]].concat()).code(0);
+    let result = json(&path);
+    assert!(total(&result, "unknown") > 0, "{result}");
+    assert_eq!(total(&result, "failed"), 0, "{result}");
+    assert_checks_hold(&result, &["before", "after"]);
 }
 
 #[test]

@@ -30,6 +30,10 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
     let url = lydite(&up).code(0).stdout.trim().to_string();
     assert!(url.starts_with("postgres://postgres@127.0.0.1:"), "{url}");
     assert_eq!(lydite(&up).code(0).stdout.trim(), url, "once more is the same");
+    for other in [["up", "pg"], ["down", "pg"]] {
+        let refused = lydite(&[&["lab"], &other[..], &["--dir", directory]].concat()).code(2);
+        assert!(refused.only_error().contains("is pg-sharded, not pg: end it with"), "{refused:?}");
+    }
     let run = ["run", &url, "--warehouses", "2", "--duration", "1s", "--warmup", "0s", "--quiet"];
     let ran = lydite(&run).code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);

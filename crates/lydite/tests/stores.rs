@@ -66,8 +66,12 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
     assert_consistent(&second.url("tpcc"));
 
     // By all nodes: what two of them changed at the same time is refused at the commit of one, and sent again.
+    third.sql("tpcc", "SET GLOBAL innodb_flush_log_at_trx_commit = 1");
     let result = run(&all_nodes, "1", &[]);
-    assert_eq!(result["target"]["settings"]["nodes"], "3");
+    let settings = &result["target"]["settings"];
+    assert_eq!(settings["nodes"], "3");
+    assert_eq!(settings["innodb_flush_log_at_trx_commit of node 3"], "1");
+    assert_eq!(settings["innodb_flush_log_at_trx_commit of node 2"], Value::Null, "as the first one's");
     assert!(result["aborts"]["serialization"].as_u64() > Some(0), "{result}");
     // On a busy machine one may lose so often that it is given up; nothing else may go wrong.
     let given_up: u64 = result["errors"]

@@ -124,12 +124,9 @@ pub trait Target: Send + Sync {
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
     /// Of a key-value store: tries its functions one by one on a database that is empty, and leaves it empty. The answer is what
-    /// was tried, or what is wrong; none for others.
-    ///
-    /// # Errors
-    /// The store can't be opened.
-    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
-        Ok(None)
+    /// was tried, or what is wrong with it; none for others.
+    fn functions(&self) -> Option<Result<String, TargetError>> {
+        None
     }
 
     /// Has the database give up the checks that other threads are waiting for, and makes no more of them. For a server,

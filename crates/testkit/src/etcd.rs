@@ -1,6 +1,6 @@
 //! An etcd server of one's own.
 
-use crate::free_port;
+use crate::free_ports;
 use crate::process::{Running, clean_up_at_exit};
 use std::fs;
 use std::io::{Read, Write};
@@ -29,11 +29,12 @@ impl Server {
         let directory =
             tempfile::Builder::new().prefix("lydite-etcd-").tempdir().expect("a temporary directory");
         clean_up_at_exit(directory.path(), PID_FILE);
+        let [port, peers] = free_ports::<2>();
         let server = Self {
             running: Running::new("etcd", directory.path().join("log")),
             directory,
-            port: free_port(),
-            peers: free_port(),
+            port,
+            peers,
             options: options.iter().map(|option| (*option).to_string()).collect(),
         };
         server.restart();

@@ -69,4 +69,4 @@ class Unsupported(Refused):
 
 
 class Fatal(Refused):
-    """Trying again would not help."""
+    """Trying again would not help. Nothing was committed."""

@@ -49,7 +49,8 @@ class KeyValue:
         raise NotImplementedError
 
     def commit(self) -> None:
-        """Ends the transaction, all of it stored. Raises `lydite.Aborted` if it lost against another one."""
+        """Ends the transaction, all of it stored. Raises `lydite.Aborted` if it lost against another one, and `lydite.Fatal`
+        if it is not stored for another reason. After any other error its outcome counts as unknown."""
         raise NotImplementedError
 
     def abort(self) -> None:
@@ -78,9 +79,12 @@ class KeyValue:
         """The session ends."""
 
     _open = False
+    #: Whether `commit` has been called for the request at hand.
+    _committing = False
 
     def handle(self, what: str, fields: Dict[str, Any]) -> Any:
         """Does what a request asks."""
+        self._committing = False
         begin = fields.get("begin")
         if begin is not None:
             self._open = True
@@ -95,6 +99,7 @@ class KeyValue:
         elif what == "commit":
             if fields["writes"]:
                 self.write(fields["writes"])
+            self._committing = True
             self.commit()
             self._open = False
         elif what == "abort":

@@ -8,6 +8,7 @@ read back for the conditions is read over the driver's own DB-API connection, if
 from __future__ import annotations
 
 import configparser
+import contextlib
 import fcntl
 import importlib.util
 import json
@@ -59,6 +60,9 @@ _LAYOUTS = {
 
 _CODES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock_timeout", 1213: "deadlock",
           1205: "lock_timeout", 1020: "serialization"}
+
+#: What every DB-API module calls the errors of a connection that is lost. Some raise them for more than that.
+_LOST = {"OperationalError", "InterfaceError"}
 
 
 class Record:
@@ -522,7 +526,19 @@ class PyTpcc(lydite.Driver):
             return lydite.Aborted(_CODES[code], f"{code}: {error}")
         if "database is locked" in str(error):
             return lydite.Aborted("lock_timeout", str(error))
+        if not _LOST.isdisjoint(of.__name__ for of in type(error).__mro__):
+            # The next transaction connects anew.
+            self.forget()
+            return lydite.Unavailable(f"{type(error).__name__}: {error}")
         return None
+
+    def forget(self) -> None:
+        """Lets go of a driver whose connection is lost."""
+        driver, self.driver, self.executing = self.driver, None, False
+        connection = self.connection(driver) if driver is not None else None
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                connection.close()
 
 
 class _Alone:

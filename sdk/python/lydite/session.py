@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import traceback
 from typing import Any, BinaryIO, Callable, Dict, Union
 
@@ -81,8 +82,10 @@ def _explained(driver: Any, error: Exception) -> Refused:
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         name = frame.f_code.co_filename
         if os.path.dirname(os.path.abspath(name)) != _HERE:
-            return Refused(f"{words} ({os.path.basename(name)}, line {line}, in {frame.f_code.co_name})")
-    return Refused(words)
+            words += f" ({os.path.basename(name)}, line {line}, in {frame.f_code.co_name})"
+            break
+    # At a commit nobody knows what came of it.
+    return Unavailable(words) if getattr(driver, "_committing", False) else Refused(words)
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,7 +122,11 @@ def _run(connection: Connection, make: Callable[[], Union[Driver, KeyValue]], se
                 try:
                     driver.failed(what)
                 except Exception as error:
-                    refused = Refused(f"{refused.detail}; and then {type(error).__name__}: {error}")
+                    words = f"{refused.detail}; and then {type(error).__name__}: {error}"
+                    if isinstance(refused, Unavailable):
+                        refused.detail = words
+                    else:
+                        refused = Refused(words)
             connection.send({"id": message["id"], "error": refused.fields()})
     except (BrokenPipeError, ConnectionResetError):
         return
@@ -135,7 +142,15 @@ def _listen(path: str, make: Callable[[], Union[Driver, KeyValue]], sessions: in
 
     def accept() -> None:
         while True:
-            stream, _ = listener.accept()
+            try:
+                stream, _ = listener.accept()
+            except OSError as error:
+                if listener.fileno() < 0:
+                    return
+                # Too many files are open, perhaps: others will be closed.
+                print(f"a session can't be accepted: {error}", file=sys.stderr)
+                time.sleep(0.1)
+                continue
             connection = Connection(stream.makefile("rb"), stream.makefile("wb"))
             threading.Thread(target=_run, args=(connection, make, sessions), daemon=True).start()
 

@@ -265,6 +265,7 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MOST_SHARDS}")));
     }
     if let Some(lab) = note(&directory)? {
+        is_of(name, &lab, &directory)?;
         if asked.is_some() && lab.servers.len() != kind.servers.count(shards) {
             return Err(Failure::usage(format!(
                 "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
@@ -353,17 +354,28 @@ fn make(directory: &Path, lab: &Lab) -> Outcome {
     fs::write(directory.join(NOTE), text).map_err(failed)
 }
 
+/// Refuses a lab of another kind.
+fn is_of(name: &str, lab: &Lab, directory: &Path) -> Outcome {
+    if lab.kind == name {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: the lab there is {2}, not {1}: end it with: lydite lab down {2} --dir {3}, or name another directory with --dir",
+        directory.display(),
+        name,
+        lab.kind,
+        typed(&directory.display().to_string())
+    )))
+}
+
 fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
     let kind = kind_of(name)?;
     let directory = directory(kind, dir)?;
     match note(&directory)? {
-        Some(lab) if lab.kind != name => Err(Failure::usage(format!(
-            "{}: the lab there is {}: end it with: lydite lab down {}",
-            directory.display(),
-            lab.kind,
-            lab.kind
-        ))),
-        Some(lab) => end(kind, &directory, &lab),
+        Some(lab) => {
+            is_of(name, &lab, &directory)?;
+            end(kind, &directory, &lab)
+        }
         None => Err(Failure::usage(format!(
             "{}: there is no lab: lydite lab list shows those below {}; of another TMPDIR, or with a --dir of its own, one is \
              ended from there",

@@ -191,6 +191,10 @@ impl Client {
         }
         Err(match serde_json::from_slice::<Refused>(&body) {
             Ok(refused) if refused.code != 0 => refusal(&refused, committed),
+            // Of a proxy before it, perhaps: what it had handed on is not known.
+            _ if status.is_server_error() => {
+                StoreError::Unavailable { committed, detail: format!("{path}: HTTP status {status}") }
+            }
             _ => StoreError::Failed(format!("{path}: HTTP status {status}: is it etcd 3.4 or later?")),
         })
     }
@@ -208,17 +212,86 @@ fn advised(error: &ureq::Error) -> String {
 fn refusal(refused: &Refused, committed: Committed) -> StoreError {
     let detail = refused.error.clone();
     match refused.code {
-        // Deadline exceeded, cancelled, unknown, aborted, unavailable.
-        4 | 1 | 14 => StoreError::Unavailable { committed, detail },
-        10 => StoreError::Retry { reason: AbortReason::Serialization, detail },
-        // The revision at which it reads was compacted away.
-        11 => StoreError::Retry { reason: AbortReason::Other, detail },
+        // Invalid argument, resource exhausted, failed precondition, out of range: it was refused before it was done.
         3 if detail.contains("too many operations") => StoreError::Failed(format!(
             "{detail}: start etcd with --max-txn-ops=1024, since a Delivery writes up to 180 entries"
         )),
         8 if detail.contains("space") => StoreError::Failed(format!(
             "{detail}: start etcd with a larger --quota-backend-bytes, and compact"
         )),
+        8 if detail.contains("too many requests") => StoreError::Retry { reason: AbortReason::Other, detail },
+        // The revision at which it reads was compacted away.
+        11 => StoreError::Retry { reason: AbortReason::Other, detail },
+        3 | 8 | 9 => StoreError::Failed(detail),
+        // After anything else it may have been done all the same.
+        _ if committed == Committed::Unknown => StoreError::Unavailable { committed, detail },
+        // Cancelled, deadline exceeded, unavailable.
+        1 | 4 | 14 => StoreError::Unavailable { committed, detail },
+        // Aborted.
+        10 => StoreError::Retry { reason: AbortReason::Serialization, detail },
         _ => StoreError::Failed(detail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: u32, error: &str, committed: Committed) -> StoreError {
+        refusal(&Refused { error: error.into(), code }, committed)
+    }
+
+    #[test]
+    fn a_commit_that_is_answered_with_an_error_is_unknown_unless_it_was_refused_beforehand() {
+        let unknown =
+            |told: &StoreError| matches!(told, StoreError::Unavailable { committed: Committed::Unknown, .. });
+        for code in [1, 2, 4, 10, 13, 14, 15] {
+            let told = told(code, "etcdserver: request timed out", Committed::Unknown);
+            assert!(unknown(&told), "{code}: {told:?}");
+        }
+        for code in [3, 8, 9, 11] {
+            let told = told(code, "etcdserver: refused", Committed::Unknown);
+            assert!(!unknown(&told), "{code}: {told:?}");
+        }
+        for code in [1, 4, 14] {
+            let told = told(code, "etcdserver: no leader", Committed::No);
+            assert!(
+                matches!(told, StoreError::Unavailable { committed: Committed::No, .. }),
+                "{code}: {told:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_server_with_too_much_to_do_is_asked_again_and_one_without_room_is_not() {
+        let busy = told(8, "etcdserver: too many requests", Committed::Unknown);
+        assert!(matches!(busy, StoreError::Retry { .. }), "{busy:?}");
+        let full = told(8, "etcdserver: mvcc: database space exceeded", Committed::Unknown);
+        assert!(full.line().contains("--quota-backend-bytes"), "{full:?}");
+        assert!(matches!(full, StoreError::Failed(_)), "{full:?}");
+    }
+
+    #[test]
+    fn what_is_answered_in_the_place_of_etcd_leaves_a_commit_open() {
+        let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let client = Client::new(&format!("http://{}", proxy.local_addr().expect("its address")));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                use std::io::{Read, Write};
+                let (mut stream, _) = proxy.accept().expect("a connection");
+                let mut request = [0; 4096];
+                assert!(stream.read(&mut request).expect("a request") > 0);
+                stream
+                    .write_all(
+                        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\nConnection: close\r\n\r\nsad!",
+                    )
+                    .expect("an answer");
+            });
+            let told = client.ask::<Done>("/v3/kv/txn", &Txn::default(), Committed::Unknown);
+            assert!(
+                matches!(&told, Err(StoreError::Unavailable { committed: Committed::Unknown, .. })),
+                "{told:?}"
+            );
+        });
     }
 }

@@ -4,8 +4,9 @@ use super::client::{Bytes, Compare, Done, Operation, Range, Txn};
 use super::store::EtcdStore;
 use crate::error::Committed;
 use crate::kv::StoreError;
-use crate::kv::keeper::{EXPIRES_S, Keeper, held_by, holder};
+use crate::kv::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// A lease, as it is granted, kept alive and revoked.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -17,9 +18,16 @@ struct Lease {
     ttl: String,
 }
 
+/// The answer to one that is kept alive.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Alive {
+    result: Lease,
+}
+
 /// Takes the right to load, or says who has it.
 pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
-    let client = store.client.clone();
+    let (taken, client) = (Instant::now(), store.client.clone());
     let wanted = Lease { ttl: EXPIRES_S.to_string(), ..Lease::default() };
     let lease: Lease = client.ask("/v3/lease/grant", &wanted, Committed::No)?;
     let id = lease.id;
@@ -33,12 +41,17 @@ pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
         return Err(held_by(&String::from_utf8_lossy(&other.value.0)));
     }
     Keeper::start(
+        taken,
         (client, id),
         |(client, id)| {
             let alive = Lease { id: id.clone(), ..Lease::default() };
-            // A server that is away for a while keeps the lease meanwhile.
-            let _kept: Result<serde_json::Value, _> =
-                client.ask("/v3/lease/keepalive", &alive, Committed::No);
+            match client.ask::<Alive>("/v3/lease/keepalive", &alive, Committed::No) {
+                // A lease that has expired lives for no seconds more; its key went with it.
+                Ok(Alive { result }) if matches!(result.ttl.as_str(), "" | "0") => Renewed::Lost,
+                Ok(_) => Renewed::Held,
+                // A server that is away for a while keeps the lease meanwhile.
+                Err(_) => Renewed::Away,
+            }
         },
         |(client, id)| {
             let over = Lease { id: id.clone(), ..Lease::default() };

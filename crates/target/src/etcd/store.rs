@@ -4,12 +4,12 @@ use super::client::{Bytes, Client, Compare, Done, Found, Operation, Range, Txn};
 use super::config::Config;
 use super::load_lock;
 use crate::error::{AbortReason, Committed};
-use crate::kv::buffer::{Bounds, Buffer, Entry};
-use crate::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use crate::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
+use crate::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
 use crate::target::Description;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 /// Writes of a load that go in one request: fewer than etcd takes by default (128).
 const LOADED_AT_ONCE: usize = 120;
@@ -56,7 +56,7 @@ struct Status {
 
 impl Store for EtcdStore {
     type Config = Config;
-    type Tx<'a> = EtcdTx<'a>;
+    type Tx<'a> = Buffered<EtcdTx<'a>>;
     type Pending = ();
 
     fn place(config: &Config) -> String {
@@ -92,7 +92,7 @@ impl Store for EtcdStore {
         true
     }
 
-    fn lock(config: &Config) -> Result<Box<dyn Send>, StoreError> {
+    fn lock(config: &Config) -> Result<Box<dyn LoadRight>, StoreError> {
         Ok(Box::new(load_lock::take(&Self::open(config)?)?))
     }
 
@@ -102,8 +102,8 @@ impl Store for EtcdStore {
         Ok(store)
     }
 
-    fn begin(&self, access: Access) -> Result<EtcdTx<'_>, StoreError> {
-        Ok(EtcdTx { store: self, access, revision: 0, seen: BTreeMap::new(), writes: Buffer::default() })
+    fn begin(&self, access: Access) -> Result<Buffered<EtcdTx<'_>>, StoreError> {
+        Ok(Buffered::new(EtcdTx { store: self, access, revision: 0, seen: BTreeMap::new() }))
     }
 
     fn clear(&self, table: KvTable) -> Result<(), StoreError> {
@@ -120,9 +120,8 @@ pub(crate) struct EtcdTx<'a> {
     access: Access,
     /// At which it reads; 0 before the first read.
     revision: i64,
-    /// The revisions of the keys that it has read; 0 of those that are not there.
+    /// The revisions of the keys that it has read, if it is to write; 0 of those that are not there.
     seen: BTreeMap<(KvTable, Vec<u8>), i64>,
-    writes: Buffer,
 }
 
 impl EtcdTx<'_> {
@@ -138,17 +137,22 @@ impl EtcdTx<'_> {
         Ok(found)
     }
 
-    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(written) = self.writes.get(table, key) {
-            return Ok(written.clone());
+    /// Remembers at which revision a key was, if that can matter: a check reads every key and writes none.
+    fn saw(&mut self, table: KvTable, key: &[u8], revision: i64) {
+        if self.access == Access::Write {
+            self.seen.insert((table, key.to_vec()), revision);
         }
+    }
+}
+
+impl Remote for EtcdTx<'_> {
+    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.fetch(Range { key: self.store.name(table, key), ..Range::default() })?;
         let entry = found.kvs.into_iter().next();
-        self.seen.insert((table, key.to_vec()), entry.as_ref().map_or(0, |entry| entry.mod_revision));
+        self.saw(table, key, entry.as_ref().map_or(0, |entry| entry.mod_revision));
         Ok(entry.map(|entry| entry.value.0))
     }
 
-    /// At most `count` entries of the server in a range, in order; and the last key if there may be more.
     fn entries(
         &mut self,
         table: KvTable,
@@ -175,76 +179,25 @@ impl EtcdTx<'_> {
         let sort_order = (direction == Direction::Backward).then_some("DESCEND");
         let limit = count as i64;
         let found = self.fetch(Range { key, range_end, limit, sort_order, ..Range::default() })?;
-        let head = self.store.name(table, &[]).0.len();
+        let head = self.store.name(table, &[]).0;
         let mut entries = Vec::with_capacity(found.kvs.len());
         for entry in found.kvs {
-            let key = entry.key.0.get(head..).unwrap_or_default().to_vec();
-            if self.access != Access::Load {
-                self.seen.insert((table, key.clone()), entry.mod_revision);
-            }
-            entries.push((key, entry.value.0));
+            let Some(key) = entry.key.0.strip_prefix(&head[..]) else {
+                let (table, key) = (table.name(), String::from_utf8_lossy(&entry.key.0));
+                return Err(StoreError::Failed(format!(
+                    "a range of {table} was answered with the key {key:?}"
+                )));
+            };
+            self.saw(table, key, entry.mod_revision);
+            entries.push((key.to_vec(), entry.value.0));
         }
         let last = entries.last().filter(|_| entries.len() == count).map(|(key, _)| key.clone());
         Ok((entries, last))
     }
-}
 
-impl StoreTx for EtcdTx<'_> {
-    type Pending = ();
-
-    fn read<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        found: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        Ok(self.value(table, key)?.map(|value| found(&value)))
-    }
-
-    fn modify<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        let Some(mut value) = self.value(table, key)? else { return Ok(None) };
-        let changed = change(&mut value);
-        self.writes.put(table, key, value);
-        Ok(Some(changed))
-    }
-
-    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.writes.put(table, key, value.to_vec());
-        Ok(())
-    }
-
-    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
-        self.writes.delete(table, key);
-        Ok(())
-    }
-
-    fn scan(
-        &mut self,
-        table: KvTable,
-        range: KeyRange<'_>,
-        direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let writes = std::mem::take(&mut self.writes);
-        let scanned = writes.scan(
-            table,
-            range,
-            direction,
-            |range, count| self.entries(table, range, direction, count),
-            each,
-        );
-        self.writes = writes;
-        scanned
-    }
-
-    fn commit(self) -> Result<(), StoreError> {
+    fn commit(self, writes: &Writes) -> Result<(), StoreError> {
         // What only reads has seen one revision.
-        if self.writes.0.is_empty() {
+        if writes.is_empty() {
             return Ok(());
         }
         let operation = |((table, key), value): (&(KvTable, Vec<u8>), &Option<Vec<u8>>)| {
@@ -255,14 +208,14 @@ impl StoreTx for EtcdTx<'_> {
             }
         };
         if self.access == Access::Load {
-            let mut writes = self.writes.0.iter().map(operation).peekable();
+            let mut writes = writes.iter().map(operation).peekable();
             while writes.peek().is_some() {
                 let success = writes.by_ref().take(LOADED_AT_ONCE).collect();
                 self.store.txn(&Txn { compare: Vec::new(), success })?;
             }
             return Ok(());
         }
-        let compare = self.writes.0.keys().filter_map(|of| {
+        let compare = writes.keys().filter_map(|of| {
             let (result, revision) = match self.seen.get(of) {
                 Some(revision) => ("EQUAL", *revision),
                 // Not read; without any read there is nothing that it could have been changed since.
@@ -272,7 +225,7 @@ impl StoreTx for EtcdTx<'_> {
             let key = self.store.name(of.0, &of.1);
             Some(Compare { key, result, target: "MOD", mod_revision: revision.to_string() })
         });
-        let txn = Txn { compare: compare.collect(), success: self.writes.0.iter().map(operation).collect() };
+        let txn = Txn { compare: compare.collect(), success: writes.iter().map(operation).collect() };
         if self.store.txn(&txn)?.succeeded {
             return Ok(());
         }

@@ -6,7 +6,10 @@ use crate::kv::{Access, Direction, KeyRange, KvTable, KvTarget, Store, StoreErro
 use crate::registry::ParsedUrl;
 use crate::target::Target;
 use lydite_testkit::etcd::Server;
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn config(url: &str) -> Config {
     super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
@@ -73,6 +76,33 @@ fn two_loads_of_one_store_are_not_made_at_once() {
     assert!(refused.message.contains("another load is running on this database (process "), "{refused:?}");
     drop(first);
     drop(open().begin_load().expect("the right to load"));
+}
+
+#[test]
+fn a_load_whose_lease_has_ended_is_told() {
+    let server = Server::start(&[]);
+    let config = config(&server.url());
+    let right = EtcdStore::lock(&config).expect("the right to load");
+    right.check().expect("it is held");
+    let store = EtcdStore::open(&config).expect("a store");
+    let ask = |path, request: &Value| store.client.ask::<Value>(path, request, Committed::No);
+    let leases = ask("/v3/lease/leases", &json!({})).expect("leases");
+    let id = &leases["leases"][0]["ID"];
+    ask("/v3/lease/revoke", &json!({ "ID": id })).expect("its end");
+    let begin = Instant::now();
+    let lost = loop {
+        match right.check() {
+            Ok(()) => assert!(begin.elapsed() < Duration::from_secs(60), "it is never noticed"),
+            Err(lost) => break lost,
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert!(lost.line().contains("the right to load is lost"), "{lost:?}");
+    // The other one's, who took it meanwhile.
+    let other = EtcdStore::lock(&config).expect("the right to load");
+    drop(right);
+    assert!(EtcdStore::lock(&config).is_err());
+    drop(other);
 }
 
 #[test]

@@ -178,18 +178,6 @@ impl StoreTx for DriverTx {
         Ok(self.get(table, key)?.map(|value| found(&value)))
     }
 
-    fn modify<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        let Some(mut value) = self.get(table, key)? else { return Ok(None) };
-        let changed = change(&mut value);
-        self.write(table, key, Some(value))?;
-        Ok(Some(changed))
-    }
-
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.write(table, key, Some(value.to_vec()))
     }

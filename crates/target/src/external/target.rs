@@ -60,10 +60,11 @@ impl Target for External {
         }
     }
 
-    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
-        match self.speaking()? {
-            Speaking::Store(target) => target.functions(),
-            Speaking::Transactions(_) => Ok(None),
+    fn functions(&self) -> Option<Result<String, TargetError>> {
+        match self.speaking() {
+            Ok(Speaking::Store(target)) => target.functions(),
+            Ok(Speaking::Transactions(_)) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 

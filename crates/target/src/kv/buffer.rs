@@ -1,8 +1,8 @@
 //! Writes that wait in the client until the commit, and what a transaction sees of them: for stores that take them all at once.
 
-use crate::kv::{Direction, KeyRange, KvTable, StoreError};
+use crate::kv::{Direction, KeyRange, KvTable, StoreError, StoreTx};
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// Keys that are asked for first in a scan, since most scans of the transactions want one or fifteen; and at most.
 const KEYS_FIRST: usize = 16;
@@ -13,35 +13,71 @@ pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 /// Two ends of a range of keys.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What is to be written; none deletes.
-#[derive(Debug, Default)]
-pub(crate) struct Buffer(pub(crate) BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>);
+/// What is to be written, by table and key; none deletes.
+pub(crate) type Writes = BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>;
 
-impl Buffer {
-    /// What the transaction itself has made of a key, if it has: its value, or none if it has deleted it.
-    pub(crate) fn get(&self, table: KvTable, key: &[u8]) -> Option<&Option<Vec<u8>>> {
-        self.0.get(&(table, key.to_vec()))
+/// What a store does for a transaction whose writes wait.
+pub(crate) trait Remote {
+    /// The value that the store has under a key.
+    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// At most `count` entries of the store in a range, in the order of the scan; and the last key that it looked at, if there
+    /// may be more behind it.
+    fn entries(
+        &mut self,
+        table: KvTable,
+        range: &Bounds,
+        direction: Direction,
+        count: usize,
+    ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError>;
+
+    /// Makes all writes, of which there may be none, and commits.
+    fn commit(self, writes: &Writes) -> Result<(), StoreError>;
+}
+
+/// A transaction whose writes wait for its commit.
+pub(crate) struct Buffered<T> {
+    remote: T,
+    writes: Writes,
+}
+
+impl<T> Buffered<T> {
+    pub(crate) fn new(remote: T) -> Self {
+        Self { remote, writes: Writes::new() }
+    }
+}
+
+impl<T: Remote> StoreTx for Buffered<T> {
+    type Pending = ();
+
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        // What the transaction itself has made of a key counts before the store's.
+        match self.writes.get(&(table, key.to_vec())) {
+            Some(written) => Ok(written.as_deref().map(found)),
+            None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
+        }
     }
 
-    /// Notes that a key is to have a value.
-    pub(crate) fn put(&mut self, table: KvTable, key: &[u8], value: Vec<u8>) {
-        self.0.insert((table, key.to_vec()), Some(value));
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
+        Ok(())
     }
 
-    /// Notes that a key is to be deleted.
-    pub(crate) fn delete(&mut self, table: KvTable, key: &[u8]) {
-        self.0.insert((table, key.to_vec()), None);
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), None);
+        Ok(())
     }
 
-    /// Hands over the entries of a range, in order, until `each` breaks: those of the store with these writes over them.
-    /// `fetch` gives at most so many entries of the store in a range, in the order of the scan, and the last key that it
-    /// looked at if there may be more behind it.
-    pub(crate) fn scan(
-        &self,
+    fn scan(
+        &mut self,
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut fetch: impl FnMut(&Bounds, usize) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError>,
         mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let below = range.below.map_or(Bound::Unbounded, |below| Bound::Excluded(below.to_vec()));
@@ -51,7 +87,9 @@ impl Buffer {
         }
         let mut count = KEYS_FIRST;
         loop {
-            let (there, last) = fetch(&rest, count)?;
+            let (there, last) = self.remote.entries(table, &rest, direction, count)?;
+            let keys = there.iter().map(|(key, _)| key);
+            in_order(table, &rest, direction, keys, last.as_ref())?;
             // As far as these entries go, what the transaction itself wrote counts before them.
             let covered: Bounds = match (&last, direction) {
                 (None, _) => rest.clone(),
@@ -66,7 +104,7 @@ impl Buffer {
                 bound => bound,
             };
             // Tables are in order, so those behind this one are left out by name.
-            let own = self.0.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table);
+            let own = self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table);
             found.extend(own.map(|((_, key), value)| (key.clone(), value.clone())));
             let mut hand = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| match value {
                 Some(value) => each(key, value),
@@ -85,6 +123,111 @@ impl Buffer {
                 return Ok(());
             }
             count = (count * 4).min(KEYS_MOST);
+        }
+    }
+
+    fn commit(self) -> Result<(), StoreError> {
+        self.remote.commit(&self.writes)
+    }
+}
+
+/// Refuses keys of a store that do not come in the order of the scan, or lie outside of the range. `last` may be the last of
+/// them, or lie behind it.
+fn in_order<'a>(
+    table: KvTable,
+    range: &Bounds,
+    direction: Direction,
+    keys: impl Iterator<Item = &'a Vec<u8>>,
+    last: Option<&'a Vec<u8>>,
+) -> Result<(), StoreError> {
+    let refused = |key: &[u8], what| {
+        Err(StoreError::Failed(format!("a scan of {} gave the key {key:02x?}, {what}", table.name())))
+    };
+    let behind = |key: &Vec<u8>, before: &Vec<u8>| match direction {
+        Direction::Forward => key > before,
+        Direction::Backward => key < before,
+    };
+    let mut before: Option<&Vec<u8>> = None;
+    for key in keys {
+        if !range.contains(key) {
+            return refused(key, "outside of the range");
+        }
+        if before.is_some_and(|before| !behind(key, before)) {
+            return refused(key, "not in the order of keys");
+        }
+        before = Some(key);
+    }
+    match last {
+        Some(last) if !range.contains(last) => refused(last, "outside of the range"),
+        Some(last) if before.is_some_and(|before| behind(before, last)) => {
+            refused(last, "not in the order of keys")
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that answers once with these keys.
+    struct Answer<'a> {
+        keys: &'a [&'a [u8]],
+        last: Option<&'a [u8]>,
+    }
+
+    impl Remote for Answer<'_> {
+        fn value(&mut self, _table: KvTable, _key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            Ok(None)
+        }
+
+        fn entries(
+            &mut self,
+            _table: KvTable,
+            _range: &Bounds,
+            _direction: Direction,
+            _count: usize,
+        ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
+            let keys = std::mem::take(&mut self.keys).iter();
+            Ok((keys.map(|key| (key.to_vec(), Vec::new())).collect(), self.last.take().map(<[u8]>::to_vec)))
+        }
+
+        fn commit(self, _writes: &Writes) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    /// What a scan says when the store answers with these keys.
+    fn scanned(direction: Direction, keys: &[&[u8]], last: Option<&[u8]>) -> Result<(), StoreError> {
+        let mut tx = Buffered::new(Answer { keys, last });
+        tx.put(KvTable::Stock, b"m", &[])?;
+        let range = KeyRange { from: b"b", below: Some(b"y") };
+        tx.scan(KvTable::Stock, range, direction, |_, _| ControlFlow::Continue(()))
+    }
+
+    #[test]
+    fn a_store_that_gives_keys_out_of_order_or_range_is_told_so_and_nothing_panics() {
+        let (forward, backward) = (Direction::Forward, Direction::Backward);
+        for (direction, keys, last) in [
+            (forward, &[&b"b"[..], b"d"][..], Some(&b"d"[..])),
+            (backward, &[b"x", b"c"], Some(b"c")),
+            // Those behind the last one that has a value were deleted meanwhile.
+            (forward, &[b"c"], Some(b"e")),
+            (forward, &[], Some(b"e")),
+        ] {
+            assert_eq!(scanned(direction, keys, last), Ok(()), "{keys:?}");
+        }
+        for (direction, keys, last, what) in [
+            (forward, &[&b"d"[..], b"c"][..], Some(&b"c"[..]), "not in the order of keys"),
+            (forward, &[b"c", b"c"], None, "not in the order of keys"),
+            (backward, &[b"c", b"d"], Some(b"d"), "not in the order of keys"),
+            (forward, &[b"d"], Some(b"c"), "not in the order of keys"),
+            (forward, &[b"a"], Some(b"a"), "outside of the range"),
+            (backward, &[b"z"], Some(b"z"), "outside of the range"),
+            (forward, &[], Some(b"z"), "outside of the range"),
+        ] {
+            let refused = scanned(direction, keys, last).expect_err("a store that can't scan");
+            assert!(refused.line().ends_with(what), "{keys:?}: {refused:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::error::TargetError;
 use crate::kv::codec::KvRow;
 use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_customer};
 use crate::kv::meta;
+use crate::kv::right::Under;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
@@ -20,12 +21,13 @@ const BATCH_BYTES: u64 = 1 << 20;
 /// See [`Loader`].
 pub(crate) struct KvLoader<S> {
     store: Arc<S>,
+    under: Under,
     place: String,
 }
 
 impl<S: Store> KvLoader<S> {
-    pub(crate) fn new(store: Arc<S>, place: String) -> Self {
-        Self { store, place }
+    pub(crate) fn new(store: Arc<S>, under: Under, place: String) -> Self {
+        Self { store, under, place }
     }
 
     fn fill(
@@ -36,6 +38,7 @@ impl<S: Store> KvLoader<S> {
     ) -> Result<(), StoreError> {
         let mut batch = Batch {
             store: &*self.store,
+            under: &self.under,
             tx: None,
             value: Vec::new(),
             rows: 0,
@@ -52,6 +55,7 @@ impl<S: Store> KvLoader<S> {
         batch.pending.into_iter().try_for_each(Pending::wait)?;
         let mut tx = self.store.begin(Access::Load)?;
         meta::note_loaded(&mut tx, unit)?;
+        self.under.check()?;
         tx.commit()?.wait()
     }
 }
@@ -70,6 +74,7 @@ impl<S: Store> Loader for KvLoader<S> {
 
 struct Batch<'a, S: Store> {
     store: &'a S,
+    under: &'a Under,
     /// Begun by the first row.
     tx: Option<S::Tx<'a>>,
     /// A buffer.
@@ -112,6 +117,7 @@ impl<S: Store> Batch<'_, S> {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         if let Some(tx) = self.tx.take() {
+            self.under.check()?;
             self.pending.push(tx.commit()?);
         }
         self.progress.add(self.rows, self.bytes);

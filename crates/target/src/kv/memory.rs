@@ -1,13 +1,14 @@
 //! A store for tests: ordered maps in memory, one transaction at a time.
 
 use crate::error::AbortReason;
+use crate::kv::right::LoadRight;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use crate::target::Description;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 type Tables = [BTreeMap<Vec<u8>, Vec<u8>>; KvTable::COUNT];
 
@@ -17,6 +18,17 @@ pub(crate) struct MemoryConfig {
     tables: Arc<Mutex<Tables>>,
     /// Refuses every so many commits that write; 0 for none.
     pub(crate) refuse_every: Arc<AtomicU32>,
+    /// Whether loads have lost their right.
+    pub(crate) lost: Arc<AtomicBool>,
+}
+
+struct Right(Arc<AtomicBool>);
+
+impl LoadRight for Right {
+    fn check(&self) -> Result<(), StoreError> {
+        let lost = self.0.load(Ordering::Relaxed);
+        if lost { Err(StoreError::Failed("the right to load is lost".into())) } else { Ok(()) }
+    }
 }
 
 /// See [`Store`].
@@ -60,6 +72,10 @@ impl Store for Memory {
         config.tables.lock().iter().any(|table| !table.is_empty())
     }
 
+    fn lock(config: &MemoryConfig) -> Result<Box<dyn LoadRight>, StoreError> {
+        Ok(Box::new(Right(Arc::clone(&config.lost))))
+    }
+
     fn open(config: &MemoryConfig) -> Result<Self, StoreError> {
         Ok(Self { config: config.clone(), commits: AtomicU32::new(0) })
     }
@@ -91,18 +107,6 @@ impl StoreTx for MemoryTx<'_> {
         found: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError> {
         Ok(self.tables[table.index()].get(key).map(|value| found(value)))
-    }
-
-    fn modify<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        let Some(mut value) = self.tables[table.index()].get(key).cloned() else { return Ok(None) };
-        let changed = change(&mut value);
-        self.write(table, key, Some(value));
-        Ok(Some(changed))
     }
 
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {

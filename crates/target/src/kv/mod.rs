@@ -26,6 +26,7 @@ mod layout;
 mod loader;
 pub(crate) mod meta;
 pub(crate) mod prove;
+mod right;
 pub(crate) mod scan;
 pub(crate) mod session;
 mod store;
@@ -40,6 +41,7 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
+pub use right::LoadRight;
 pub(crate) use store::clear_in_batches;
 pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 pub use target::KvTarget;

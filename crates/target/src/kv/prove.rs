@@ -130,21 +130,18 @@ fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)])
         entries if entries.len() > 8 => format!("{} keys", entries.len()),
         entries => entries.iter().map(|(key, _)| hex(key)).collect::<Vec<_>>().join(", "),
     };
-    let values = found.iter().zip(wanted).find(|(found, wanted)| found.0 == wanted.0 && found.1 != wanted.1);
+    // Values are the difference if the keys are the same.
+    let values = found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
+    let values = values.filter(|(found, wanted)| found.0 == wanted.0);
     Err(match values {
-        Some((found, wanted)) if keys(found_of(found)) == keys(found_of(wanted)) => format!(
+        Some((found, wanted)) => format!(
             "{what} gave the key {} the value {}, not {}",
             hex(&found.0),
             hex(&found.1),
             hex(&wanted.1)
         ),
-        _ => format!("{what} gave {}, and {} are there", keys(found), keys(wanted)),
+        None => format!("{what} gave {}, and {} are there", keys(found), keys(wanted)),
     })
-}
-
-/// An entry as a slice of one.
-fn found_of(entry: &(Vec<u8>, Vec<u8>)) -> &[(Vec<u8>, Vec<u8>)] {
-    std::slice::from_ref(entry)
 }
 
 fn told(value: &Option<Vec<u8>>) -> String {

@@ -1,6 +1,7 @@
 //! What a key-value store must do so that the one text of the transactions runs on it.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::kv::right::LoadRight;
 use crate::target::Description;
 use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
@@ -207,7 +208,7 @@ pub trait Store: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Another load has it; the message says who.
-    fn lock(_config: &Self::Config) -> Result<Box<dyn Send>, StoreError> {
+    fn lock(_config: &Self::Config) -> Result<Box<dyn LoadRight>, StoreError> {
         Ok(Box::new(()))
     }
 
@@ -271,7 +272,12 @@ pub trait StoreTx: Sized {
         table: KvTable,
         key: &[u8],
         change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> Result<Option<R>, StoreError>;
+    ) -> Result<Option<R>, StoreError> {
+        let Some(mut value) = self.read(table, key, <[u8]>::to_vec)? else { return Ok(None) };
+        let changed = change(&mut value);
+        self.put(table, key, &value)?;
+        Ok(Some(changed))
+    }
 
     /// Writes an entry, new or not. Values may be empty.
     ///

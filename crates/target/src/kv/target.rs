@@ -6,6 +6,7 @@ use crate::kv::checksum::checksums;
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
 use crate::kv::prove::prove;
+use crate::kv::right::{LoadRight, Under};
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
@@ -19,12 +20,14 @@ use std::sync::Arc;
 pub struct KvTarget<S: Store> {
     config: S::Config,
     open: Mutex<Option<Arc<S>>>,
+    /// The right to load that was taken last.
+    under: Mutex<Under>,
 }
 
 impl<S: Store> KvTarget<S> {
     /// A target of the store that `config` speaks of. Opens nothing yet.
     pub fn new(config: S::Config) -> Self {
-        Self { config, open: Mutex::new(None) }
+        Self { config, open: Mutex::new(None), under: Mutex::default() }
     }
 
     /// Opens it unless it is open.
@@ -54,6 +57,10 @@ impl<S: Store> KvTarget<S> {
         move |error| error.on_target(doing, &place)
     }
 
+    fn under(&self) -> Under {
+        self.under.lock().clone()
+    }
+
     /// What the database was loaded with, if it is loaded.
     fn loaded(&self, tx: &mut S::Tx<'_>) -> Result<DatabaseMeta, TargetError> {
         match meta::state(tx).map_err(self.failed("read lydite_meta"))? {
@@ -78,17 +85,27 @@ impl<S: Store> Target for KvTarget<S> {
         meta::state(&mut tx).map_err(failed)
     }
 
-    fn functions(&self) -> Result<Option<Result<String, String>>, TargetError> {
-        let description = self.describe()?;
-        // A driver may promise whole transactions, and no more.
-        let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
-        let rolls_back = description.isolation_is_level_3 || whole;
-        Ok(Some(prove(&*self.store()?, rolls_back)))
+    fn functions(&self) -> Option<Result<String, TargetError>> {
+        let tried = || {
+            let description = self.describe()?;
+            // A driver may promise whole transactions, and no more.
+            let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
+            let rolls_back = description.isolation_is_level_3 || whole;
+            prove(&*self.store()?, rolls_back).map_err(TargetError::database)
+        };
+        Some(tried())
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        S::lock(&self.config)
-            .map_err(|error| TargetError::usage(format!("{}: {}", S::place(&self.config), error.line())))
+        let right: Arc<dyn LoadRight> = S::lock(&self.config).map(Arc::from).map_err(|error| {
+            let message = format!("{}: begin the load: {}", S::place(&self.config), error.line());
+            match error {
+                StoreError::Unavailable { .. } => TargetError::unreachable(message),
+                StoreError::Retry { .. } | StoreError::Failed(_) => TargetError::usage(message),
+            }
+        })?;
+        *self.under.lock() = Under::new(&right);
+        Ok(Box::new(right))
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
@@ -101,17 +118,23 @@ impl<S: Store> Target for KvTarget<S> {
                 S::place(&self.config)
             )));
         }
-        meta::create(&mut tx, meta).and_then(|()| tx.commit()?.wait()).map_err(failed)
+        meta::create(&mut tx, meta)
+            .and_then(|()| self.under().check())
+            .and_then(|()| tx.commit()?.wait())
+            .map_err(failed)
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
-        Ok(Box::new(KvLoader::new(self.store()?, S::place(&self.config))))
+        Ok(Box::new(KvLoader::new(self.store()?, self.under(), S::place(&self.config))))
     }
 
     fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         let store = self.store()?;
         store.settle(stage).map_err(self.failed("finish the load"))?;
-        meta::note_ready(&*store).map_err(self.failed("note the end of the load"))
+        self.under()
+            .check()
+            .and_then(|()| meta::note_ready(&*store))
+            .map_err(self.failed("note the end of the load"))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
@@ -128,7 +151,7 @@ impl<S: Store> Target for KvTarget<S> {
         // The notes first: rows without notes are never taken for a database that can be run or resumed.
         std::iter::once(KvTable::Meta)
             .chain(KvTable::ALL)
-            .try_for_each(|table| store.clear(table))
+            .try_for_each(|table| self.under().check().and_then(|()| store.clear(table)))
             .map_err(self.failed("remove the rows"))
     }
 

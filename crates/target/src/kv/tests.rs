@@ -4,7 +4,7 @@ use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
 use crate::kv::codec::{KvRow, Malformed, behind};
 use crate::kv::conformance::{
     a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed, assert_conditions, inputs, load,
-    play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
+    meta, play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
     the_answers_and_the_rows_are_those_of_sqlite,
 };
 use crate::kv::layout::{
@@ -13,7 +13,7 @@ use crate::kv::layout::{
 use crate::kv::memory::{Memory, MemoryConfig};
 use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
 use crate::kv::target::KvTarget;
-use crate::target::{DatabaseState, Target};
+use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target};
 use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::text::truncated;
 use lydite_tpcc::transaction::{
@@ -41,6 +41,27 @@ fn sessions_that_fight_for_one_warehouse_keep_the_conditions_in_memory() {
 #[test]
 fn an_interrupted_load_into_memory_can_be_resumed() {
     an_interrupted_load_can_be_resumed::<Memory>(MemoryConfig::default());
+}
+
+#[test]
+fn a_load_that_has_lost_its_right_commits_nothing_more() {
+    let config = MemoryConfig::default();
+    let target = KvTarget::<Memory>::new(config.clone());
+    let right = target.begin_load().expect("the right to load");
+    target.create_schema(&meta(1)).expect("create_schema");
+    let mut loader = target.loader().expect("a loader");
+    config.lost.store(true, Ordering::Relaxed);
+    let mut load = || loader.load(LoadUnit::Items, &population(1), &LoadProgress::default());
+    let refused = load().expect_err("it may not");
+    assert!(refused.message.contains("the right to load is lost"), "{refused:?}");
+    let refused = target.finish_load(1, &|_| ()).expect_err("it may not");
+    assert!(refused.message.contains("the right to load is lost"), "{refused:?}");
+    assert!(target.reset().is_err(), "what another load has made is not dropped");
+    let nothing = DatabaseState::Loading { meta: meta(1), items: false, warehouses: Vec::new() };
+    assert_eq!(target.state(), Ok(nothing));
+    config.lost.store(false, Ordering::Relaxed);
+    load().expect("it has its right");
+    drop(right);
 }
 
 #[test]

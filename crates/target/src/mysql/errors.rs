@@ -18,6 +18,9 @@ const RETRYABLE: [(u16, AbortReason); 5] = [
     (3101, AbortReason::Serialization),
 ];
 
+/// The code for a variable that the server does not have.
+pub(super) const UNKNOWN_VARIABLE: &str = "1193";
+
 /// The SQLSTATE of a transaction that lost against another, when the code is not known.
 const SERIALIZATION: &str = "40001";
 
@@ -25,13 +28,14 @@ const SERIALIZATION: &str = "40001";
 const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
 
 /// Codes with which the server says that it goes away or takes no connections now.
-const UNAVAILABLE: [u16; 13] = [
+const UNAVAILABLE: [u16; 15] = [
     1040, // too many connections
     1047, // a node that is not in its cluster
     1053, // shutting down
     1077, 1079, // the same in other words
     1129, // the host is blocked
     1152, 1158, 1159, 1160, 1161, // the network
+    1429, 12701, // of Spider: a shard can't be reached, or has gone; others may have committed
     1180, // a commit that failed on its way, as that of a node that has left its cluster: nobody knows its end
     1927, // the connection was killed
 ];
@@ -116,6 +120,7 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{Committed, TxError};
     use crate::mysql::product;
 
     #[test]
@@ -152,5 +157,20 @@ mod tests {
             error(None, 1213, "40001", words),
             SqlError::Database { retry: Some(AbortReason::Serialization), .. }
         ));
+    }
+
+    /// Spider commits shard by shard: one that is gone then says nothing of the others.
+    #[test]
+    fn a_shard_that_is_gone_leaves_open_what_came_of_the_commit() {
+        let mariadb = product::of("10.11.19-MariaDB-0+deb12u1", "Debian 12");
+        for code in [12701, 1429, 1158] {
+            for (committing, wanted) in [(true, Committed::Unknown), (false, Committed::No)] {
+                let told = error(Some(mariadb), code, "HY000", "gone").in_transaction(committing);
+                assert!(
+                    matches!(told, TxError::Unavailable { committed, .. } if committed == wanted),
+                    "{code} {committing}: {told:?}"
+                );
+            }
+        }
     }
 }

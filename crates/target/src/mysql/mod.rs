@@ -8,6 +8,7 @@ mod errors;
 mod load_lock;
 mod loader;
 mod micro;
+mod nodes;
 mod packet;
 mod product;
 mod schema;
@@ -208,23 +209,6 @@ impl Mysql {
         Ok(wire)
     }
 
-    /// Refuses servers that do not hold the database of the first one.
-    fn check_nodes(&self) -> Result<(), TargetError> {
-        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
-        let own = self.state()?;
-        for node in others {
-            let node = Self::new(node.clone());
-            if node.state()? != own {
-                return Err(TargetError::usage(format!(
-                    "{}: this server does not hold the database of {}: name servers of one cluster in nodes=",
-                    node.config.place(),
-                    self.config.place()
-                )));
-            }
-        }
-        Ok(())
-    }
-
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
         let (doing, place) = (doing.to_string(), self.config.place());
         move |error| advised(error, &doing, &place)
@@ -307,6 +291,36 @@ impl Mysql {
         Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
     }
 
+    /// Drops what has the name of one of our tables, on this server alone. Who calls has the right to load.
+    fn drop_tables(&self, wire: &mut Wire) -> Result<(), TargetError> {
+        let mut there = BTreeMap::new();
+        wire.query_each(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(kind)] = row {
+                    there.insert((*name).to_string(), (*kind).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for tables"))?;
+        let ours = |name: &str| {
+            Table::ALL.iter().any(|table| table.name() == name)
+                || OWN_TABLES.contains(&name)
+                || is_table_name(name)
+        };
+        // Tables refer to each other. What others made under these names may be no tables.
+        let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
+        drops.extend(there.iter().filter(|(name, _)| ours(name)).map(|(name, kind)| {
+            let kind = match kind.as_str() {
+                "VIEW" => "VIEW",
+                "SEQUENCE" => "SEQUENCE",
+                _ => "TABLE",
+            };
+            format!("DROP {kind} IF EXISTS `{name}`")
+        }));
+        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
+    }
+
     /// What every load ends with.
     fn note_ready(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
@@ -318,7 +332,11 @@ impl Mysql {
 fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
     match wire.product.in_step {
         "" => Ok(()),
-        wait => wire.execute(wait),
+        wait => match wire.execute(wait) {
+            // The server was built without clusters, so there is nothing to wait for.
+            Err(SqlError::Database { code, .. }) if code == errors::UNKNOWN_VARIABLE => Ok(()),
+            waited => waited,
+        },
     }
 }
 
@@ -390,7 +408,8 @@ impl Target for Mysql {
             return Err(TargetError::usage(format!("{}: {}", self.config.place(), config::NO_SERIALIZABLE)));
         }
         let parted = !self.shards.is_empty() || engines.iter().any(|engine| spider::is_spider(engine));
-        let durable = product.always_durable || self.is_durable(&settings, &engines)?;
+        let own = product.always_durable || self.is_durable(&settings, &engines)?;
+        let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
         settings.insert("server".into(), product.name.into());
         settings.insert("engine".into(), engines.join(", "));
         settings.insert("foreign keys".into(), keys.concat());
@@ -561,33 +580,7 @@ impl Target for Mysql {
         // What is made next may be of another kind.
         *self.parted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut lock = LoadLock::take(&self.config)?;
-        let wire = lock.wire();
-        let mut there = BTreeMap::new();
-        wire.query_each(
-            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = database()",
-            &mut |row| {
-                if let [Some(name), Some(kind)] = row {
-                    there.insert((*name).to_string(), (*kind).to_string());
-                }
-            },
-        )
-        .map_err(self.failed("look for tables"))?;
-        let ours = |name: &str| {
-            Table::ALL.iter().any(|table| table.name() == name)
-                || OWN_TABLES.contains(&name)
-                || is_table_name(name)
-        };
-        // Tables refer to each other. What others made under these names may be no tables.
-        let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
-        drops.extend(there.iter().filter(|(name, _)| ours(name)).map(|(name, kind)| {
-            let kind = match kind.as_str() {
-                "VIEW" => "VIEW",
-                "SEQUENCE" => "SEQUENCE",
-                _ => "TABLE",
-            };
-            format!("DROP {kind} IF EXISTS `{name}`")
-        }));
-        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))?;
+        self.drop_tables(lock.wire())?;
         self.reset_shards(lock.wire())
     }
 

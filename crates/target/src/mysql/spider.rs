@@ -97,8 +97,8 @@ impl Mysql {
         let made = self.create_parts(&mut wire, meta);
         if made.is_err() {
             for shard in &self.shards {
-                // The error that matters is the first one.
-                let _dropped = shard.reset();
+                // The error that matters is the first one. The load has the lock already.
+                let _dropped = shard.connect_wire().and_then(|mut wire| shard.drop_tables(&mut wire));
             }
         }
         made

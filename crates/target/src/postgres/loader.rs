@@ -45,25 +45,25 @@ impl PgLoader {
         })
     }
 
+    fn failed(&self, doing: impl Into<String>) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.into(), self.place.clone());
+        move |error| super::advised(error, &doing, &place)
+    }
+
     fn whole(
         &mut self,
         unit: LoadUnit,
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let place = self.place.clone();
-        let failed = |doing: String| {
-            let place = place.clone();
-            move |error: SqlError| super::advised(error, &doing, &place)
-        };
-        self.wire.execute("BEGIN").map_err(failed("begin".into()))?;
+        self.wire.execute("BEGIN").map_err(self.failed("begin"))?;
         for &table in unit.tables() {
             let copied = self.table(population, table, unit.warehouse(), progress);
-            copied.map_err(failed(format!("load {unit}: {}", table.name())))?;
+            copied.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
         }
         self.wire
             .execute(&format!("{}; COMMIT", meta::loaded(unit)))
-            .map_err(failed(format!("commit {unit}")))
+            .map_err(self.failed(format!("commit {unit}")))
     }
 
     fn in_batches(
@@ -103,12 +103,12 @@ impl ShardLoader for PgLoader {
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
         let noted =
             self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
-        let noted = noted.map_err(|error| super::advised(error, "look for what is loaded", &self.place))?;
+        let noted = noted.map_err(self.failed("look for what is loaded"))?;
         Ok(!noted.is_empty())
     }
 
     fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
         let noted = self.wire.execute(&meta::loaded(unit));
-        noted.map_err(|error| super::advised(error, &format!("note {unit} as loaded"), &self.place))
+        noted.map_err(self.failed(format!("note {unit} as loaded")))
     }
 }

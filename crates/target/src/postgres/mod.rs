@@ -375,17 +375,23 @@ impl Target for Postgres {
             sql += &create_table(&self.config, Table::Item);
             sql += &self.create_shards(meta)?;
         }
-        sql += &meta::create(meta);
-        sql += "; COMMIT";
-        wire.execute(&sql).map_err(self.failed("create the tables"))?;
-        self.map_users(&mut wire)?;
         // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
         let Config { product, .. } = &self.config;
-        let spread =
-            Table::ALL.iter().flat_map(|&table| (product.distribution)(&self.config, table, meta.warehouses));
-        spread.into_iter().try_for_each(|statement| {
-            wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))
-        })
+        let spread: Vec<String> = Table::ALL
+            .iter()
+            .flat_map(|&table| (product.distribution)(&self.config, table, meta.warehouses))
+            .collect();
+        let notes = meta::create(meta);
+        if self.shards.is_empty() && spread.is_empty() {
+            return wire.execute(&format!("{sql}{notes}; COMMIT")).map_err(self.failed("create the tables"));
+        }
+        wire.execute(&(sql + "COMMIT")).map_err(self.failed("create the tables"))?;
+        self.map_users(&mut wire)?;
+        for statement in spread {
+            wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))?;
+        }
+        // The notes last: tables that are not spread to the end are never taken for ones whose load can be resumed.
+        wire.execute(&format!("BEGIN; {notes}; COMMIT")).map_err(self.failed("note what is loaded"))
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {

@@ -39,7 +39,8 @@ const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1185, 
 pub(crate) fn column_type(kind: ColumnType) -> String {
     match kind {
         ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
-        ColumnType::Integer { .. } => "integer".into(),
+        // By its length: an INTEGER of CockroachDB has eight bytes unless a setting says otherwise.
+        ColumnType::Integer { .. } => "int4".into(),
         ColumnType::Money { digits } => format!("numeric({digits}, 2)"),
         ColumnType::Rate => "numeric(4, 4)".into(),
         ColumnType::VarText(width) => format!("varchar({width})"),
@@ -343,4 +344,24 @@ fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
         NUMERIC => Field::Decimal(numeric::ten_thousandths(bytes)?),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::ddl;
+    use lydite_tpcc::schema::Table;
+
+    /// An INTEGER of CockroachDB has eight bytes, and its binary COPY refuses four.
+    #[test]
+    fn tables_have_integers_of_the_length_in_which_rows_are_copied() {
+        for table in Table::ALL {
+            let sql = ddl::create_table(dialect(Isolation::Serializable), table, "");
+            assert!(!sql.contains("integer") && !sql.contains(" int "), "{sql}");
+            for column in table.schema().columns {
+                let four = matches!(column.kind, ColumnType::Integer { below } if below > 1 << 15);
+                assert_eq!(four, sql.contains(&format!("{} int4", column.name)), "{sql}");
+            }
+        }
+    }
 }

@@ -3,13 +3,13 @@
 use super::config::Config;
 use super::load_lock;
 use crate::error::{AbortReason, Committed};
-use crate::kv::buffer::{Bounds, Buffer, Entry};
-use crate::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use crate::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
+use crate::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
 use crate::target::Description;
 use parking_lot::Mutex;
 use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ impl RedisStore {
 
 impl Store for RedisStore {
     type Config = Config;
-    type Tx<'a> = RedisTx<'a>;
+    type Tx<'a> = Buffered<RedisTx<'a>>;
     type Pending = ();
 
     fn place(config: &Config) -> String {
@@ -138,19 +138,13 @@ impl Store for RedisStore {
         Ok(store)
     }
 
-    fn lock(config: &Config) -> Result<Box<dyn Send>, StoreError> {
-        Ok(Box::new(load_lock::take(&Self::open(config)?)?))
+    fn lock(config: &Config) -> Result<Box<dyn LoadRight>, StoreError> {
+        Ok(Box::new(load_lock::take(Self::open(config)?)?))
     }
 
-    fn begin(&self, access: Access) -> Result<RedisTx<'_>, StoreError> {
+    fn begin(&self, access: Access) -> Result<Buffered<RedisTx<'_>>, StoreError> {
         let connection = self.connect()?;
-        Ok(RedisTx {
-            store: self,
-            connection: Some(connection),
-            access,
-            watched: 0,
-            writes: Buffer::default(),
-        })
+        Ok(Buffered::new(RedisTx { store: self, connection: Some(connection), access, watched: 0 }))
     }
 }
 
@@ -183,7 +177,6 @@ pub(crate) struct RedisTx<'a> {
     access: Access,
     /// How many keys are watched.
     watched: usize,
-    writes: Buffer,
 }
 
 impl RedisTx<'_> {
@@ -209,49 +202,9 @@ impl RedisTx<'_> {
         commands
     }
 
-    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(written) = self.writes.get(table, key) {
-            return Ok(written.clone());
-        }
-        let names = [self.store.name(table, key)];
-        let mut commands = self.watching(&names);
-        commands.cmd("GET").arg(&names[0]);
-        let (value,) = self.ask::<(Option<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
-        Ok(value)
-    }
-
-    /// At most `count` keys of the server in a range, in order, each with its value; and the last key if there may be more.
-    fn entries(
-        &mut self,
-        table: KvTable,
-        range: &Bounds,
-        direction: Direction,
-        count: usize,
-    ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
-        let (name, least, most) = match direction {
-            Direction::Forward => ("ZRANGEBYLEX", lex(&range.0, b"-"), lex(&range.1, b"+")),
-            Direction::Backward => ("ZREVRANGEBYLEX", lex(&range.1, b"+"), lex(&range.0, b"-")),
-        };
-        let mut commands = pipe();
-        let index = self.store.keys(table);
-        commands.cmd(name).arg(index).arg(least).arg(most).arg("LIMIT").arg(0).arg(count);
-        let (keys,) = self.ask::<(Vec<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
-        if keys.is_empty() {
-            return Ok((Vec::new(), None));
-        }
-        let names: Vec<Vec<u8>> = keys.iter().map(|key| self.store.name(table, key)).collect();
-        let mut commands = self.watching(&names);
-        commands.cmd("MGET").arg(&names);
-        let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
-        let last = keys.last().filter(|_| keys.len() == count).cloned();
-        // What was deleted between the two is watched without a value: to this transaction it is not there.
-        let there = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
-        Ok((there.collect(), last))
-    }
-
     /// Commands that write what is to be written.
-    fn to_write(&self, mut commands: Pipeline) -> Pipeline {
-        for ((table, key), value) in &self.writes.0 {
+    fn to_write(&self, writes: &Writes, mut commands: Pipeline) -> Pipeline {
+        for ((table, key), value) in writes {
             let (name, index) = (self.store.name(*table, key), self.store.keys(*table));
             match value {
                 Some(value) => {
@@ -285,68 +238,52 @@ fn lex(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
     }
 }
 
-impl StoreTx for RedisTx<'_> {
-    type Pending = ();
+impl Remote for RedisTx<'_> {
+    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let names = [self.store.name(table, key)];
+        let mut commands = self.watching(&names);
+        commands.cmd("GET").arg(&names[0]);
+        let (value,) = self.ask::<(Option<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        Ok(value)
+    }
 
-    fn read<R>(
+    fn entries(
         &mut self,
         table: KvTable,
-        key: &[u8],
-        found: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        Ok(self.value(table, key)?.map(|value| found(&value)))
-    }
-
-    fn modify<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        change: impl FnOnce(&mut Vec<u8>) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        let Some(mut value) = self.value(table, key)? else { return Ok(None) };
-        let changed = change(&mut value);
-        self.writes.put(table, key, value);
-        Ok(Some(changed))
-    }
-
-    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.writes.put(table, key, value.to_vec());
-        Ok(())
-    }
-
-    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
-        self.writes.delete(table, key);
-        Ok(())
-    }
-
-    fn scan(
-        &mut self,
-        table: KvTable,
-        range: KeyRange<'_>,
+        range: &Bounds,
         direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let writes = std::mem::take(&mut self.writes);
-        let scanned = writes.scan(
-            table,
-            range,
-            direction,
-            |range, count| self.entries(table, range, direction, count),
-            each,
-        );
-        self.writes = writes;
-        scanned
+        count: usize,
+    ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
+        let (name, least, most) = match direction {
+            Direction::Forward => ("ZRANGEBYLEX", lex(&range.0, b"-"), lex(&range.1, b"+")),
+            Direction::Backward => ("ZREVRANGEBYLEX", lex(&range.1, b"+"), lex(&range.0, b"-")),
+        };
+        let mut commands = pipe();
+        let index = self.store.keys(table);
+        commands.cmd(name).arg(index).arg(least).arg(most).arg("LIMIT").arg(0).arg(count);
+        let (keys,) = self.ask::<(Vec<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        if keys.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let names: Vec<Vec<u8>> = keys.iter().map(|key| self.store.name(table, key)).collect();
+        let mut commands = self.watching(&names);
+        commands.cmd("MGET").arg(&names);
+        let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
+        let last = keys.last().filter(|_| keys.len() == count).cloned();
+        // What was deleted between the two is watched without a value: to this transaction it is not there.
+        let there = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
+        Ok((there.collect(), last))
     }
 
-    fn commit(mut self) -> Result<(), StoreError> {
-        if self.writes.0.is_empty() && self.watched == 0 {
+    fn commit(mut self, writes: &Writes) -> Result<(), StoreError> {
+        if writes.is_empty() && self.watched == 0 {
             return Ok(());
         }
-        let mut commands = self.to_write(pipe());
+        let mut commands = self.to_write(writes, pipe());
         if self.access != Access::Load {
             // Also when there is nothing to write: that it goes through says that all reads were of one moment.
             commands.atomic();
-            if self.writes.0.is_empty() {
+            if writes.is_empty() {
                 commands.cmd("PING").ignore();
             }
         }
@@ -360,7 +297,7 @@ impl StoreTx for RedisTx<'_> {
                 detail: "EXEC: what the transaction read was changed meanwhile".into(),
             }),
             Err(error) => Err(match failed(&error) {
-                StoreError::Unavailable { detail, .. } if !self.writes.0.is_empty() => {
+                StoreError::Unavailable { detail, .. } if !writes.is_empty() => {
                     StoreError::Unavailable { committed: Committed::Unknown, detail }
                 }
                 other => other,

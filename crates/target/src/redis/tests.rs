@@ -8,6 +8,8 @@ use crate::registry::ParsedUrl;
 use crate::target::Target;
 use lydite_testkit::redis::Server;
 use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn config(url: &str) -> Config {
     super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
@@ -105,6 +107,30 @@ fn two_loads_of_one_database_are_not_made_at_once() {
     drop(first);
     open().reset().expect("a load that has ended is in nobody's way");
     drop(open().begin_load().expect("the right to load"));
+}
+
+#[test]
+fn a_load_that_slept_until_another_began_is_told_and_leaves_the_other_its_right() {
+    let server = Server::start(&[]);
+    let config = config(&server.url(0));
+    let right = RedisStore::lock(&config).expect("the right to load");
+    right.check().expect("it is held");
+    let store = RedisStore::open(&config).expect("a store");
+    let mut connection = store.connect().expect("a connection");
+    // As if it had expired and another load had taken it.
+    redis::cmd("SET").arg(store.lock_name()).arg("another").query::<()>(&mut connection).expect("a write");
+    let begin = Instant::now();
+    let lost = loop {
+        match right.check() {
+            Ok(()) => assert!(begin.elapsed() < Duration::from_secs(60), "it is never noticed"),
+            Err(lost) => break lost,
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert!(lost.line().contains("the right to load is lost"), "{lost:?}");
+    drop(right);
+    let holder: String = redis::cmd("GET").arg(store.lock_name()).query(&mut connection).expect("a value");
+    assert_eq!(holder, "another");
 }
 
 #[test]

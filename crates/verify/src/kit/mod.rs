@@ -264,12 +264,10 @@ pub(crate) struct Proof<'a> {
 impl Proof<'_> {
     fn run(&self, steps: &mut Steps<'_>) {
         let target = self.target;
-        let mut functions = None;
-        if steps.blocked.is_none() {
-            functions = target.functions().map_err(Trouble::from).transpose();
-        }
-        if let Some(tried) = functions {
-            steps.needed("functions", || Ok(tried??));
+        if steps.blocked.is_none()
+            && let Some(tried) = target.functions()
+        {
+            steps.needed("functions", || Ok(tried?));
         }
         steps.needed("schema", || self.schema());
         steps.needed("interrupted load", || self.interrupted_load());

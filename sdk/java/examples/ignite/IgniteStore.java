@@ -15,6 +15,7 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -97,7 +98,17 @@ public final class IgniteStore {
         Lazy<IgniteStore> store = new Lazy<>(() -> new IgniteStore(addresses));
         daemon(() -> {
             while (true) {
-                SocketChannel channel = listener.accept();
+                SocketChannel channel;
+                try {
+                    channel = listener.accept();
+                } catch (ClosedChannelException closed) {
+                    return;
+                } catch (IOException error) {
+                    // Too many files are open, perhaps: others will be closed.
+                    System.err.println("a session can't be accepted: " + error);
+                    pause();
+                    continue;
+                }
                 daemon(() -> {
                     try (channel) {
                         new Session(store).serve(Channels.newInputStream(channel), Channels.newOutputStream(channel));
@@ -108,6 +119,14 @@ public final class IgniteStore {
         new Session(store).serve(new FileInputStream(FileDescriptor.in), out);
         // Lydite has gone. Other sessions, and what they wait for, end with the process.
         Runtime.getRuntime().halt(0);
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(100);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static void daemon(Work work) {
@@ -191,8 +210,8 @@ public final class IgniteStore {
                 store = lazy.get();
                 return hello();
             }
+            committing = false;
             if (with.get("begin") != null) {
-                committing = false;
                 begin(with.get("begin").equals("read"));
             }
             switch (what) {
@@ -369,6 +388,11 @@ public final class IgniteStore {
             }
             if (said.get("kind").equals("fatal")) {
                 error.printStackTrace();
+                if (committing) {
+                    // It may have been committed, and then something went wrong.
+                    said.put("kind", "unavailable");
+                    said.put("committed", "unknown");
+                }
             }
             return said;
         }
