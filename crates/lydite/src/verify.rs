@@ -156,8 +156,9 @@ fn header(description: &Description, group: &Group, warehouses: u32) -> String {
     let ids: Vec<String> = group.warehouses.iter().map(|id| id.0.to_string()).collect();
     let nodes = group.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
     format!(
-        "{}: {}, isolation {}, warehouses {} of {warehouses}{nodes}\n",
+        "{}: {} {}, isolation {}, warehouses {} of {warehouses}{nodes}\n",
         description.url,
+        description.kind,
         description.version,
         description.isolation,
         ids.join(", ")

@@ -71,10 +71,8 @@ impl Prepared {
             counted(seen.committed, "update"),
             seen.slowest_s
         );
-        if seen.committed == 0 {
-            return Err(Trouble::Failed(format!("nobody gets on: {work}")));
-        }
         match seen.aborts_of(AbortReason::LockTimeout) {
+            0 if seen.committed == 0 => Err(Trouble::Failed(format!("nobody gets on: {work}"))),
             0 => Ok(Told::passed(format!("{work}; the sums add up"))),
             count => Ok(Told {
                 verdict: Verdict::Timeout,
