@@ -267,6 +267,45 @@ fn a_server_that_goes_away_is_told_with_what_it_leaves_behind() {
 }
 
 #[test]
+fn a_lock_that_somebody_else_keeps_is_told_and_nothing_hangs() {
+    let url = pg("locked", "2");
+    let before = checksums(&url);
+    let server = postgres::shared();
+    std::thread::scope(|scope| {
+        // Ended from here, with an error.
+        let keeper = scope.spawn(|| {
+            let keep = "BEGIN; UPDATE warehouse SET w_ytd = w_ytd WHERE w_id = 1; SELECT pg_sleep(300)";
+            let kept = std::panic::catch_unwind(|| server.psql("locked", keep));
+            assert!(kept.is_err(), "it kept the lock until it was ended");
+        });
+        let keeps = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%sleep(300)' \
+                     AND wait_event = 'PgSleep'";
+        while server.psql("locked", keeps) != "1" {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let ended = lydite(&["verify", &url, "--limit", "2s", "--duration", "1s"]);
+        server.psql(
+            "locked",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+        );
+        keeper.join().expect("the keeper of the lock");
+        let ended = ended.code(1);
+        assert!(ended.stdout.contains("does somebody else work on the database?"), "{ended:?}");
+        assert!(ended.stdout.contains("0 passed, 1 failed, 0 by timeout, 3 skipped"), "{ended:?}");
+    });
+    assert_eq!(checksums(&url), before);
+}
+
+#[test]
+fn a_limit_that_ends_before_the_database_looks_for_deadlocks_is_refused() {
+    let url = pg("patient", "2");
+    postgres::shared().psql("patient", "ALTER DATABASE patient SET deadlock_timeout = '4s'");
+    let refused = lydite(&["verify", &url, "--limit", "3s"]).code(2);
+    let error = refused.only_error();
+    assert!(error.contains("deadlock_timeout") && error.contains("after 4 s"), "{error}");
+}
+
+#[test]
 fn what_can_not_be_tested_is_refused_with_what_to_type() {
     let directory = scratch();
     let path = |name: &str| format!("sqlite:{}", text(&directory.path().join(name)));

@@ -106,6 +106,14 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
+    /// How long a session waits for a lock before the database looks whether it waits in a ring; none if it does not tell.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        Ok(None)
+    }
+
     /// A new session for the function tests, on what TPC-C's load has made. Where the database lets it be said, a statement
     /// that waits longer than `longest_wait` for a lock ends.
     ///

@@ -522,6 +522,14 @@ impl Target for Postgres {
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
     }
 
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        let told = self
+            .connect_wire()?
+            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
+            .map_err(self.failed("ask for deadlock_timeout"))?;
+        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
+    }
+
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
         let settings =
             format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());

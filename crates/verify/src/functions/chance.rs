@@ -27,7 +27,6 @@ struct Ended {
 
 impl Prepared {
     pub(super) fn chance(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
-        self.equalize()?;
         let sessions = 2 * self.functions.sessions;
         let (members, seed, count) =
             (self.group.warehouses.clone(), self.functions.seed, self.updates as usize);

@@ -82,7 +82,6 @@ impl Prepared {
             let detail = format!("needs {length} warehouses, and there are {}", members.len());
             return Ok(Told { verdict: Verdict::Skipped, detail });
         }
-        self.equalize()?;
         let connect = || Aside::connect(&self.target, self.functions.limit).map_err(Trouble::Lost);
         let sessions: Vec<Aside> = (0..length).map(|_| connect()).collect::<Result<_, _>>()?;
         let mut ends = Ends::default();
@@ -108,10 +107,12 @@ impl Prepared {
             )));
         }
         Ok(Told::passed(format!(
-            "{} of {length} sessions broken, the slowest within {:.2} s: {} given up, sent again and committed; the sums \
-             add up",
+            "{} of {length} sessions broken, the slowest within {:.2} s{}: {} given up, sent again and committed; the \
+             sums add up",
             counted(seen.cycles, "ring"),
             seen.slowest_s,
+            self.looks_after
+                .map_or_else(String::new, |time| format!(" (deadlock_timeout {} s)", time.as_secs_f64())),
             counted(ends.resent, "transaction")
         )))
     }

@@ -29,8 +29,10 @@ const AMOUNT: Cents = Cents(1_000);
 /// How much longer than the limit a session may take to answer before it counts as hanging: a wait that a timeout ends
 /// is told apart from one without end.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long reading, equalizing and restoring are tried at least: sessions that a test left behind may have to end first.
+/// How long restoring is tried at least: sessions that a test left behind may have to end first.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long values that were committed may take to be seen on every server of a cluster.
+const SETTLING: Duration = Duration::from_secs(3);
 /// Between two attempts at these.
 const AGAIN: Duration = Duration::from_millis(50);
 /// Warehouses that an update of the deadlock test takes unless told otherwise.
@@ -160,6 +162,8 @@ pub struct Prepared {
     functions: Functions,
     group: Group,
     updates: u32,
+    /// How long a ring lasts at least before the database looks for it, if it tells.
+    looks_after: Option<Duration>,
     control: Aside,
     /// What W_YTD was, in the order of the group.
     before: Vec<Cents>,
@@ -175,6 +179,18 @@ enum Trouble {
     Lost(TargetError),
     /// What it answered is a finding: one line.
     Failed(String),
+    /// The values could not be made equal, for this reason.
+    Unequal(String),
+}
+
+impl Trouble {
+    fn words(self) -> String {
+        match self {
+            Self::Stopped => "interrupted".into(),
+            Self::Lost(error) => error.message,
+            Self::Failed(why) | Self::Unequal(why) => why,
+        }
+    }
 }
 
 type Tested<T> = Result<T, Trouble>;
@@ -212,6 +228,14 @@ pub fn prepare(
             "--updates {updates}: the tests use {members} warehouses, so at most that many can be updated in a transaction"
         )));
     }
+    let looks_after = target.deadlock_timeout()?;
+    if let Some(time) = looks_after.filter(|time| functions.deadlock && *time >= functions.limit) {
+        return Err(TargetError::usage(format!(
+            "--limit {} s: the database looks for deadlocks after {} s only (deadlock_timeout): give it a longer limit",
+            functions.limit.as_secs(),
+            time.as_secs_f64()
+        )));
+    }
     // One more sets and reads the values.
     target.check_sessions(2 * functions.sessions + 1)?;
     let control = Aside::connect(target, functions.limit)?;
@@ -220,14 +244,14 @@ pub fn prepare(
         functions,
         group,
         updates,
+        looks_after,
         control,
         before: Vec::new(),
         hanging: Cell::new(0),
     };
-    prepared.before = prepared.read().map_err(|error| match error {
+    prepared.before = prepared.read(prepared.patience()).map_err(|error| match error {
         Trouble::Lost(error) => error,
-        Trouble::Failed(why) => TargetError::database(format!("W_YTD can't be read: {why}")),
-        Trouble::Stopped => TargetError::database("W_YTD can't be read"),
+        other => TargetError::database(format!("W_YTD can't be read: {}", other.words())),
     })?;
     Ok(prepared)
 }
@@ -259,10 +283,14 @@ impl Prepared {
             let mut seen = Seen::default();
             let (verdict, detail) = match &over {
                 Some(why) => (Verdict::Skipped, why.clone()),
-                None => match play(&mut seen) {
+                None => match self.equalize().and_then(|()| play(&mut seen)) {
                     Ok(told) => (told.verdict, told.detail),
                     Err(Trouble::Failed(why)) => (Verdict::Failed, why),
                     Err(Trouble::Stopped) => (Verdict::Skipped, "interrupted".into()),
+                    Err(Trouble::Unequal(why)) => {
+                        over = Some("W_YTD can't be made equal".into());
+                        (Verdict::Failed, why)
+                    }
                     Err(Trouble::Lost(error)) => {
                         let why = format!("broken off: {error}");
                         report.lost = Some(error);
@@ -289,36 +317,57 @@ impl Prepared {
 
     /// Gives all members the same value.
     fn equalize(&self) -> Tested<()> {
-        self.set(|_| EQUAL)
+        self.set(|_| EQUAL, self.patience()).map_err(|error| match error {
+            Trouble::Failed(why) => Trouble::Unequal(format!(
+                "W_YTD can't be made equal to begin with ({why}): does somebody else work on the database?"
+            )),
+            other => other,
+        })
     }
 
     /// Brings W_YTD back to what it was, and looks whether it is.
     fn restore(&self) -> Result<(), String> {
-        let words = |trouble| match trouble {
-            Trouble::Lost(error) => error.message,
-            Trouble::Failed(why) => why,
-            Trouble::Stopped => "interrupted".to_string(),
-        };
-        self.set(|index| self.before[index]).map_err(words)?;
-        let after = self.read().map_err(words)?;
+        let patience = PATIENCE.max(self.patience());
+        if self.read(patience).map_err(Trouble::words)? == self.before {
+            return Ok(());
+        }
+        self.set(|index| self.before[index], patience).map_err(Trouble::words)?;
+        let after = self.settled(&self.before).map_err(Trouble::words)?;
         if after == self.before { Ok(()) } else { Err("somebody else changes it too".into()) }
     }
 
-    fn set(&self, value: impl Fn(usize) -> Cents) -> Tested<()> {
+    /// How long the values are read and set between tests, when nobody should be in the way.
+    fn patience(&self) -> Duration {
+        2 * self.functions.limit + GRACE
+    }
+
+    fn set(&self, value: impl Fn(usize) -> Cents, patience: Duration) -> Tested<()> {
         let values = self.group.warehouses.iter().enumerate().map(|(index, &id)| (id, value(index)));
-        self.insist(&BalanceTransaction::Set(values.collect())).map(drop)
+        self.insist(&BalanceTransaction::Set(values.collect()), patience).map(drop)
     }
 
     /// The values of all members.
-    fn read(&self) -> Tested<Vec<Cents>> {
+    fn read(&self, patience: Duration) -> Tested<Vec<Cents>> {
         let warehouses = self.group.warehouses.clone();
-        self.insist(&BalanceTransaction::Select { warehouses, between: Between::NOTHING })
+        self.insist(&BalanceTransaction::Select { warehouses, between: Between::NOTHING }, patience)
+    }
+
+    /// The same, when they are these; or what they are after a while.
+    fn settled(&self, wanted: &[Cents]) -> Tested<Vec<Cents>> {
+        let end = Instant::now() + SETTLING;
+        loop {
+            let values = self.read(self.patience())?;
+            if values == wanted || Instant::now() >= end {
+                return Ok(values);
+            }
+            thread::sleep(AGAIN);
+        }
     }
 
     /// Plays a transaction again and again until it is committed, on a new connection where the old one is lost: it does
     /// the same when it is done twice.
-    fn insist(&self, transaction: &BalanceTransaction) -> Tested<Vec<Cents>> {
-        let deadline = Instant::now() + PATIENCE.max(3 * self.functions.limit);
+    fn insist(&self, transaction: &BalanceTransaction, patience: Duration) -> Tested<Vec<Cents>> {
+        let deadline = Instant::now() + patience;
         let mut fresh = None;
         loop {
             let control = fresh.as_ref().unwrap_or(&self.control);
@@ -346,10 +395,14 @@ impl Prepared {
 
     /// Compares the values with what the committed updates make them: an error names the first that differs.
     fn sums(&self, updates: &BTreeMap<WarehouseId, u64>) -> Tested<()> {
-        for (&id, seen) in self.group.warehouses.iter().zip(self.read()?) {
-            let count = updates.get(&id).copied().unwrap_or(0);
-            let wanted = Cents(EQUAL.0 + AMOUNT.0 * count as i64);
+        let members = &self.group.warehouses;
+        let count = |id: &WarehouseId| updates.get(id).copied().unwrap_or(0);
+        let wanted: Vec<Cents> =
+            members.iter().map(|id| Cents(EQUAL.0 + AMOUNT.0 * count(id) as i64)).collect();
+        let values = self.settled(&wanted)?;
+        for ((id, seen), wanted) in members.iter().zip(values).zip(wanted) {
             if seen != wanted {
+                let count = count(id);
                 return Err(Trouble::Failed(format!(
                     "the sums do not add up: W_YTD of warehouse {id} is {seen}, and {count} committed updates make it \
                      {wanted}"

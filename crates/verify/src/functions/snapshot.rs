@@ -26,7 +26,6 @@ type Ended = (Seen, Option<Trouble>);
 
 impl Prepared {
     pub(super) fn snapshot(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
-        self.equalize()?;
         let writers = self.functions.sessions;
         let (members, seed) = (self.group.warehouses.clone(), self.functions.seed);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
