@@ -7,7 +7,7 @@ mod program;
 
 use lydite_testkit::mariadb::{self, FAST};
 use lydite_testkit::postgres::{self, Server};
-use lydite_testkit::{etcd, redis, seekdb, spider};
+use lydite_testkit::{etcd, galera, redis, seekdb, spider};
 use program::{Ended, Program, assert_no_panic, checksums, json, lydite, scratch, text};
 use serde_json::Value;
 
@@ -149,6 +149,14 @@ fn myrocks_has_one_snapshot_and_lets_deadlocks_last_until_a_timeout_unless_it_is
     assert_eq!(of(&all, "global snapshot").0, "passed");
     assert_eq!(of(&all, "deadlock of two").0, "TIMEOUT");
     server.sql("rocks", "SET GLOBAL rocksdb_deadlock_detect = 1");
+    assert_passed(&verify(&url, &[]));
+}
+
+#[test]
+fn a_galera_cluster_has_one_snapshot_and_gives_up_conflicts_between_its_nodes() {
+    let cluster = galera::Cluster::start(&FAST);
+    let url = cluster.create_database("verified");
+    load(&url, "3");
     assert_passed(&verify(&url, &[]));
 }
 
