@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
+    /// Test a database over several warehouses: one snapshot for all, and deadlocks that are found; exit 1 if not
+    Verify(VerifyArgs),
     /// Run a grid or a list of plans, each several times, and draw what comes out; goes on where it was
     Sweep(SweepArgs),
     /// Make an HTML report from results
@@ -234,6 +236,46 @@ pub(crate) struct CheckArgs {
     /// Also print a checksum of each table that does not depend on the database nor on the order of rows
     #[arg(long)]
     pub(crate) checksums: bool,
+    /// Print nothing but what fails
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct VerifyArgs {
+    /// URL of a loaded database with two warehouses at least (see `lydite targets`); its isolation is what is tested
+    pub(crate) target: String,
+    /// All tests, as if none were named
+    #[arg(value_name = "all", value_parser = ["all"])]
+    pub(crate) all: Option<String>,
+    /// Sessions that wait for each other in a ring: each ring must be found and broken
+    #[arg(long)]
+    pub(crate) global_deadlock: bool,
+    /// Writers that change a group of warehouses together, and readers of the group: all values must always be equal
+    #[arg(long)]
+    pub(crate) global_snapshot: bool,
+    /// How long sessions work in each test that is left to chance [default: 10s]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Writers, and as many readers; sessions of the deadlock test: both together [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<String>,
+    /// Warehouses that a transaction of the deadlock test updates [default: 3, or all if there are fewer]
+    #[arg(long, value_name = "N")]
+    pub(crate) updates: Option<String>,
+    /// How long a transaction may wait for a lock before a ring counts as not found, in whole seconds [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) limit: Option<String>,
+    /// Seed of what sessions choose [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<String>,
+    /// How transactions are sent: statements, and nothing else yet
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tx: Option<String>,
+    /// Write what was found as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
     /// Print nothing but what fails
     #[arg(short, long)]
     pub(crate) quiet: bool,

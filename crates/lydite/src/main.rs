@@ -20,6 +20,7 @@ mod run;
 mod source;
 mod sweep;
 mod targets;
+mod verify;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => loading::command(args),
         Command::Check(args) => check::command(args),
+        Command::Verify(args) => verify::command(&args),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => result::report(args),
         Command::Compare(args) => result::compare(args),

@@ -3,6 +3,7 @@
 //! A target is named by a URL. [`TargetSpec::parse`] validates it without touching anything;
 //! [`TargetSpec::open`] gives the [`Target`].
 
+mod balances;
 mod error;
 mod etcd;
 mod external;
@@ -22,6 +23,7 @@ mod storage;
 mod target;
 mod workload;
 
+pub use balances::{BalanceTransaction, Balances, Between};
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use lydite_tpcc::Placement;

@@ -1,5 +1,6 @@
 //! What a database under test must offer.
 
+use crate::balances::Balances;
 use crate::error::{TargetError, TxError};
 use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 named_enum! {
     /// How the five transactions are sent to an SQL database; the names are those of the command line and of results.
@@ -104,6 +106,25 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
+
+    /// How long a session waits for a lock before the database looks whether it waits in a ring; none if it does not tell.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        Ok(None)
+    }
+
+    /// A new session for the function tests, on what TPC-C's load has made. Where the database lets it be said, a statement
+    /// that waits longer than `longest_wait` for a lock ends.
+    ///
+    /// # Errors
+    /// As [`Target::connect`]; also when the target has no transactions but TPC-C's own.
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        Err(TargetError::usage(
+            "this target plays TPC-C's five transactions and no others, and the function tests need two of their own",
+        ))
+    }
 
     /// Drops whatever has the name of one of the nine tables, of the microbenchmark's, or of Lydite's own, whoever made
     /// it.

@@ -6,6 +6,7 @@ use super::messages::Way;
 use super::pool::Driver;
 use super::store::DriverStore;
 use super::transactions::Transactions;
+use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
@@ -13,6 +14,7 @@ use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Sessio
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// See the module.
 pub(crate) struct External {
@@ -95,6 +97,17 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.connect(),
             Speaking::Transactions(target) => target.connect(),
+        }
+    }
+
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect_balances(longest_wait),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
+                 own: a key-value driver has them",
+                self.driver.config.place
+            ))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Gemel as a target: the key-value text for TPC-C, keyspaces of its own for the microbenchmark, in one open database.
 
 use super::{Config, GemelStore, is_tpcc, micro};
+use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::kv::{KvTarget, Store};
 use crate::micro::is_table_name;
@@ -8,6 +9,7 @@ use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Sessio
 use ::gemel::{Database, Error};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::time::Duration;
 
 /// See the module.
 pub(crate) struct GemelTarget {
@@ -70,6 +72,10 @@ impl Target for GemelTarget {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         self.tpcc.connect()
+    }
+
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        self.tpcc.connect_balances(longest_wait)
     }
 
     fn reset(&self) -> Result<(), TargetError> {

@@ -16,6 +16,7 @@
 //! `benches/peers` does so for databases that Lydite does not contain. With the feature `conformance` the tests that
 //! every store must pass can be called from the store's own.
 
+mod balances;
 pub(crate) mod buffer;
 pub(crate) mod check;
 pub(crate) mod checksum;

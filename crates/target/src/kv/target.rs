@@ -1,6 +1,8 @@
 //! A key-value store as a target.
 
+use crate::balances::Balances;
 use crate::error::TargetError;
+use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
 use crate::kv::loader::KvLoader;
@@ -15,6 +17,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A store that is opened when it is asked for something, and stays open as long as the target and its sessions.
 pub struct KvTarget<S: Store> {
@@ -143,6 +146,14 @@ impl<S: Store> Target for KvTarget<S> {
         self.loaded(&mut tx)?;
         drop(tx);
         Ok(Box::new(KvSession::new(store)))
+    }
+
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let store = self.store()?;
+        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
+        self.loaded(&mut tx)?;
+        drop(tx);
+        Ok(Box::new(KvBalances(store)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {

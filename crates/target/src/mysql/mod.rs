@@ -18,8 +18,10 @@ mod wire;
 
 pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
 
+use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
+use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
@@ -43,6 +45,7 @@ use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use wire::Wire;
 
 /// The procedures of `--tx procedures`.
@@ -207,6 +210,16 @@ impl Mysql {
             in_step(&mut wire).map_err(|error| refused(error, config))?;
         }
         Ok(wire)
+    }
+
+    /// The same, for transactions on TPC-C's tables as they are, and the SQL of those.
+    fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect), TargetError> {
+        let mut wire = self.connect_session()?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
+        }
+        let dialect = self.dialect(wire.product)?;
+        Ok((wire, dialect))
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -566,14 +579,20 @@ impl Target for Mysql {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
-        let mut wire = self.connect_session()?;
-        if self.is_parted()? {
-            wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
-        }
-        let dialect = self.dialect(wire.product)?;
+        let (wire, dialect) = self.connect_tpcc_session()?;
         let connection = MysqlConnection::new(wire, &self.statements(dialect))
             .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let (mut wire, dialect) = self.connect_tpcc_session()?;
+        let seconds = longest_wait.as_secs().max(1);
+        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
+            .map_err(|error| refused(error, &self.config))?;
+        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {

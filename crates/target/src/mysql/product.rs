@@ -33,6 +33,8 @@ pub(crate) struct Product {
     pub(crate) doubtful_commits: &'static [u16],
     /// Statements that a connection begins with whose statements may take long: without the server's limits.
     pub(crate) patient: &'static [&'static str],
+    /// Ends statements of a session that wait for a lock longer than so many seconds, which take the place of `#`.
+    pub(crate) longest_wait: &'static str,
     /// Has a connection wait for what the other servers of its cluster had committed before.
     pub(crate) in_step: &'static str,
     /// Statements that a connection begins with that checks conditions.
@@ -107,6 +109,7 @@ static MYSQL: Product = Product {
     retryable: &[],
     doubtful_commits: &[],
     patient: &["SET SESSION max_execution_time = 0"],
+    longest_wait: "SET SESSION innodb_lock_wait_timeout = #",
     in_step: "",
     check: &[],
     set_transactions: "",
@@ -179,6 +182,7 @@ static OCEANBASE: Product = Product {
     doubtful_commits: &[4012, 6225],
     // In microseconds: an hour.
     patient: &["SET SESSION ob_query_timeout = 3600000000", "SET SESSION ob_trx_timeout = 3600000000"],
+    longest_wait: "SET SESSION ob_trx_lock_timeout = #000000",
     ..MYSQL
 };
 

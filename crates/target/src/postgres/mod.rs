@@ -15,8 +15,10 @@ mod wire;
 pub(crate) use config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, parse};
 pub(crate) use product::{CITUS, COCKROACH, POSTGRES, YUGABYTE};
 
+use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
+use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
@@ -40,6 +42,7 @@ use session::PgConnection;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
@@ -178,6 +181,20 @@ impl Postgres {
         }
         let parted = shards::is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
         Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
+    }
+
+    /// The same, of a session for transactions; refuses what the tables that are there do not have.
+    fn checked_settings(&self) -> Result<&'static str, TargetError> {
+        let settings = self.session_settings()?;
+        if !settings.is_empty() && self.config.mode != TxMode::Statements {
+            let (place, mode) = (self.config.place(), self.config.mode);
+            return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
+        }
+        if !settings.is_empty() && self.config.isolation == Isolation::Serializable {
+            let place = self.config.place();
+            return Err(TargetError::usage(format!("{place}: isolation=serializable {NOT_SERIALIZABLE}")));
+        }
+        Ok(settings)
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -498,15 +515,7 @@ impl Target for Postgres {
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        let settings = self.session_settings()?;
-        if !settings.is_empty() && self.config.mode != TxMode::Statements {
-            let (place, mode) = (self.config.place(), self.config.mode);
-            return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
-        }
-        if !settings.is_empty() && self.config.isolation == Isolation::Serializable {
-            let place = self.config.place();
-            return Err(TargetError::usage(format!("{place}: isolation=serializable {NOT_SERIALIZABLE}")));
-        }
+        let settings = self.checked_settings()?;
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
@@ -518,6 +527,23 @@ impl Target for Postgres {
         let connection = PgConnection::open(&self.config, settings, &statements)
             .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        let told = self
+            .connect_wire()?
+            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
+            .map_err(self.failed("ask for deadlock_timeout"))?;
+        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
+    }
+
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let settings =
+            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
+        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
+        let connection = PgConnection::open(&self.config, &settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {

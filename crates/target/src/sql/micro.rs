@@ -6,7 +6,7 @@ use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};
-use crate::sql::session::roll_back;
+use crate::sql::stop::Stop;
 use crate::sql::value::{Rows, Value};
 use crate::target::Session;
 use crate::workload::Micro;
@@ -85,19 +85,6 @@ pub(crate) struct MicroSession<C> {
     rows: Rows,
 }
 
-/// How a transaction ended before its commit was answered.
-enum Stop {
-    Failed(SqlError),
-    CommitFailed(SqlError),
-    Missing(String),
-}
-
-impl From<SqlError> for Stop {
-    fn from(error: SqlError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl<C: Connection<MicroStatement>> MicroSession<C> {
     pub(crate) fn new(connection: C) -> Self {
         Self { connection, rows: Rows::default() }
@@ -132,19 +119,7 @@ impl<C: Connection<MicroStatement>> MicroSession<C> {
 
 impl<C: Connection<MicroStatement>> Session<Micro> for MicroSession<C> {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        let (error, alive) = match self.play(transaction) {
-            Ok(outcome) => return Ok(outcome),
-            Err(Stop::Missing(what)) => (TxError::Fatal(what), true),
-            Err(Stop::Failed(error)) => {
-                let alive = !matches!(error, SqlError::Lost(_));
-                (error.in_transaction(false), alive)
-            }
-            Err(Stop::CommitFailed(error)) => {
-                let alive = !matches!(error, SqlError::Lost(_));
-                (error.in_transaction(true), alive)
-            }
-        };
-        Err(if alive { roll_back(&mut self.connection, error) } else { error })
+        self.play(transaction).map_err(|stop| stop.end(&mut self.connection))
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`batched`] binds all lines of an order at once and pipelines, [`procedures`] calls one stored function per
 //! transaction. All three stand on the small [`connection::Connection`] that a family implements.
 
+pub(crate) mod balances;
 pub(crate) mod batch;
 pub(crate) mod batched;
 pub(crate) mod checksum;
@@ -20,5 +21,6 @@ pub(crate) mod procedures;
 pub(crate) mod session;
 pub(crate) mod shards;
 pub(crate) mod statement;
+pub(crate) mod stop;
 pub(crate) mod tally;
 pub(crate) mod value;

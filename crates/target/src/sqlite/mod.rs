@@ -4,9 +4,11 @@ mod connection;
 mod loader;
 mod micro;
 
+use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
 use crate::registry::{OptionSpec, ParsedUrl};
+use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
@@ -26,6 +28,7 @@ use lydite_tpcc::schema::{ColumnType, Table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Options behind `?`.
@@ -249,6 +252,14 @@ impl Target for Sqlite {
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let connection = self.open()?;
         Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
+    }
+
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let statements = BalanceStatement::all(&DIALECT);
+        let connection =
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+                .map_err(self.unopened())?;
+        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {

@@ -1,0 +1,203 @@
+//! `lydite verify`: the function tests on a loaded database, as a table.
+
+use crate::Outcome;
+use crate::cli::VerifyArgs;
+use crate::exit::Failure;
+use crate::loading::{unusable, watch};
+use crate::output::{complain, print};
+use crate::plan::{number, time, whole};
+use crate::targets::typed;
+use lydite_report::store::write_atomically;
+use lydite_target::{DatabaseState, Description, Target, TargetSpec, TxMode};
+use lydite_verify::functions::{Finding, Functions, Group, Verdict, prepare};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The version of the JSON document.
+const FORMAT: u32 = 1;
+/// Most writers, and most readers: more of them find nothing that these do not.
+const SESSIONS_MAX: u32 = 1_000;
+/// The shortest and the longest wait for a lock.
+const LIMIT_MIN: Duration = Duration::from_secs(1);
+const LIMIT_MAX: Duration = Duration::from_secs(3_600);
+
+/// `lydite verify`.
+pub(crate) fn command(args: &VerifyArgs) -> Outcome {
+    let (spec, functions) = plan(args).map_err(Failure::Usage)?;
+    if !spec.stores() {
+        return Err(Failure::usage(format!("{} stores nothing that could be tested", args.target)));
+    }
+    if spec.is_temporary() {
+        return Err(Failure::usage(format!(
+            "{} is a temporary database, and holds no warehouses: name the path of one that is loaded",
+            args.target
+        )));
+    }
+    let target: Arc<dyn Target> = Arc::from(spec.open()?);
+    let description = target.describe()?;
+    let warehouses = loaded(&*target, &description.url)?;
+    let prepared = prepare(&target, warehouses, functions)?;
+    let document = Document { description: &description, group: prepared.group(), warehouses };
+    // Here, so that a file that can't be written is told before anything is changed.
+    document.save(args.json.as_deref(), &[], "partial")?;
+    if !args.quiet {
+        print(&header(&description, prepared.group(), warehouses))?;
+    }
+
+    let interrupt = watch()?;
+    let (mut unprinted, mut told) = (Ok(()), false);
+    let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
+        if !args.quiet || finding.verdict != Verdict::Passed {
+            let shown = print(&line(finding));
+            if unprinted.is_ok() {
+                unprinted = shown;
+            }
+        }
+        if interrupt.asked() && !std::mem::replace(&mut told, true) {
+            complain("interrupted: W_YTD is being restored; once more ends at once, and leaves it as it is");
+        }
+    });
+
+    let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let (failed, timeouts) = (count(Verdict::Failed), count(Verdict::Timeout));
+    let mut failures = vec![];
+    if failed + timeouts > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    failures.extend(unprinted.err());
+    if !args.quiet {
+        let (passed, skipped) = (count(Verdict::Passed), count(Verdict::Skipped));
+        let text = format!("{passed} passed, {failed} failed, {timeouts} by timeout, {skipped} skipped\n");
+        failures.extend(print(&text).err());
+    }
+    let whole = !report.stopped && report.lost.is_none();
+    let status = if whole { "complete" } else { "partial" };
+    failures.extend(document.save(args.json.as_deref(), &report.findings, status).err());
+    failures.extend(report.lost.map(Failure::from));
+    if let Some(why) = report.unrestored {
+        failures.push(Failure::Target(format!(
+            "W_YTD could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load {} \
+             --warehouses {warehouses} --fresh`",
+            typed(&description.url)
+        )));
+    }
+    if report.stopped {
+        failures.push(Failure::Interrupted("interrupted: not all tests were made".into()));
+    }
+    Failure::all(failures)
+}
+
+/// All that the arguments say; all that is wrong with them.
+fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions), Vec<String>> {
+    let mut errors = Vec::new();
+    macro_rules! read {
+        ($flag:ident, $default:expr, $read:expr) => {{
+            let given = args.$flag.as_deref();
+            match given.map_or(Ok($default), $read) {
+                Ok(value) => value,
+                Err(problem) => {
+                    errors.push(format!("--{}: {problem}", stringify!($flag)));
+                    $default
+                }
+            }
+        }};
+    }
+    let seconds = |text: &str| match time(text)? {
+        limit if limit.subsec_nanos() == 0 && (LIMIT_MIN..=LIMIT_MAX).contains(&limit) => Ok(limit),
+        _ => Err("must be whole seconds, from 1s to 1h".to_string()),
+    };
+    let lasting = |text: &str| match time(text)? {
+        Duration::ZERO => Err("must be longer than 0".to_string()),
+        duration => Ok(duration),
+    };
+    let all = args.all.is_some() || !(args.global_deadlock || args.global_snapshot);
+    let functions = Functions {
+        snapshot: all || args.global_snapshot,
+        deadlock: all || args.global_deadlock,
+        duration: read!(duration, Duration::from_secs(10), lasting),
+        sessions: read!(sessions, 4, |text| whole(text, 1, SESSIONS_MAX)),
+        updates: read!(updates, None, |text| whole(text, 2, u32::MAX).map(Some)),
+        limit: read!(limit, Duration::from_secs(10), seconds),
+        seed: read!(seed, 1, |text| number(text, "must be a whole number from 0")),
+    };
+    if let Some(mode) = args.tx.as_deref().filter(|mode| *mode != TxMode::Statements.name()) {
+        errors.push(if TxMode::ALL.iter().any(|known| known.name() == mode) {
+            format!("--tx {mode}: the function tests are sent as statements only: leave it out")
+        } else {
+            format!("--tx {mode:?} is not known: the function tests are sent as statements")
+        });
+    }
+    match TargetSpec::parse(&args.target, TxMode::Statements) {
+        Ok(spec) if errors.is_empty() => Ok((spec, functions)),
+        Ok(_) => Err(errors),
+        Err(more) => Err(errors.into_iter().chain(more).collect()),
+    }
+}
+
+/// How many warehouses the database holds: two at least.
+fn loaded(target: &dyn Target, url: &str) -> Result<u32, Failure> {
+    let load = |first: &str| format!("`lydite load {} --warehouses 2{first}`", typed(url));
+    match target.state()? {
+        DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta.warehouses),
+        DatabaseState::Ready { .. } => Err(Failure::usage(format!(
+            "{url} has one warehouse, and these tests need two at least: {} makes it anew",
+            load(" --fresh")
+        ))),
+        DatabaseState::AnyScale => Err(Failure::usage(format!("{url} stores nothing that could be tested"))),
+        state => Err(unusable(&state, url).unwrap_or_else(|| {
+            Failure::usage(format!("{url} is empty: load it first, for example with {}", load("")))
+        })),
+    }
+}
+
+fn header(description: &Description, group: &Group, warehouses: u32) -> String {
+    let ids: Vec<String> = group.warehouses.iter().map(|id| id.0.to_string()).collect();
+    let nodes = group.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
+    format!(
+        "{}: {} {}, isolation {}, warehouses {} of {warehouses}{nodes}\n",
+        description.url,
+        description.kind,
+        description.version,
+        description.isolation,
+        ids.join(", ")
+    )
+}
+
+fn line(finding: &Finding) -> String {
+    let verdict = match finding.verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "FAILED",
+        Verdict::Timeout => "TIMEOUT",
+        Verdict::Skipped => "skipped",
+    };
+    format!("{verdict:<7}  {:<17} {:>6.1} s  {}\n", finding.test, finding.seconds, finding.detail)
+}
+
+/// What was found, as a file.
+struct Document<'a> {
+    description: &'a Description,
+    group: &'a Group,
+    warehouses: u32,
+}
+
+impl Document<'_> {
+    fn save(&self, path: Option<&Path>, findings: &[Finding], status: &str) -> Outcome {
+        let Some(path) = path else { return Ok(()) };
+        let Description { kind, version, url, isolation, .. } = self.description;
+        let document = json!({
+            "lydite": env!("CARGO_PKG_VERSION"),
+            "format": FORMAT,
+            "status": status,
+            "target": { "kind": kind, "version": version, "url": url, "isolation": isolation },
+            "warehouses": self.warehouses,
+            "group": self.group.warehouses,
+            "nodes": self.group.nodes,
+            "tests": findings,
+        });
+        write_atomically(path, format!("{document:#}\n").as_bytes()).map_err(|error| {
+            Failure::usage(format!("--json {}: {error}: choose another place", path.display()))
+        })
+    }
+}

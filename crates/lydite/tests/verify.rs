@@ -1,0 +1,378 @@
+//! `lydite verify` on real databases: those that have a snapshot over all warehouses and find deadlocks pass, those that do
+//! not are found out, and all are left as they were.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod kit;
+mod program;
+
+use lydite_testkit::mariadb::{self, FAST};
+use lydite_testkit::postgres::{self, Server};
+use lydite_testkit::{etcd, galera, redis, seekdb, spider};
+use program::{Ended, Program, assert_no_panic, checksums, json, lydite, scratch, text};
+use serde_json::Value;
+
+const TESTS: [&str; 4] = ["global snapshot", "deadlock of two", "deadlock of three", "random order"];
+
+fn load(url: &str, warehouses: &str) {
+    lydite(&["load", url, "--warehouses", warehouses, "--quiet"]).code(0);
+}
+
+/// Runs all tests on a loaded database; they must leave it as it was. The result as JSON, too.
+fn verify(url: &str, more: &[&str]) -> (Ended, Value) {
+    let before = checksums(url);
+    let all = tests(url, more);
+    assert_eq!(checksums(url), before, "W_YTD is not what it was: {}", all.0.stdout);
+    all
+}
+
+/// Runs all tests on a loaded database. The result as JSON, too.
+fn tests(url: &str, more: &[&str]) -> (Ended, Value) {
+    let directory = scratch();
+    let file = directory.path().join("found.json");
+    let arguments = [&["verify", url, "all", "--duration", "2s", "--json", text(&file)], more].concat();
+    let ended = Program::new(&arguments).patience(3).run();
+    println!("{}{}", ended.stdout, ended.stderr);
+    assert_no_panic(&ended);
+    let found = json(&file);
+    assert_eq!(found["status"], "complete", "{found}");
+    assert_eq!(found["tests"].as_array().expect("tests").len(), TESTS.len(), "{found}");
+    (ended, found)
+}
+
+/// What became of a test, in the table and in the document alike, and what the table says of it.
+#[track_caller]
+fn of<'a>((ended, found): &'a (Ended, Value), test: &str) -> (&'a str, &'a str) {
+    let line = ended.stdout.lines().find(|line| line.get(9..).is_some_and(|rest| rest.starts_with(test)));
+    let line = line.unwrap_or_else(|| panic!("no {test}: {ended:?}"));
+    let verdict = line.split(' ').next().unwrap_or_default();
+    let entry = found["tests"].as_array().expect("tests").iter().find(|entry| entry["test"] == test);
+    let entry = entry.unwrap_or_else(|| panic!("no {test}: {found}"));
+    assert_eq!(entry["verdict"], verdict.to_lowercase(), "{line}");
+    let detail = line.split_once(" s  ").map_or("", |(_, detail)| detail);
+    assert_eq!(entry["detail"], detail, "{line}");
+    (verdict, detail)
+}
+
+#[track_caller]
+fn seen<'a>((_, found): &'a (Ended, Value), test: &str) -> &'a Value {
+    let tests = found["tests"].as_array().expect("tests");
+    &tests.iter().find(|entry| entry["test"] == test).expect("a test")["seen"]
+}
+
+/// All tests passed, and something was seen in each.
+#[track_caller]
+fn assert_passed(all: &(Ended, Value)) {
+    assert_eq!(all.0.code, Some(0), "{:?}", all.0);
+    for test in TESTS {
+        assert_eq!(of(all, test).0, "passed", "{:?}", all.0);
+        assert!(seen(all, test)["committed"].as_u64() > Some(0), "{test}: {}", all.1);
+    }
+    assert!(seen(all, "global snapshot")["states"].as_u64() > Some(1), "{}", all.1);
+}
+
+/// One read had two values, and the table names them.
+#[track_caller]
+fn assert_unequal(all: &(Ended, Value)) {
+    let (verdict, detail) = of(all, "global snapshot");
+    assert_eq!(verdict, "FAILED", "{detail}");
+    let unequal = &seen(all, "global snapshot")["unequal"];
+    let [a, b] = [0, 1].map(|side| {
+        let warehouse = unequal["warehouses"][side].as_u64().expect("a warehouse");
+        let value = unequal["w_ytd"][side].as_str().expect("a value").to_string();
+        assert!(detail.contains(&format!("warehouse {warehouse} had {value}")), "{detail}");
+        (warehouse, value)
+    });
+    assert!(a.0 != b.0 && a.1 != b.1, "{unequal}");
+}
+
+fn pg(name: &str, warehouses: &str) -> String {
+    let url = postgres::shared().create_database(name);
+    load(&url, warehouses);
+    url
+}
+
+#[test]
+fn a_single_postgresql_server_has_one_snapshot_and_finds_every_deadlock() {
+    let all = verify(&pg("verified", "3"), &[]);
+    assert_passed(&all);
+    for test in ["deadlock of two", "deadlock of three"] {
+        assert_eq!(seen(&all, test)["cycles"], 3, "{}", all.1);
+        assert!(seen(&all, test)["aborts"]["deadlock"].as_u64() >= Some(3), "{}", all.1);
+    }
+}
+
+#[test]
+fn read_committed_is_no_snapshot_even_on_a_single_server() {
+    let url = pg("committed", "2") + "?isolation=read-committed";
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert_unequal(&all);
+    let (verdict, detail) = of(&all, "deadlock of three");
+    assert_eq!((verdict, detail), ("skipped", "needs 3 warehouses, and there are 2"));
+}
+
+#[test]
+fn postgresql_over_shards_has_no_common_snapshot_and_finds_no_deadlock_over_two_of_them() {
+    let start = || Server::start(&["fsync=off", "shared_buffers=64MB"]);
+    let (coordinator, shards) = (start(), [start(), start(), start()]);
+    let shards: Vec<String> = shards.iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
+    let url = format!("{}?shards={}", coordinator.url("postgres"), shards.join(","));
+    load(&url, "3");
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert_eq!(all.1["nodes"], 3, "{}", all.1);
+    assert_unequal(&all);
+    for test in ["deadlock of two", "deadlock of three"] {
+        let (verdict, detail) = of(&all, test);
+        assert_eq!(verdict, "TIMEOUT", "{detail}");
+        assert!(
+            detail.starts_with("timeout instead of detection: the ring over warehouses 1, 2"),
+            "{detail}"
+        );
+    }
+}
+
+#[test]
+fn mariadb_with_innodb_has_one_snapshot_and_finds_every_deadlock() {
+    let url = mariadb::shared().create_database("verified");
+    load(&url, "3");
+    assert_passed(&verify(&url, &[]));
+}
+
+#[test]
+fn myrocks_has_one_snapshot_and_lets_deadlocks_last_until_a_timeout_unless_it_is_told_to_find_them() {
+    let server = mariadb::Server::with_rocksdb(&FAST);
+    let url = format!("{}?engine=rocksdb", server.create_database("rocks"));
+    load(&url, "3");
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert_eq!(of(&all, "global snapshot").0, "passed");
+    assert_eq!(of(&all, "deadlock of two").0, "TIMEOUT");
+    server.sql("rocks", "SET GLOBAL rocksdb_deadlock_detect = 1");
+    assert_passed(&verify(&url, &[]));
+}
+
+#[test]
+fn a_galera_cluster_has_one_snapshot_and_gives_up_conflicts_between_its_nodes() {
+    let cluster = galera::Cluster::start(&FAST);
+    let url = cluster.create_database("verified");
+    load(&url, "3");
+    assert_passed(&verify(&url, &[]));
+}
+
+#[test]
+fn shards_of_spider_have_no_common_snapshot_and_find_no_deadlock_over_two_of_them() {
+    let cluster = spider::Cluster::start(2, &FAST);
+    let url = cluster.create_database("verified");
+    load(&url, "3");
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert_unequal(&all);
+    let (verdict, detail) = of(&all, "deadlock of two");
+    assert_eq!(verdict, "TIMEOUT", "{detail}");
+}
+
+#[test]
+fn the_kernel_of_oceanbase_has_one_snapshot_and_lets_deadlocks_last_until_a_timeout() {
+    let Some(server) = seekdb::Server::start() else { return };
+    let url = server.create_database("verified");
+    load(&url, "3");
+    let all = verify(&url, &["--limit", "4s"]);
+    assert_eq!(all.0.code, Some(1));
+    assert_eq!(of(&all, "global snapshot").0, "passed");
+    for test in ["deadlock of two", "deadlock of three"] {
+        let (verdict, detail) = of(&all, test);
+        assert_eq!(verdict, "TIMEOUT", "{detail}");
+        assert!(detail.starts_with("timeout instead of detection"), "{detail}");
+    }
+}
+
+#[test]
+fn gemel_has_one_snapshot_and_no_deadlocks_at_both_levels() {
+    let directory = scratch();
+    let path = format!("gemel:{}", text(&directory.path().join("gemel")));
+    load(&path, "3");
+    for isolation in ["snapshot", "serializable"] {
+        assert_passed(&verify(&format!("{path}?isolation={isolation}"), &[]));
+    }
+}
+
+#[test]
+fn sqlite_has_one_snapshot_and_lets_no_ring_close() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    load(&url, "3");
+    let all = verify(&url, &[]);
+    assert_passed(&all);
+    assert_eq!(seen(&all, "deadlock of two")["cycles"], 0);
+    assert!(of(&all, "deadlock of two").1.starts_with("no ring closes"), "{}", all.0.stdout);
+}
+
+#[test]
+fn optimistic_stores_that_give_up_all_but_one_at_the_commit_pass() {
+    let (etcd, redis) = (etcd::Server::start(&[]), redis::Server::start(&[]));
+    for url in [etcd.url(), redis.url(0)] {
+        load(&url, "2");
+        // Not all rows, which etcd takes long to read: the tests themselves look at W_YTD.
+        let all = tests(&url, &[]);
+        assert_eq!(all.0.code, Some(0), "{url}");
+        for test in ["global snapshot", "deadlock of two", "random order"] {
+            assert_eq!(of(&all, test).0, "passed", "{url}");
+        }
+        assert_eq!(of(&all, "deadlock of three").0, "skipped", "{url}");
+    }
+}
+
+#[test]
+fn a_test_that_is_named_is_made_alone() {
+    let directory = scratch();
+    let url = format!("gemel:{}", text(&directory.path().join("gemel")));
+    load(&url, "2");
+    let ended = lydite(&["verify", &url, "--global-snapshot", "--duration", "500ms"]).code(0);
+    assert!(ended.stdout.contains("1 passed, 0 failed, 0 by timeout, 0 skipped"), "{}", ended.stdout);
+    let ended = lydite(&["verify", &url, "--global-deadlock", "--duration", "500ms", "--quiet"]).code(0);
+    assert!(!ended.stdout.contains("passed") && ended.stdout.contains("needs 3 warehouses"), "{ended:?}");
+}
+
+#[test]
+fn ctrl_c_ends_the_tests_and_w_ytd_is_what_it_was() {
+    let url = pg("interrupted", "2");
+    let before = checksums(&url);
+    let directory = scratch();
+    let file = directory.path().join("found.json");
+    let arguments = ["verify", &url, "--duration", "1h", "--json", text(&file)];
+    let mut running = Program::new(&arguments).start();
+    let changed = || {
+        let other = "SELECT count(*) FROM warehouse WHERE w_ytd > 300100";
+        postgres::shared().psql("interrupted", other) == "2"
+    };
+    running.wait_until("the writers are at work", changed);
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(ended.stderr.contains("W_YTD is being restored"), "{ended:?}");
+    assert_eq!(checksums(&url), before);
+    assert_eq!(json(&file)["status"], "partial");
+}
+
+#[test]
+fn a_server_that_goes_away_is_told_with_what_it_leaves_behind() {
+    let server = Server::start(&["fsync=off"]);
+    let url = server.create_database("gone");
+    load(&url, "2");
+    let mut running = Program::new(&["verify", &url, "--duration", "1h"]).start();
+    let changed = || server.psql("gone", "SELECT count(*) FROM warehouse WHERE w_ytd > 300100") == "2";
+    running.wait_until("the writers are at work", changed);
+    server.kill();
+    let ended = running.wait().code(3);
+    assert!(
+        ended.errors().iter().any(|line| {
+            line.contains("condition 3.3.2.1 will not hold")
+                && line.contains(&format!("lydite load {url} --warehouses 2 --fresh"))
+        }),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.contains("skipped  global snapshot"), "{ended:?}");
+}
+
+#[test]
+fn a_lock_that_somebody_else_keeps_is_told_and_nothing_hangs() {
+    let url = pg("locked", "2");
+    let before = checksums(&url);
+    let server = postgres::shared();
+    std::thread::scope(|scope| {
+        // Ended from here, with an error.
+        let keeper = scope.spawn(|| {
+            let keep = "BEGIN; UPDATE warehouse SET w_ytd = w_ytd WHERE w_id = 1; SELECT pg_sleep(300)";
+            let kept = std::panic::catch_unwind(|| server.psql("locked", keep));
+            assert!(kept.is_err(), "it kept the lock until it was ended");
+        });
+        let keeps = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%sleep(300)' \
+                     AND wait_event = 'PgSleep'";
+        while server.psql("locked", keeps) != "1" {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let ended = lydite(&["verify", &url, "--limit", "2s", "--duration", "1s"]);
+        server.psql(
+            "locked",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+        );
+        keeper.join().expect("the keeper of the lock");
+        let ended = ended.code(1);
+        assert!(ended.stdout.contains("does somebody else work on the database?"), "{ended:?}");
+        assert!(ended.stdout.contains("0 passed, 1 failed, 0 by timeout, 3 skipped"), "{ended:?}");
+    });
+    assert_eq!(checksums(&url), before);
+}
+
+#[test]
+fn a_limit_that_ends_before_the_database_looks_for_deadlocks_is_refused() {
+    let url = pg("patient", "2");
+    postgres::shared().psql("patient", "ALTER DATABASE patient SET deadlock_timeout = '4s'");
+    let refused = lydite(&["verify", &url, "--limit", "3s"]).code(2);
+    let error = refused.only_error();
+    assert!(error.contains("deadlock_timeout") && error.contains("after 4 s"), "{error}");
+}
+
+#[test]
+fn what_can_not_be_tested_is_refused_with_what_to_type() {
+    let directory = scratch();
+    let path = |name: &str| format!("sqlite:{}", text(&directory.path().join(name)));
+    let (empty, one) = (path("empty.sqlite"), path("one.sqlite"));
+    load(&one, "1");
+    let refused = lydite(&["verify", &empty]).code(2);
+    let words = format!("lydite load {empty} --warehouses 2");
+    assert!(refused.only_error().contains(&words), "{refused:?}");
+    let refused = lydite(&["verify", &one]).code(2);
+    let words = format!("lydite load {one} --warehouses 2 --fresh");
+    assert!(refused.only_error().contains(&words), "{refused:?}");
+    for url in ["null:", "sqlite:", "gemel:"] {
+        lydite(&["verify", url]).code(2).only_error();
+    }
+    let refused =
+        lydite(&["verify", &format!("postgres://me@127.0.0.1:{}/tpcc", lydite_testkit::free_port())]);
+    assert!(refused.code(3).only_error().contains("connection refused"));
+
+    // All that is wrong is told at once.
+    let wrong = [
+        ["--duration", "0"],
+        ["--sessions", "0"],
+        ["--updates", "1"],
+        ["--limit", "1500ms"],
+        ["--seed", "-1"],
+        ["--tx", "batched"],
+    ];
+    let arguments: Vec<&str> = ["verify", "sqlite::memory:"].into_iter().chain(wrong.concat()).collect();
+    let refused = lydite(&arguments).code(2);
+    refused.told(&[
+        &["--duration", "longer than 0"],
+        &["--sessions", "from 1"],
+        &["--updates", "from 2"],
+        &["--limit", "whole seconds"],
+        &["--seed", "whole number"],
+        &["--tx batched", "statements only"],
+        &["sqlite::memory:"],
+    ]);
+
+    let two = path("two.sqlite");
+    load(&two, "2");
+    let before = checksums(&two);
+    let refused = lydite(&["verify", &two, "--updates", "3"]).code(2);
+    assert!(refused.only_error().contains("use 2 warehouses"), "{refused:?}");
+    let nowhere = directory.path().join("nowhere/found.json");
+    let refused = lydite(&["verify", &two, "--json", text(&nowhere)]).code(2);
+    assert!(refused.only_error().contains("--json"), "{refused:?}");
+    assert_eq!(checksums(&two), before);
+}
+
+#[test]
+fn a_driver_of_the_five_transactions_is_refused_and_a_key_value_driver_is_tested() {
+    let place = kit::directory();
+    let driver = kit::scaffold(&place, "five", &["--lang", "python"]);
+    load(&driver, "2");
+    let refused = lydite(&["verify", &driver]).code(2);
+    assert!(refused.only_error().contains("a key-value driver has them"), "{refused:?}");
+    let driver = kit::scaffold(&place, "store", &["--lang", "python", "--kv"]);
+    load(&driver, "2");
+    let ended = lydite(&["verify", &driver, "--duration", "2s"]).code(0);
+    assert!(ended.stdout.contains("3 passed, 0 failed, 0 by timeout, 1 skipped"), "{ended:?}");
+}

@@ -1,0 +1,200 @@
+//! Sessions that a test can do without: each is on a thread of its own, which is left behind when it does not answer.
+
+use super::{GRACE, Trouble};
+use lydite_target::{BalanceTransaction, Balances, Session, Target, TargetError, TxError};
+use lydite_tpcc::Cents;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often a test looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a transaction ended.
+pub(super) struct Answer {
+    pub(super) result: Result<Vec<Cents>, TxError>,
+    /// When.
+    pub(super) at: Instant,
+}
+
+/// A session that plays one transaction after the other.
+pub(super) struct Aside {
+    /// None when it is being dropped.
+    jobs: Option<Sender<BalanceTransaction>>,
+    answers: Receiver<Answer>,
+    thread: Option<JoinHandle<()>>,
+    state: Cell<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready,
+    Busy,
+    Hanging,
+    /// Its connection is lost.
+    Over,
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, TargetError> {
+    let refused = |error| TargetError::usage(format!("can't start a thread for a session: {error}"));
+    Builder::new().name(name.into()).spawn(work).map_err(refused)
+}
+
+impl Aside {
+    pub(super) fn connect(target: &Arc<dyn Target>, limit: Duration) -> Result<Self, TargetError> {
+        let mut session = target.connect_balances(limit)?;
+        let (jobs, to_do) = channel::<BalanceTransaction>();
+        let (answer, answers) = channel();
+        let work = move || {
+            while let Ok(transaction) = to_do.recv() {
+                let result = session.execute(&transaction);
+                if answer.send(Answer { result, at: Instant::now() }).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = Some(spawn("verify", work)?);
+        Ok(Self { jobs: Some(jobs), answers, thread, state: Cell::new(State::Ready) })
+    }
+
+    /// Lets it begin.
+    pub(super) fn begin(&self, transaction: BalanceTransaction) {
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(transaction).is_ok());
+        self.state.set(if sent { State::Busy } else { State::Over });
+    }
+
+    /// Waits for its answer; none if there is none by then.
+    pub(super) fn answer(&self, deadline: Instant) -> Option<Answer> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.answers.recv_timeout(left) {
+            Ok(answer) => {
+                let lost = matches!(answer.result, Err(TxError::Unavailable { .. }));
+                self.state.set(if lost { State::Over } else { State::Ready });
+                Some(answer)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.state.set(State::Hanging);
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.state.set(State::Over);
+                None
+            }
+        }
+    }
+
+    /// Plays a transaction; none if there is no answer by then.
+    pub(super) fn play(&self, transaction: BalanceTransaction, deadline: Instant) -> Option<Answer> {
+        self.begin(transaction);
+        self.answer(deadline)
+    }
+
+    /// Whether it can play another one.
+    pub(super) fn is_ready(&self) -> bool {
+        self.state.get() == State::Ready
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        // A database within this process is to be closed before the process ends.
+        if self.state.get() != State::Hanging
+            && self.state.get() != State::Busy
+            && let Some(thread) = self.thread.take()
+        {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// What came of sessions that worked side by side.
+pub(super) struct Together<R> {
+    /// What each gave that came to its end.
+    pub(super) ended: Vec<R>,
+    /// How many did not.
+    pub(super) hang: usize,
+    /// Whether the user stopped them.
+    pub(super) stopped: bool,
+}
+
+/// Whether sessions that work side by side are to come to an end.
+#[derive(Clone, Default)]
+pub(super) struct Over(Arc<AtomicBool>);
+
+impl Over {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How long sessions work side by side.
+pub(super) struct Span<'a> {
+    pub(super) duration: Duration,
+    pub(super) limit: Duration,
+    pub(super) stop: &'a dyn Fn() -> bool,
+}
+
+/// Lets sessions work until the time is over, the user stops them, or one of them sets the flag that all are given.
+pub(super) fn together<R: Send + 'static>(
+    target: &Arc<dyn Target>,
+    count: u32,
+    span: &Span<'_>,
+    work: impl Fn(u32, &mut dyn Session<Balances>, &Over) -> R + Send + Sync + 'static,
+) -> Result<Together<R>, Trouble> {
+    let connect = || target.connect_balances(span.limit).map_err(Trouble::Lost);
+    let sessions: Vec<_> = (0..count).map(|_| connect()).collect::<Result<_, _>>()?;
+    let (work, over) = (Arc::new(work), Over::default());
+    let (ended, ends) = channel();
+    let mut threads = Vec::new();
+    for (number, mut session) in (0..count).zip(sessions) {
+        let (work, flag, ended) = (Arc::clone(&work), over.clone(), ended.clone());
+        let play = move || {
+            let result = work(number, &mut *session, &flag);
+            drop(session);
+            // Nobody listens any more if it was left behind.
+            let _heard = ended.send(result);
+        };
+        match spawn("verify", play) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                over.set();
+                return Err(Trouble::Lost(error));
+            }
+        }
+    }
+    drop(ended);
+    let mut all = Together { ended: Vec::new(), hang: 0, stopped: false };
+    let end = Instant::now() + span.duration;
+    let mut given_up = None;
+    while all.ended.len() < threads.len() {
+        if given_up.is_none() && ((span.stop)() || over.is_set() || Instant::now() >= end) {
+            all.stopped = (span.stop)();
+            over.set();
+            given_up = Some(Instant::now() + span.limit + GRACE);
+        }
+        match ends.recv_timeout(LOOK) {
+            Ok(result) => all.ended.push(result),
+            Err(RecvTimeoutError::Timeout) if given_up.is_some_and(|at| Instant::now() >= at) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Trouble::Failed("a session panicked: please report this".into()));
+            }
+        }
+    }
+    all.hang = threads.len() - all.ended.len();
+    if all.hang == 0 {
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+    Ok(all)
+}

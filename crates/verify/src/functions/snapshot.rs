@@ -1,0 +1,160 @@
+//! Global snapshot: writers add the same amount to all members in one transaction, readers read all members in one. All
+//! values must be equal in every read.
+
+use super::sessions::{Over, Together, together};
+use super::{AMOUNT, Prepared, Seen, Tested, Told, Trouble, Unequal, counted, draw, pause, random, trouble};
+use lydite_target::{BalanceTransaction, Balances, Between, Session, TxError};
+use lydite_tpcc::{Cents, WarehouseId};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(super) const NAME: &str = "global snapshot";
+
+/// The longest that every other reader waits between two reads of a transaction, so that updates come in between: where
+/// nodes take their snapshots one by one that is seen then at once.
+const READER_WAITS: Duration = Duration::from_millis(4);
+/// The longest between two transactions of a writer: stores that refuse a read when what was read has changed must have
+/// a chance to let one through.
+const WRITER_WAITS: Duration = Duration::from_millis(6);
+/// The longest before a transaction that was given up is sent again.
+const RETRY: Duration = Duration::from_millis(2);
+
+/// What a session has seen, and why it came to its end early.
+type Ended = (Seen, Option<Trouble>);
+
+impl Prepared {
+    pub(super) fn snapshot(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
+        let writers = self.functions.sessions;
+        let (members, seed) = (self.group.warehouses.clone(), self.functions.seed);
+        let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
+            let random = random(seed, number);
+            let ended = if number < writers {
+                write(session, &members, random, over)
+            } else {
+                read(session, &members, random, (number - writers) % 2 == 1, over)
+            };
+            if ended.1.is_some() || ended.0.unequal.is_some() {
+                over.set();
+            }
+            ended
+        };
+        let begun = Instant::now();
+        let Together { ended, hang, stopped } = together(&self.target, 2 * writers, &self.span(stop), work)?;
+        let mut first = None;
+        for (session, trouble) in ended {
+            seen.add(session);
+            first = first.or(trouble);
+        }
+        if let Some(Unequal { warehouses: [a, b], w_ytd: [left, right] }) = &seen.unequal {
+            return Err(Trouble::Failed(format!(
+                "in one read warehouse {a} had {left} and warehouse {b} had {right}: after {}, {} and {:.1} s",
+                counted(seen.reads, "read"),
+                counted(seen.committed, "update"),
+                begun.elapsed().as_secs_f64()
+            )));
+        }
+        if let Some(trouble) = first {
+            return Err(trouble);
+        }
+        if hang > 0 {
+            return Err(Trouble::Failed(self.hang(hang, 2 * writers as usize)));
+        }
+        let updates: BTreeMap<WarehouseId, u64> =
+            self.group.warehouses.iter().map(|&id| (id, seen.committed)).collect();
+        self.sums(&updates)?;
+        if stopped {
+            return Err(Trouble::Stopped);
+        }
+        let work = format!(
+            "{} of {} warehouses beside {}, {} given up",
+            counted(seen.reads, "read"),
+            self.group.warehouses.len(),
+            counted(seen.committed, "update"),
+            seen.all_aborts()
+        );
+        if seen.reads == 0 || seen.states < 2 {
+            return Err(Trouble::Failed(format!("nothing is proved: {work}: try a longer --duration")));
+        }
+        Ok(Told::passed(format!("{work}: all values were equal in each read, and the sums add up")))
+    }
+}
+
+fn write(
+    session: &mut dyn Session<Balances>,
+    members: &[WarehouseId],
+    mut random: Xoshiro256PlusPlus,
+    over: &Over,
+) -> Ended {
+    let mut seen = Seen::default();
+    // All in the same order: nobody waits for each other here.
+    let update =
+        BalanceTransaction::Add { amount: AMOUNT, warehouses: members.to_vec(), between: Between::NOTHING };
+    while !over.is_set() {
+        let begun = Instant::now();
+        let result = session.execute(&update);
+        seen.slowest_s = seen.slowest_s.max(begun.elapsed().as_secs_f64());
+        match result {
+            Ok(_) => {
+                seen.committed += 1;
+                thread::sleep(draw(&mut random, WRITER_WAITS));
+            }
+            Err(TxError::Aborted { reason, .. }) => {
+                seen.abort(reason);
+                thread::sleep(draw(&mut random, RETRY));
+            }
+            Err(error) => return (seen, Some(trouble(&error))),
+        }
+    }
+    (seen, None)
+}
+
+fn read(
+    session: &mut dyn Session<Balances>,
+    members: &[WarehouseId],
+    mut random: Xoshiro256PlusPlus,
+    waits: bool,
+    over: &Over,
+) -> Ended {
+    let mut seen = Seen::default();
+    let mut longest = if waits { READER_WAITS } else { Duration::ZERO };
+    let mut last = None;
+    while !over.is_set() {
+        let between = pause(draw(&mut random, longest));
+        let begun = Instant::now();
+        let result = session.execute(&BalanceTransaction::Select { warehouses: members.to_vec(), between });
+        seen.slowest_s = seen.slowest_s.max(begun.elapsed().as_secs_f64());
+        match result {
+            Ok(values) => {
+                seen.reads += 1;
+                seen.unequal = unequal(members, &values);
+                if seen.unequal.is_some() {
+                    return (seen, None);
+                }
+                let state = values.first().copied();
+                seen.states += u64::from(state != last);
+                last = state;
+                if waits {
+                    longest = READER_WAITS.min(longest * 2 + RETRY / 8);
+                }
+            }
+            Err(TxError::Aborted { reason, .. }) => {
+                seen.abort(reason);
+                // It took too long for a store that lets no read through whose values have changed.
+                longest /= 2;
+                thread::sleep(draw(&mut random, RETRY));
+            }
+            Err(error) => return (seen, Some(trouble(&error))),
+        }
+    }
+    (seen, None)
+}
+
+/// Two members whose values differ.
+fn unequal(members: &[WarehouseId], values: &[Cents]) -> Option<Unequal> {
+    let mut all = members.iter().zip(values);
+    let (&first, value) = all.next()?;
+    let (&other, differs) = all.find(|(_, other)| *other != value)?;
+    Some(Unequal { warehouses: [first, other], w_ytd: [value.to_string(), differs.to_string()] })
+}
