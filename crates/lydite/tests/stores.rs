@@ -122,3 +122,23 @@ fn mariadb_over_shards_by_spider_passes_the_kit_and_keeps_the_conditions() {
     // It is found out that the tables are in parts, and where, whatever the URL says.
     run(&cluster.coordinator.url("tpcc"), "2", &[]);
 }
+
+#[test]
+fn a_load_over_shards_that_can_not_be_begun_leaves_nothing_on_them() {
+    let cluster = spider::Cluster::start(2, &FAST);
+    let url = cluster.create_database("tpcc");
+    for shard in &cluster.shards {
+        shard.sql("tpcc", "CREATE USER loader@127.0.0.1; GRANT ALL ON *.* TO loader@127.0.0.1");
+    }
+    // It may make tables, and no servers.
+    let rights = "CREATE USER loader@127.0.0.1; GRANT ALL ON tpcc.* TO loader@127.0.0.1; GRANT SELECT ON mysql.* TO \
+                  loader@127.0.0.1";
+    cluster.coordinator.sql("tpcc", rights);
+    let (_, place) = url.split_once("127.0.0.1").expect("a host");
+    let refused =
+        lydite(&["load", &format!("mariadb://loader@127.0.0.1{place}"), "-w", "2", "--quiet"]).code(3);
+    assert!(refused.only_error().contains("make a server of each shard"), "{refused:?}");
+    for shard in &cluster.shards {
+        assert_eq!(shard.sql("tpcc", "SHOW TABLES"), "");
+    }
+}

@@ -1,7 +1,7 @@
 //! The store on a real server. What the kit of `lydite driver test` proves of it is not proved here again: a load takes long.
 
 use super::{Config, EtcdStore};
-use crate::error::{AbortReason, Committed};
+use crate::error::{AbortReason, Committed, TargetErrorKind};
 use crate::kv::{Access, Direction, KeyRange, KvTable, KvTarget, Store, StoreError, StoreTx};
 use crate::registry::ParsedUrl;
 use crate::target::Target;
@@ -118,6 +118,8 @@ fn a_server_that_goes_away_is_told_and_a_commit_on_its_way_is_unknown() {
     assert!(matches!(lost, StoreError::Unavailable { committed: Committed::No, .. }), "{lost:?}");
     let lost = writer.commit().expect_err("no server");
     assert!(matches!(lost, StoreError::Unavailable { committed: Committed::Unknown, .. }), "{lost:?}");
+    let lost = KvTarget::<EtcdStore>::new(config.clone()).begin_load().map(drop).expect_err("no server");
+    assert_eq!(lost.kind, TargetErrorKind::Unreachable, "{lost:?}");
     server.restart();
     let store = EtcdStore::open(&config).expect("it is back");
     put(&store, b"b", b"2");

@@ -1,7 +1,7 @@
 //! The store on a real server.
 
 use super::{Config, RedisStore};
-use crate::error::{AbortReason, Committed};
+use crate::error::{AbortReason, Committed, TargetErrorKind};
 use crate::kv::KvTarget;
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx, conformance};
 use crate::registry::ParsedUrl;
@@ -159,6 +159,8 @@ fn a_server_that_goes_away_is_told_and_a_commit_on_its_way_is_unknown() {
     assert!(matches!(lost, StoreError::Unavailable { committed: Committed::No, .. }), "{lost:?}");
     let lost = writer.commit().expect_err("no server");
     assert!(matches!(lost, StoreError::Unavailable { committed: Committed::Unknown, .. }), "{lost:?}");
+    let lost = KvTarget::<RedisStore>::new(config.clone()).begin_load().map(drop).expect_err("no server");
+    assert_eq!(lost.kind, TargetErrorKind::Unreachable, "{lost:?}");
     assert!(matches!(RedisStore::open(&config), Err(StoreError::Unavailable { .. })));
     server.restart();
     assert!(RedisStore::open(&config).is_ok());
