@@ -79,6 +79,9 @@ fn run() -> Result<(), Box<dyn Error>> {
         mix: Mix::Deck,
         seed: SEED,
         constants: RunConstants::new(SEED, meta.c_load),
+        distribution: None,
+        contention: Vec::new(),
+        placement: None,
         retry: RetryPolicy::default(),
         drain: RunPlan::DRAIN,
     };

@@ -44,6 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         mix: Mix::Deck,
         seed: 1,
         constants: RunConstants::new(1, CLoad(100)),
+        distribution: None,
+        contention: Vec::new(),
+        placement: None,
         retry: RetryPolicy::default(),
         drain: RunPlan::DRAIN,
     };
