@@ -8,6 +8,9 @@ use crate::kv::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
+/// More than the writes or the comparisons of any transaction of TPC-C.
+const MOST_OPERATIONS: u32 = 200;
+
 /// A lease, as it is granted, kept alive and revoked.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -34,8 +37,13 @@ pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
     let (key, value) = (store.lock_name(), Bytes(holder().into_bytes()));
     let absent = Compare { key: key.clone(), result: "EQUAL", target: "MOD", mod_revision: "0".into() };
     let put = Operation::RequestPut { key: key.clone(), value, lease: Some(id.clone()) };
-    let done: Done =
-        client.ask("/v3/kv/txn", &Txn { compare: vec![absent], success: vec![put] }, Committed::No)?;
+    // So many operations that a server which refuses those of a Delivery refuses these, before anything is loaded.
+    let nothing = (0..MOST_OPERATIONS).map(|number| Operation::RequestDeleteRange {
+        key: Bytes([&key.0[..], &number.to_be_bytes()].concat()),
+        range_end: None,
+    });
+    let success = std::iter::once(put).chain(nothing).collect();
+    let done: Done = client.ask("/v3/kv/txn", &Txn { compare: vec![absent], success }, Committed::No)?;
     if !done.succeeded {
         let other = store.range(&Range { key, ..Range::default() })?.kvs.pop().unwrap_or_default();
         return Err(held_by(&String::from_utf8_lossy(&other.value.0)));

@@ -134,7 +134,12 @@ fn a_server_that_takes_too_few_operations_is_told_with_what_to_do() {
         tx.put(KvTable::Stock, &[number], b"x").expect("a write");
     }
     let refused = tx.commit().expect_err("too many");
-    assert!(refused.line().contains("start etcd with --max-txn-ops=1024"), "{refused:?}");
+    let advice = "start etcd with --max-txn-ops=1024";
+    assert!(refused.line().contains(advice), "{refused:?}");
+    // A load has the default refused too, and before it loads anything.
+    let usual = Server::start(&["--max-txn-ops=128"]);
+    let refused = EtcdStore::lock(&config(&usual.url())).map(drop).expect_err("too few for a Delivery");
+    assert!(refused.line().contains(advice), "{refused:?}");
 }
 
 #[test]
