@@ -231,7 +231,14 @@ class PyTpcc(lydite.Driver):
             config.update(reset=reset, load=False, execute=False)
             if self.dialect == "package":
                 config["warehouses"] = int(self.notes().get("warehouses", "1"))
-            driver.loadConfig(config)
+            try:
+                driver.loadConfig(config)
+            except TypeError as error:
+                if self.ddl is not None:
+                    raise
+                raise lydite.Fatal(
+                    f"loadConfig: TypeError: {error}: if it reads a file with the tables, name that with ddl=FILE in the URL"
+                ) from error
             self.driver = driver
         return self.driver
 

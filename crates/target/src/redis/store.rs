@@ -47,11 +47,12 @@ fn words(error: &RedisError) -> String {
 fn refused(error: &RedisError) -> StoreError {
     let advice = match error.code() {
         _ if error.kind() == ErrorKind::AuthenticationFailed => {
-            "give user and password in the URL, or the password in LYDITE_PASSWORD"
+            "give user and password in the URL, or the password in LYDITE_PASSWORD; none if the server has none"
         }
         Some("NOAUTH" | "WRONGPASS") => {
             "give user and password in the URL, or the password in LYDITE_PASSWORD"
         }
+        _ if words(error).contains("DB index") => "name a database that the server has, as redis://HOST/0",
         _ => "is it a Redis server, and does it listen there?",
     };
     StoreError::Unavailable { committed: Committed::No, detail: format!("{}: {advice}", words(error)) }
