@@ -362,6 +362,21 @@ fn an_abort_that_commits_and_a_scan_without_its_limit_are_found() {
 }
 
 #[test]
+fn a_kit_that_is_interrupted_leaves_nothing_in_the_store() {
+    let place = directory();
+    let url = scaffold(&place, "store", &["--lang", "python", "--kv"]);
+    let file = place.path().join("store").join("store.sqlite");
+    let mut running = Program::new(&["driver", "test", &url]).start();
+    // Larger than its tables alone: rows are being loaded.
+    running.wait_until("the load", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 1_000_000));
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(ended.stderr.contains("interrupted: the steps that are left were skipped"), "{ended:?}");
+    assert_eq!(step(&ended, "rollback"), ("skipped", "interrupted"), "{}", ended.stdout);
+    assert_eq!(step(&ended, "clean up").0, "passed", "{}", ended.stdout);
+}
+
+#[test]
 fn options_of_py_tpcc_are_checked_before_anything_is_started() {
     let place = directory();
     for (url, words) in [

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::cli::DriverTestArgs;
 use crate::exit::Failure;
+use crate::loading::watch;
 use crate::output::print;
 use crate::plan::whole;
 use lydite_target::{TxMode, families};
@@ -19,7 +20,8 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
     let kit = Kit { url: &args.target, modes, warehouses, fresh: args.fresh };
     let mut unprinted = Ok(());
-    let steps = prove(kit, &mut |step| {
+    let interrupt = watch()?;
+    let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
         let shown = print(&line(step));
         if unprinted.is_ok() {
             unprinted = shown;
@@ -45,6 +47,9 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     );
     if failed > 0 {
         failures.push(Failure::CheckFailed);
+    }
+    if interrupt.asked() {
+        failures.push(Failure::Interrupted("interrupted: the steps that are left were skipped".into()));
     }
     Failure::all(failures)
 }

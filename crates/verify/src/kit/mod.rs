@@ -99,16 +99,21 @@ impl From<TargetError> for Trouble {
     }
 }
 
-/// Proves a target, step by step; `done` is told each as it ends.
+/// Proves a target, step by step; `done` is told each as it ends. When `stopped` says so the remaining steps are skipped,
+/// but for the last, which drops what was made.
 ///
 /// # Errors
 /// See [`KitError`].
-pub fn prove(kit: Kit<'_>, done: &mut dyn FnMut(&Step)) -> Result<Vec<Step>, KitError> {
+pub fn prove(
+    kit: Kit<'_>,
+    stopped: &dyn Fn() -> bool,
+    done: &mut dyn FnMut(&Step),
+) -> Result<Vec<Step>, KitError> {
     let spec = TargetSpec::parse(kit.url, kit.modes[0]).map_err(KitError::Usage)?;
     if !spec.stores() {
         return Err(KitError::Usage(vec![format!("{} stores nothing: there is nothing to prove", kit.url)]));
     }
-    let mut steps = Steps { steps: Vec::new(), done, blocked: None };
+    let mut steps = Steps { steps: Vec::new(), done, stopped, blocked: None };
     let target = match spec.open() {
         Ok(target) => target,
         Err(error) => return Err(KitError::Usage(vec![error.message])),
@@ -200,7 +205,8 @@ pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
 struct Steps<'a> {
     steps: Vec<Step>,
     done: &'a mut dyn FnMut(&Step),
-    /// The step that failed on which all others rest.
+    stopped: &'a dyn Fn() -> bool,
+    /// Why the steps that are left are skipped.
     blocked: Option<String>,
 }
 
@@ -220,13 +226,16 @@ impl Steps<'_> {
         let step = Step { name: name.into(), verdict, detail, seconds };
         (self.done)(&step);
         self.steps.push(step);
+        if self.blocked.is_none() && (self.stopped)() {
+            self.blocked = Some("interrupted".into());
+        }
     }
 
     /// A step.
     fn step(&mut self, name: &str, look: impl FnOnce() -> Seen) {
         match &self.blocked {
             Some(why) => {
-                let why = format!("rests on {why}, which failed");
+                let why = why.clone();
                 self.note(name, Verdict::Skipped, why, 0.0);
             }
             None => self.always(name, look),
@@ -247,8 +256,13 @@ impl Steps<'_> {
         }
         let begun = Instant::now();
         let seen = look();
+        self.needed_that_began(name, begun, seen);
+    }
+
+    /// The same, of one that has been made.
+    fn needed_that_began(&mut self, name: &str, begun: Instant, seen: Seen) {
         if !self.end(name, begun, seen) {
-            self.blocked = Some(name.into());
+            self.blocked = Some(format!("rests on {name}, which failed"));
         }
     }
 }
@@ -264,10 +278,11 @@ pub(crate) struct Proof<'a> {
 impl Proof<'_> {
     fn run(&self, steps: &mut Steps<'_>) {
         let target = self.target;
+        let begun = Instant::now();
         if steps.blocked.is_none()
             && let Some(tried) = target.functions()
         {
-            steps.needed("functions", || Ok(tried?));
+            steps.needed_that_began("functions", begun, tried.map_err(Trouble::from));
         }
         steps.needed("schema", || self.schema());
         steps.needed("interrupted load", || self.interrupted_load());
