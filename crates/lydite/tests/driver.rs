@@ -273,7 +273,7 @@ fn an_error_that_a_store_does_not_explain_leaves_its_commit_open() {
         "-w",
         "1",
         "--terminals",
-        "2",
+        "3",
         "--duration",
         "5s",
         "--warmup",

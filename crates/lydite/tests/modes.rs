@@ -148,7 +148,7 @@ fn a_run_on_an_empty_database_loads_it_first_and_tells_what_that_took() {
     let url = format!("sqlite:{}", text(&database));
     let plan = ["--warehouses", "1", "--terminals", "2", "--duration", "3s", "--warmup", "0"];
     let ended = lydite(&[["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat()).code(0);
-    assert!(ended.stderr.contains("Loading 1 warehouses"), "progress: {}", ended.stderr);
+    assert!(ended.stderr.contains("Loading 1 warehouse"), "progress: {}", ended.stderr);
     let found = json(&result);
     assert_complete(&found);
     assert_checks_hold(&found, &["before", "after"]);
