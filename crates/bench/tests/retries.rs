@@ -230,8 +230,11 @@ fn a_burst_of_errors_that_is_over_in_no_time_does_not_end_a_run() {
 fn a_type_that_fails_nearly_half_of_the_time_is_a_result_however_long_the_run() {
     // Chance favours the failures for a while again and again.
     let target = Arc::new(Scripted::new(|call| {
-        let drawn = (call.total as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        (drawn.wrapping_mul(0x85eb_ca6b) % 100 < 49).then(|| TxError::Fatal("half of it".into()))
+        // SplitMix64: one multiplication alone favours one type over millions of calls.
+        let mut drawn = (call.total as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((drawn ^ (drawn >> 31)) % 100 < 49).then(|| TxError::Fatal("half of it".into()))
     }));
     let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 8_000)).unwrap();
     assert_eq!(found.status, Status::Complete);
