@@ -129,8 +129,8 @@ impl Contention {
     }
 
     fn asked(&self, now: Nanos) -> u32 {
-        let phase = self.phases.iter().find(|(end, _)| now < *end).or(self.phases.last());
-        phase.map_or(0, |&(_, asked)| asked)
+        let phase = self.phases.partition_point(|&(end, _)| end <= now);
+        self.phases.get(phase).or(self.phases.last()).map_or(0, |&(_, asked)| asked)
     }
 
     /// Whether the next transaction of a session is to go for the row. If so, [`Contention::leave`] is called when it has

@@ -32,15 +32,11 @@ pub(crate) fn wanted(
         }
         return (Vec::new(), given.unwrap_or(usual));
     };
-    for key in ["dis_ratio", "mode"] {
-        let problem = match key {
-            "dis_ratio" => "and --ci choose the warehouses of an order both: give one",
-            _ if !direct => "must be direct with --ci: the sessions decide what they send next",
-            _ => continue,
-        };
-        if raw.text(key).is_some() {
-            raw.wrong(key, problem);
-        }
+    if raw.text("dis_ratio").is_some() {
+        raw.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
+    }
+    if !direct {
+        raw.wrong("mode", "must be direct with --ci: the sessions decide what they send next");
     }
     let count = asked.len() as u32;
     let lasts = match (lasts, given) {
@@ -89,6 +85,13 @@ pub(crate) fn fits(phases: &[ContentionPhase], sessions: u32, warehouses: u32) -
         )));
     }
     Ok(())
+}
+
+/// What the plan says of it; nothing without contention control.
+pub(crate) fn plan_json(phases: &[ContentionPhase]) -> Value {
+    let Some(first) = phases.first() else { return json!({}) };
+    let asked: Vec<String> = phases.iter().map(|phase| phase.asked.to_string()).collect();
+    json!({ "ci": asked.join(","), "phase_s": first.lasts.as_secs_f64() })
 }
 
 /// What was asked and what came of it, for the result; nothing without contention control.

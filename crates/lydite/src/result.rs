@@ -113,18 +113,10 @@ impl Parts<'_> {
             json,
             active,
             self.settled.plan_json(),
-            self.contention_json(),
+            contention::plan_json(&plan.contention),
             plan_common(plan, self.description),
             mode,
         ])
-    }
-
-    /// What the plan says of contention.
-    fn contention_json(&self) -> Value {
-        let phases = &self.plan.contention;
-        let Some(first) = phases.first() else { return json!({}) };
-        let asked: Vec<String> = phases.iter().map(|phase| phase.asked.to_string()).collect();
-        json!({ "ci": asked.join(","), "phase_s": first.lasts.as_secs_f64() })
     }
 
     /// How many warehouses are active.

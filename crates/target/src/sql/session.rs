@@ -209,7 +209,6 @@ impl<C: Connection> SqlSession<C> {
         let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> =
             input.lines.iter().map(|_| None).collect();
         for (place, index) in input.access_order().into_iter().enumerate() {
-            let line_is_first = place == 0;
             let line = &input.lines[index];
             let item = Value::Int(line.i_id.get());
             let supply = Value::Int(line.supply_w_id.get());
@@ -221,7 +220,9 @@ impl<C: Connection> SqlSession<C> {
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
             let i_data: Text<50> = rows.fixed(0, 2)?;
-            if let Some(asked) = self.watching.as_ref().filter(|_| line_is_first) {
+            if place == 0
+                && let Some(asked) = &self.watching
+            {
                 asked();
             }
             let rows = self.step(Statement::stock(input.d_id), &[supply, item])?;
