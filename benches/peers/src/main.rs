@@ -80,6 +80,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         seed: SEED,
         constants: RunConstants::new(SEED, meta.c_load),
         distribution: None,
+        homes: None,
         contention: Vec::new(),
         placement: None,
         retry: RetryPolicy::default(),

@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed: 1,
         constants: RunConstants::new(1, CLoad(100)),
         distribution: None,
+        homes: None,
         contention: Vec::new(),
         placement: None,
         retry: RetryPolicy::default(),

@@ -25,6 +25,7 @@
 //!     seed: 1,
 //!     constants: RunConstants::new(1, CLoad(7)),
 //!     distribution: None,
+//!     homes: None,
 //!     contention: Vec::new(),
 //!     placement: None,
 //!     retry: RetryPolicy::default(),

@@ -3,6 +3,7 @@
 use crate::clock::Counting;
 use crate::contention::ContentionPhase;
 use lydite_micro::{Inputs, Meta};
+use lydite_tpcc::home::Homes;
 use lydite_tpcc::nurand::RunConstants;
 use lydite_tpcc::{Distribution, InputPlan, ItemId, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub struct RunPlan {
     pub constants: RunConstants,
     /// Which warehouses supply the orders, if that is controlled.
     pub distribution: Option<Arc<Distribution>>,
+    /// The homes of transactions; each terminal has its own if there is none. Not where users are emulated.
+    pub homes: Option<Arc<Homes>>,
     /// How many transactions compete for the stock of item 1 in the first active warehouse; nothing if that is not controlled.
     /// In direct mode only, and with a terminal for each session, so that each has a district of its own.
     pub contention: Vec<ContentionPhase>,
@@ -196,6 +199,7 @@ impl RunPlan {
             constants: self.constants,
             mix: self.mix,
             distribution: self.distribution.clone(),
+            homes: self.homes.clone(),
             hot: (!self.contention.is_empty()).then_some((WarehouseId(self.first_warehouse), ItemId(1))),
             placement: self.placement.clone(),
         }

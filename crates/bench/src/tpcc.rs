@@ -19,6 +19,8 @@ pub struct TpccFacts {
     pub inputs: InputStatistics,
     /// How many nodes they touched; nothing if it is not known where the warehouses are.
     pub touched: NodesTouched,
+    /// Transactions of each active warehouse, if homes are controlled.
+    pub homes: Vec<u64>,
     /// Deliveries, apart from what their counts and times say of them.
     pub delivery: DeliveryFacts,
     /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
@@ -111,6 +113,10 @@ impl Default for DeliveryFacts {
 impl Facts<Tpcc> for TpccFacts {
     fn completed(&mut self, inputs: &InputPlan, transaction: &Transaction) {
         self.inputs.record(transaction);
+        if let Some(homes) = &inputs.homes {
+            self.homes.resize(homes.shares().len(), 0);
+            self.homes[homes.place(transaction.home())] += 1;
+        }
         if let Some(placement) = &inputs.placement {
             self.touched.record(placement, transaction);
         }
@@ -134,6 +140,10 @@ impl Facts<Tpcc> for TpccFacts {
         self.inputs.merge(&other.inputs);
         self.delivery.merge(&other.delivery);
         self.touched.merge(&other.touched);
+        self.homes.resize(self.homes.len().max(other.homes.len()), 0);
+        for (into, from) in self.homes.iter_mut().zip(&other.homes) {
+            *into += from;
+        }
         self.waits = self.waits.or(other.waits);
     }
 }

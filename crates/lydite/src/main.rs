@@ -8,6 +8,7 @@ mod distribution;
 mod driver;
 mod exit;
 mod host;
+mod imbalance;
 mod interrupt;
 mod lab;
 mod loading;

@@ -4,12 +4,14 @@ use crate::cli::RunArgs;
 use crate::contention;
 use crate::distribution;
 use crate::exit::Failure;
+use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::raw::Raw;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, ContentionPhase, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
+use lydite_tpcc::home::Skew;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -44,6 +46,7 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_degree",
     "dis_strategy",
     "dis_payment",
+    "homes",
     "ci",
     "phase",
     "workload",
@@ -94,6 +97,8 @@ pub(crate) struct Plan {
     pub(crate) distribution: distribution::Wanted,
     /// How many transactions compete for one row; nothing if that is not controlled.
     pub(crate) contention: Vec<ContentionPhase>,
+    /// How the homes of transactions are spread, if that is controlled.
+    pub(crate) homes: Option<Skew>,
     wanted: WantedMode,
 }
 
@@ -166,6 +171,7 @@ impl Plan {
                 raw.only_for("tpcc", TPCC_KEYS);
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
+                raw.only_for("tpcc", imbalance::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -198,6 +204,8 @@ impl Plan {
         let retry = retry(&mut raw);
         let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
         let wanted = wanted(&mut raw, warehouses);
+        let rte = matches!(wanted, Some(WantedMode::Rte { .. }));
+        let homes = imbalance::wanted(&mut raw, rte);
         let direct = !matches!(wanted, Some(WantedMode::Rte { .. } | WantedMode::Open { .. }));
         let (contention, duration) = contention::wanted(&mut raw, duration, Duration::from_secs(30), direct);
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
@@ -230,6 +238,7 @@ impl Plan {
                 micro,
                 distribution,
                 contention,
+                homes,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -295,6 +304,7 @@ impl Plan {
                 Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
             }
         };
+        imbalance::homes(self.homes.as_ref(), self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
             contention::fits(&self.contention, terminals, warehouses)?;
         }

@@ -6,6 +6,7 @@ use crate::contention;
 use crate::distribution::Settled;
 use crate::exit::Failure;
 use crate::host;
+use crate::imbalance;
 use crate::output::print;
 use crate::plan::Plan;
 use lydite_bench::{Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, Runnable, Second};
@@ -19,6 +20,7 @@ use lydite_target::{AbortReason, Description};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
+use lydite_tpcc::home::Homes;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
@@ -35,6 +37,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) stored: bool,
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) settled: &'a Settled,
+    pub(crate) homes: Option<&'a Homes>,
     pub(crate) measurement: &'a Measurement,
 }
 
@@ -68,6 +71,7 @@ impl Parts<'_> {
             controls: joined([
                 self.settled.json(&measured.facts.touched),
                 contention::json(measured.contention.as_ref()),
+                imbalance::json(self.homes, &measured.facts.homes, self.settled.placement.as_deref()),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -96,6 +100,10 @@ impl Parts<'_> {
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
         });
+        let homes = match &plan.homes {
+            Some(skew) => json!({ "homes": skew.to_string() }),
+            None => json!({}),
+        };
         let active = match plan.active {
             Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
             None => json!({}),
@@ -112,6 +120,7 @@ impl Parts<'_> {
         joined([
             json,
             active,
+            homes,
             self.settled.plan_json(),
             contention::plan_json(&plan.contention),
             plan_common(plan, self.description),

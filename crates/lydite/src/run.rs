@@ -5,6 +5,7 @@ use crate::check;
 use crate::cli::RunArgs;
 use crate::distribution;
 use crate::exit::Failure;
+use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
@@ -72,6 +73,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         mix: plan.mix,
         seed: plan.seed,
         constants: RunConstants::new(plan.seed, meta.c_load),
+        homes: imbalance::homes(plan.homes.as_ref(), (first_warehouse, warehouses))?,
         contention: plan.contention.clone(),
         distribution: settled.distribution.clone(),
         placement: settled.placement.clone(),
@@ -96,6 +98,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         stored,
         load: load.as_ref(),
         settled: &settled,
+        homes: run_plan.homes.as_deref(),
         measurement: &measurement,
     };
     let run = Measured {

@@ -172,3 +172,43 @@ fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
     let refused = lydite(&long).code(2);
     assert!(refused.stderr.contains("2 phases last 6 s together, and the window 5 s"), "{refused:?}");
 }
+
+#[test]
+fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = [
+        "run",
+        "null:?nodes=4",
+        "--warehouses",
+        "20",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0",
+        "--json",
+        text(&result),
+    ];
+    for mode in [&["--mode", "direct"][..], &["--mode", "open", "--rate", "20000"]] {
+        let asked = ["--set", "homes=explicit(0.7,0.1,0.1,0.1)", "--dis-ratio", "10"];
+        let ended = lydite(&[&run[..], mode, &asked].concat()).code(0);
+        assert!(ended.stdout.contains("homes    explicit(0.7,0.1,0.1,0.1): 1"), "{ended:?}");
+        let imbalance = &json(&result)["controls"]["imbalance"];
+        for (node, asked) in
+            imbalance["nodes"].as_array().expect("nodes").iter().zip([70.0, 10.0, 10.0, 10.0])
+        {
+            assert!((node["asked_percent"].as_f64().expect("a number") - asked).abs() < 1e-9, "{node}");
+            // Of ten thousand transactions at least.
+            assert!((node["actual_percent"].as_f64().expect("a number") - asked).abs() < 3.0, "{node}");
+        }
+    }
+    for (arguments, said) in [
+        (["--set", "homes=zipf", "--seed", "1"], "is no distribution: use zipf(0.99)"),
+        (["--set", "homes=zipf(1)", "--mode", "rte"], "must be direct or open with homes"),
+        (["--set", "homes=zipf(1)", "--ci", "3"], "homes can't go together"),
+        (["--set", "homes=hotspot(0.001,0.5)", "--seed", "1"], "makes 0 of 20 warehouses hot"),
+    ] {
+        let refused = lydite(&[&run[..], &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}

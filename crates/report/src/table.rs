@@ -23,6 +23,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.transactions(&mut out, result);
     page.aborts_and_errors(&mut out, result);
     page.distribution(&mut out, result);
+    page.imbalance(&mut out, result);
     page.contention(&mut out, result);
     page.client(&mut out, result);
     page.checks(&mut out, result);
@@ -239,6 +240,21 @@ impl Page {
             let _ = write!(text, " ({asked} asked, strategy {})", printable(strategy));
         }
         self.wrapped(out, "nodes    ", &text, Style::Plain);
+    }
+
+    /// How the homes of transactions were to be spread, and how they were.
+    fn imbalance(&self, out: &mut String, r: &RunResult) {
+        let imbalance = &r.controls["imbalance"];
+        let Some(skew) = imbalance["asked"]["homes"].as_str() else { return };
+        let most = |of: &str| imbalance[of]["most_frequent_percent"].as_f64().unwrap_or_default();
+        let deviation = imbalance["actual"]["greatest_deviation_points"].as_f64().unwrap_or_default();
+        let text = format!(
+            "{}: {:.2} % of the transactions at the most frequent warehouse ({:.2} % asked), {deviation:.2} points off at most",
+            printable(skew),
+            most("actual"),
+            most("asked"),
+        );
+        self.wrapped(out, "homes    ", &text, Style::Plain);
     }
 
     /// Of contention control, phase by phase: what was asked, what was done, and how long it took to settle.

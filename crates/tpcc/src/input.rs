@@ -5,6 +5,7 @@
 
 use crate::deck::{Deck, Mix};
 use crate::distribution::{Distribution, Remote};
+use crate::home::Homes;
 use crate::ids::{CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
 use crate::money::Cents;
 use crate::nurand::{CLoad, RunConstants};
@@ -37,6 +38,8 @@ pub struct InputPlan {
     pub mix: Mix,
     /// Which warehouses supply an order; as clause 2.4.1.5 has it if there is none.
     pub distribution: Option<Arc<Distribution>>,
+    /// The homes of transactions; each terminal has its own if there is none.
+    pub homes: Option<Arc<Homes>>,
     /// The stock row that [`Terminal::contending`] goes for, and no other transaction does.
     pub hot: Option<(WarehouseId, ItemId)>,
     /// Where the warehouses are, if that is known.
@@ -55,6 +58,7 @@ impl InputPlan {
             constants,
             mix,
             distribution: None,
+            homes: None,
             hot: None,
             placement: None,
         }
@@ -111,8 +115,11 @@ impl Terminal {
         self.d_id
     }
 
-    /// Chooses the type of the next transaction (clause 5.2.4).
+    /// Chooses the type of the next transaction (clause 5.2.4), and its home if homes are controlled.
     pub fn next_kind(&mut self, plan: &InputPlan) -> TransactionKind {
+        if let Some(homes) = &plan.homes {
+            self.w_id = homes.draw(&mut self.stream);
+        }
         plan.mix.draw(&mut self.deck, &mut self.stream)
     }
 

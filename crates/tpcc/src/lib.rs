@@ -30,6 +30,7 @@ pub mod compliance;
 pub mod consistency;
 pub mod deck;
 pub mod distribution;
+pub mod home;
 pub mod ids;
 pub mod input;
 pub mod limits;

@@ -207,6 +207,7 @@ pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
         seed: 42,
         constants: RunConstants::new(42, CLoad(100)),
         distribution: None,
+        homes: None,
         contention: Vec::new(),
         placement: None,
         retry: RetryPolicy::default(),

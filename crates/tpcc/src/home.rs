@@ -1,0 +1,176 @@
+//! Imbalance control: which warehouses are the homes of transactions, and how often (the Dike paper, section 4.3).
+
+use crate::ids::WarehouseId;
+use crate::random::Stream;
+use std::fmt;
+use std::str::FromStr;
+
+/// How the homes of transactions are spread over the active warehouses, the first of which is the most frequent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Skew {
+    /// Warehouse k in proportion to k to the power of -s; 0 is uniform.
+    Zipf(f64),
+    /// Warehouse k of W in proportion to the exponential distribution of this rate between (k-1)/W and k/W; 0 is uniform.
+    Exponential(f64),
+    /// The first part of the warehouses gets this part of the transactions, alike among themselves, and so do the others.
+    Hotspot {
+        /// Part of the warehouses, between 0 and 1.
+        keys: f64,
+        /// Part of the transactions, from 0 to 1.
+        accesses: f64,
+    },
+    /// As many contiguous ranges of warehouses of equal size as there are shares, which are taken in proportion.
+    Explicit(Vec<f64>),
+}
+
+impl fmt::Display for Skew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zipf(s) => write!(f, "zipf({s})"),
+            Self::Exponential(rate) => write!(f, "exponential({rate})"),
+            Self::Hotspot { keys, accesses } => write!(f, "hotspot({keys},{accesses})"),
+            Self::Explicit(shares) => {
+                let shares: Vec<String> = shares.iter().map(f64::to_string).collect();
+                write!(f, "explicit({})", shares.join(","))
+            }
+        }
+    }
+}
+
+impl FromStr for Skew {
+    type Err = String;
+
+    /// Reads what [`Skew`] is displayed as.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = "use zipf(0.99), exponential(3), hotspot(0.2,0.8) or explicit(0.8,0.1,0.1)";
+        let cut = text.strip_suffix(')').and_then(|text| text.split_once('('));
+        let (name, numbers) = cut.ok_or_else(|| format!("is no distribution: {known}"))?;
+        let numbers = numbers
+            .split(',')
+            .map(|number| {
+                number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+            })
+            .collect::<Option<Vec<f64>>>()
+            .ok_or_else(|| format!("has something else than numbers from 0 in it: {known}"))?;
+        match (name.trim(), &numbers[..]) {
+            ("zipf", &[s]) => Ok(Self::Zipf(s)),
+            ("exponential", &[rate]) => Ok(Self::Exponential(rate)),
+            ("hotspot", &[keys, accesses]) if keys > 0.0 && keys < 1.0 && accesses <= 1.0 => {
+                Ok(Self::Hotspot { keys, accesses })
+            }
+            ("hotspot", &[_, _]) => {
+                Err("has a part of the warehouses between 0 and 1, and one of the transactions up to 1"
+                    .into())
+            }
+            ("explicit", shares) if shares.iter().sum::<f64>() > 0.0 => Ok(Self::Explicit(numbers)),
+            ("explicit", _) => Err("has shares of which one at least is more than 0".into()),
+            _ => Err(format!("is no distribution: {known}")),
+        }
+    }
+}
+
+impl Skew {
+    /// The share of each warehouse, in their order; together 1.
+    fn shares(&self, warehouses: u32) -> Result<Vec<f64>, String> {
+        let all = f64::from(warehouses);
+        let ranks = || (1..=warehouses).map(f64::from);
+        let weights: Vec<f64> = match self {
+            Self::Zipf(s) => ranks().map(|rank| rank.powf(-s)).collect(),
+            Self::Exponential(0.0) => vec![1.0; warehouses as usize],
+            Self::Exponential(rate) => {
+                let below = |rank: f64| -(-rate * rank / all).exp_m1();
+                ranks().map(|rank| below(rank) - below(rank - 1.0)).collect()
+            }
+            Self::Hotspot { keys, accesses } => {
+                let hot = (keys * all).round();
+                if hot < 1.0 || hot >= all {
+                    return Err(format!(
+                        "{self} makes {hot} of {warehouses} warehouses hot: one at least must be, and one not"
+                    ));
+                }
+                ranks()
+                    .map(|rank| if rank <= hot { accesses / hot } else { (1.0 - accesses) / (all - hot) })
+                    .collect()
+            }
+            Self::Explicit(shares) => {
+                let parts = shares.len() as u64;
+                if parts > u64::from(warehouses) {
+                    return Err(format!("{self} has {parts} shares, and there are {warehouses} warehouses"));
+                }
+                let first = |part: u64| part * u64::from(warehouses) / parts;
+                let of = |(part, share): (u64, &f64)| {
+                    let count = first(part + 1) - first(part);
+                    std::iter::repeat_n(share / count as f64, count as usize)
+                };
+                (0..).zip(shares).flat_map(of).collect()
+            }
+        };
+        let total: f64 = weights.iter().sum();
+        Ok(weights.into_iter().map(|weight| weight / total).collect())
+    }
+}
+
+/// Homes that are drawn by their shares, each in constant time (Walker's alias method).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Homes {
+    skew: Skew,
+    first: WarehouseId,
+    shares: Vec<f64>,
+    /// For each warehouse: how much of its slot is its own, and whose the rest is.
+    slots: Vec<(f64, u32)>,
+}
+
+impl Homes {
+    /// Spreads homes over the `warehouses` from `first` on.
+    ///
+    /// # Errors
+    /// There are too few warehouses for it.
+    pub fn new(skew: Skew, first: WarehouseId, warehouses: u32) -> Result<Self, String> {
+        let shares = skew.shares(warehouses)?;
+        let mut left: Vec<f64> = shares.iter().map(|share| share * f64::from(warehouses)).collect();
+        let mut slots: Vec<(f64, u32)> = (0..warehouses).map(|own| (1.0, own)).collect();
+        let (mut small, mut large): (Vec<u32>, Vec<u32>) =
+            (0..warehouses).partition(|&own| left[own as usize] < 1.0);
+        while let (Some(&less), Some(&more)) = (small.last(), large.last()) {
+            small.pop();
+            slots[less as usize] = (left[less as usize], more);
+            left[more as usize] -= 1.0 - left[less as usize];
+            if left[more as usize] < 1.0 {
+                large.pop();
+                small.push(more);
+            }
+        }
+        Ok(Self { skew, first, shares, slots })
+    }
+
+    /// What they are spread by.
+    #[must_use]
+    pub fn skew(&self) -> &Skew {
+        &self.skew
+    }
+
+    /// The share of each warehouse from the first on; together 1.
+    #[must_use]
+    pub fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+
+    /// The place of a warehouse among the active ones.
+    #[must_use]
+    pub fn place(&self, warehouse: WarehouseId) -> usize {
+        (warehouse.0 - self.first.0) as usize
+    }
+
+    /// The warehouse at a place.
+    #[must_use]
+    pub fn at(&self, place: usize) -> WarehouseId {
+        WarehouseId(self.first.0 + place as u32)
+    }
+
+    /// A home.
+    pub fn draw(&self, stream: &mut Stream) -> WarehouseId {
+        let slot = stream.below(self.slots.len() as u32);
+        let (own, other) = self.slots[slot as usize];
+        WarehouseId(self.first.0 + if stream.unit_open_low() <= own { slot } else { other })
+    }
+}
