@@ -43,7 +43,7 @@ export function timeAxis(frame: Frame, series: SeriesData[]): Part {
   return xAxis(frame, "seconds from the start of the window", { min: from, max: to });
 }
 
-/** The warm-up in grey and the outages in red, behind the lines. */
+/** The warm-up and every other phase in grey, and the outages in red, behind the lines. */
 function background(run: RunData, { theme, width }: Frame): Part {
   const areas: Part[][] = [];
   const first = run.series.second[0] ?? 0;
@@ -59,6 +59,17 @@ function background(run: RunData, { theme, width }: Frame): Part {
       { xAxis: 0 },
     ]);
   }
+  run.phases.forEach(({ name, from_s, to_s }, i) => {
+    areas.push([
+      {
+        xAxis: from_s,
+        itemStyle: { color: i % 2 === 1 ? theme.shade : "transparent" },
+        label: { show: ((to_s - from_s) / (run.measured_s - first)) * width > 20 + 7 * name.length },
+        name,
+      },
+      { xAxis: to_s },
+    ]);
+  });
   for (const [from, to] of run.outages) {
     areas.push([{ xAxis: from, itemStyle: { color: theme.badShade }, name: "outage" }, { xAxis: to }]);
   }
@@ -208,7 +219,7 @@ const contention: Chart = {
       xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: run.contention?.asked.at(-1)?.[0] }),
       yAxis: yAxis(frame, "competing transactions", { min: 0 }),
       series: [
-        line("asked", run.contention?.asked ?? [], frame.theme.faint, 4),
+        { ...line("asked", run.contention?.asked ?? [], frame.theme.faint, 4), markArea: background(run, frame) },
         line("actual", run.contention?.actual ?? [], frame.theme.series[0], 1.5),
       ],
     };

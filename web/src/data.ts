@@ -15,6 +15,15 @@ export interface RunData {
   outages: [number, number][];
   types: TypeData[];
   contention: ContentionData | null;
+  /** The phases of the plan, if there is more than one. */
+  phases: PhaseData[];
+}
+
+/** A phase of the plan, in seconds from the window's start. */
+export interface PhaseData {
+  name: string;
+  from_s: number;
+  to_s: number;
 }
 
 /** Transactions that compete for one row: `[second, number]`. */

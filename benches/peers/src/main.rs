@@ -10,14 +10,14 @@ mod options;
 mod redb;
 mod surrealkv;
 
-use lydite_bench::{Mode, RetryPolicy, RunControl, RunPlan, Status};
+use lydite_bench::{Mode, RunControl, RunPlan, Status};
 use lydite_target::kv::KvTarget;
 use lydite_target::{Target, TargetSpec, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Mix, Timestamp, TransactionKind};
+use lydite_tpcc::{Timestamp, TransactionKind};
 use options::{Config, Durability};
 use std::error::Error;
 use std::process::ExitCode;
@@ -70,21 +70,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
     let control = RunControl::default();
     lydite_bench::load(&*target, &population, 1, false, &control, &mut |_| ())?;
+    let constants = RunConstants::new(SEED, meta.c_load);
     let plan = RunPlan {
-        first_warehouse: 1,
-        warehouses,
-        mode: Mode::Direct { terminals: sessions },
         warmup: WARMUP,
         duration: Duration::from_secs(u64::from(seconds)),
-        mix: Mix::Deck,
-        seed: SEED,
-        constants: RunConstants::new(SEED, meta.c_load),
-        distribution: None,
-        homes: None,
-        contention: Vec::new(),
-        placement: None,
-        retry: RetryPolicy::default(),
-        drain: RunPlan::DRAIN,
+        ..RunPlan::new(Mode::Direct { terminals: sessions }, warehouses, SEED, constants)
     };
     let found = lydite_bench::run(&target, &plan, &control, &mut |_| ())?;
     if found.status != Status::Complete || found.lost.is_some() {

@@ -4,10 +4,10 @@
 //! `cargo run --release -p lydite-bench --example null -- rte TERMINALS SESSIONS [WAIT_FACTOR]`
 //! `cargo run --release -p lydite-bench --example null -- open RATE SESSIONS`
 
-use lydite_bench::{Arrival, Measurement, Mode, RetryPolicy, RunControl, RunPlan, run};
+use lydite_bench::{Arrival, Measurement, Mode, RunControl, RunPlan, run};
 use lydite_target::{Target, TargetSpec, TxMode};
+use lydite_tpcc::TransactionKind;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{Mix, TransactionKind};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,20 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?,
     );
     let plan = RunPlan {
-        first_warehouse: 1,
-        warehouses,
-        mode,
         warmup: Duration::from_secs(3),
         duration: Duration::from_secs(10),
-        mix: Mix::Deck,
-        seed: 1,
-        constants: RunConstants::new(1, CLoad(100)),
-        distribution: None,
-        homes: None,
-        contention: Vec::new(),
-        placement: None,
-        retry: RetryPolicy::default(),
-        drain: RunPlan::DRAIN,
+        ..RunPlan::new(mode, warehouses, 1, RunConstants::new(1, CLoad(100)))
     };
     let found = run(&target, &plan, &RunControl::default(), &mut |_| {})?;
     show(&plan, &found);

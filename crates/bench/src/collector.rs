@@ -91,6 +91,7 @@ impl Collector {
         second.aborts += bucket.aborts;
         second.errors += bucket.errors;
         second.unknown += bucket.unknown;
+        second.touched.merge(&bucket.touched);
         if let (Some(latency), true) = (&bucket.latency[FIRST], number >= first_open) {
             merge(&mut self.open[number - first_open], latency);
         }

@@ -13,8 +13,7 @@ use crate::worker::Gate;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// How often the feedback corrects.
 const TICK: Nanos = SECOND / 10;
@@ -27,87 +26,86 @@ const SETTLED_WITHIN: (f64, f64) = (0.1, 0.5);
 /// The step of a fraction that spreads evenly over the unit interval: the golden section.
 const SPREAD: f64 = 0.618_033_988_749_894_9;
 
-/// How many are to compete, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContentionPhase {
-    /// Transactions that compete for the row at any moment, at most as many as sessions.
-    pub asked: u32,
-    /// More than zero.
-    pub lasts: Duration,
-}
-
-/// What became of a phase.
+/// What became of one hot row in a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContentionFound {
-    /// As in [`ContentionPhase::asked`].
-    pub asked: u32,
+    /// The mean number of transactions that were to compete.
+    pub asked: f64,
     /// Seconds of the window at which it began and ended.
     pub from_s: f64,
     /// See `from_s`.
     pub to_s: f64,
     /// The mean number of competing transactions from when it had settled; over all of the phase if it never did.
     pub actual: f64,
+    /// What was asked for over the same time.
+    pub asked_then: f64,
     /// Seconds until it had settled; none if it never did.
     pub settling_s: Option<f64>,
+}
+
+/// What is known of one hot row at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowFacts {
+    /// In their order; those that the run did not reach are left out.
+    pub phases: Vec<ContentionFound>,
+    /// The mean of each full second of the window.
+    pub per_second: Vec<f64>,
 }
 
 /// What is known of contention at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContentionFacts {
-    /// In their order; those that the run did not reach are left out.
-    pub phases: Vec<ContentionFound>,
-    /// The mean of each full second of the window.
-    pub per_second: Vec<f64>,
+    /// Each hot row.
+    pub rows: Vec<RowFacts>,
     /// Transactions that waited in the client's queue after the database gave them up.
     pub queued: u64,
 }
 
+/// A hot row. Sessions write to it on their way, so that it is all atomics.
 #[derive(Debug, Default)]
-struct Competition {
+#[repr(align(64))]
+struct Row {
     /// Transactions that go for the row and have not ended.
-    joined: u32,
-    /// Those of them that the row has been asked for.
-    competing: u32,
-    /// When `competing` last changed, and its integral over time until then, in nanoseconds.
-    since: Nanos,
-    area: f64,
+    joined: AtomicU32,
+    /// So many may join, as many as asked for and the correction: the bits of an `f64`.
+    limit: AtomicU64,
+    queue: Mutex<Queue>,
+    feedback: Mutex<Feedback>,
+}
+
+/// What the feedback knows of a row.
+#[derive(Debug, Default)]
+struct Feedback {
     /// How many more than asked for are let join.
     correction: f64,
-    /// When the feedback last corrected, and the area then.
-    tick: (Nanos, f64),
-    /// Decides where a fraction of a transaction is to join.
-    spread: f64,
-    /// Times and areas, one for each tick.
+    /// The competing transactions summed over time, in nanoseconds, at each tick.
     trace: Vec<(Nanos, f64)>,
 }
 
-impl Competition {
-    fn advance(&mut self, now: Nanos) {
-        self.area += f64::from(self.competing) * now.saturating_sub(self.since) as f64;
-        self.since = self.since.max(now);
-    }
-
-    fn correct(&mut self, now: Nanos, asked: u32, sessions: u32) {
-        let (then, area) = self.tick;
-        if now < then + TICK {
-            return;
-        }
-        let mean = (self.area - area) / (now - then) as f64;
-        let most = f64::from(sessions - asked);
-        self.correction = (self.correction + GAIN * (f64::from(asked) - mean)).clamp(-1.0, most);
-        self.tick = (now, self.area);
-        self.trace.push(self.tick);
-    }
+/// Where a session is, for those who sum up. A cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Seat {
+    /// When its transaction asked for the row, and one more; 0 while it has not.
+    since: AtomicU64,
+    /// The row that it goes for.
+    row: AtomicUsize,
+    /// Nanoseconds that its earlier transactions competed, for each row.
+    spent: Box<[AtomicU64]>,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Contention {
     sessions: u32,
-    /// When each phase ends, and what it asks for.
-    phases: Vec<(Nanos, u32)>,
-    competition: Mutex<Competition>,
-    queue: Mutex<Queue>,
+    /// From when on each row is asked for by how many; the first from 0.
+    steps: Vec<(Nanos, Vec<u32>)>,
+    rows: Vec<Row>,
+    seats: Vec<Seat>,
+    /// When the feedback corrects next.
+    tick: AtomicU64,
+    /// The step of the last correction.
+    step: AtomicUsize,
 }
 
 /// Transactions that were given up, the one whose turn it is first.
@@ -118,54 +116,132 @@ struct Queue {
 }
 
 impl Contention {
-    /// The phases begin with the window; the warm-up is like the first of them. There is at least one.
-    pub(crate) fn new(phases: &[ContentionPhase], sessions: u32, window: &Window) -> Self {
-        let mut end = window.start();
-        let phases = phases.iter().map(|phase| {
-            end += crate::clock::nanos(phase.lasts);
-            (end, phase.asked)
-        });
-        Self { sessions, phases: phases.collect(), competition: Mutex::default(), queue: Mutex::default() }
+    /// There is at least one step, the first from 0, and all have as many rows, or none.
+    pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
+        let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
+        let seat = |_| Seat {
+            since: AtomicU64::new(0),
+            row: AtomicUsize::new(0),
+            spent: (0..rows).map(|_| AtomicU64::new(0)).collect(),
+        };
+        let contention = Self {
+            sessions,
+            steps,
+            rows: (0..rows).map(|_| Row::default()).collect(),
+            seats: (0..sessions).map(seat).collect(),
+            tick: AtomicU64::new(TICK),
+            step: AtomicUsize::new(0),
+        };
+        for row in 0..rows {
+            contention.let_join(row, contention.asked(row, 0), 0.0);
+        }
+        contention
     }
 
-    fn asked(&self, now: Nanos) -> u32 {
-        let phase = self.phases.partition_point(|&(end, _)| end <= now);
-        self.phases.get(phase).or(self.phases.last()).map_or(0, |&(_, asked)| asked)
+    fn step_at(&self, now: Nanos) -> usize {
+        self.steps.partition_point(|&(from, _)| from <= now).saturating_sub(1)
     }
 
-    /// Whether the next transaction of a session is to go for the row. If so, [`Contention::leave`] is called when it has
-    /// ended.
-    pub(crate) fn join(&self, now: Nanos) -> bool {
-        let asked = self.asked(now);
-        let mut of = self.competition.lock();
-        of.advance(now);
-        of.correct(now, asked, self.sessions);
-        of.spread = (of.spread + SPREAD).fract();
-        let joins = f64::from(of.joined) + of.spread < f64::from(asked) + of.correction;
-        of.joined += u32::from(joins && asked > 0);
-        joins && asked > 0
+    fn asked(&self, row: usize, step: usize) -> u32 {
+        self.steps[step].1.get(row).copied().unwrap_or_default()
     }
 
-    /// The row is about to be asked for.
-    fn touched(&self, now: Nanos) {
-        let mut of = self.competition.lock();
-        of.advance(now);
-        of.competing += 1;
+    fn let_join(&self, row: usize, asked: u32, correction: f64) {
+        // With nothing asked for nobody goes there, whatever was missing before.
+        let limit = if asked == 0 { 0.0 } else { f64::from(asked) + correction };
+        self.rows[row].limit.store(limit.to_bits(), Ordering::Relaxed);
     }
 
-    /// A transaction has ended. `touched`: the row was asked for.
-    fn leave(&self, now: Nanos, touched: bool) {
-        let mut of = self.competition.lock();
-        of.advance(now);
-        of.joined -= 1;
-        of.competing -= u32::from(touched);
+    /// The row that the next transaction of a session is to go for, if any: the first with room, from number `first` around.
+    /// `spread`, from 0 to 1, decides where a fraction of one is to join. If there is a row, [`Contention::leave`] is called
+    /// when the transaction has ended.
+    pub(crate) fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
+        if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
+            self.correct(now);
+        }
+        let goes = |row: &Row| {
+            let limit = f64::from_bits(row.limit.load(Ordering::Relaxed));
+            let fits = |joined: u32| f64::from(joined) + spread < limit;
+            // Looked at before it is written to, so that those who do not go leave the cache line alone.
+            fits(row.joined.load(Ordering::Relaxed))
+                && row
+                    .joined
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |joined| {
+                        fits(joined).then_some(joined + 1)
+                    })
+                    .is_ok()
+        };
+        let count = self.rows.len();
+        (0..count).map(|further| (first + further) % count).find(|&row| goes(&self.rows[row]))
     }
 
-    /// Waits in the queue until it is the session's turn; no if the run is over before. Who has the turn already goes
-    /// on at once.
-    pub(crate) fn take_turn(&self, session: usize, mut over: impl FnMut() -> bool) -> bool {
+    fn step_is_over(&self, now: Nanos) -> bool {
+        let step = self.step.load(Ordering::Relaxed);
+        self.steps.get(step + 1).is_some_and(|&(from, _)| from <= now)
+    }
+
+    /// Adds what is missing, or takes away; once for each tick.
+    fn correct(&self, now: Nanos) {
+        let step = self.step_at(now);
+        let moved = self.step.fetch_max(step, Ordering::Relaxed) < step;
+        let tick = self.tick.load(Ordering::Relaxed);
+        let ticks = now >= tick
+            && self.tick.compare_exchange(tick, now + TICK, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        for (number, row) in self.rows.iter().enumerate() {
+            let mut feedback = row.feedback.lock();
+            // Under the lock: who comes later must not bring an earlier step.
+            let asked = self.asked(number, self.step.load(Ordering::Relaxed));
+            if ticks {
+                let area = self.area(number, now);
+                let (then, before) = feedback.trace.last().copied().unwrap_or_default();
+                if now > then {
+                    let mean = (area - before) / (now - then) as f64;
+                    let most = f64::from(self.sessions.saturating_sub(asked));
+                    let missing = GAIN * (f64::from(asked) - mean);
+                    feedback.correction = (feedback.correction + missing).clamp(-1.0, most);
+                    feedback.trace.push((now, area.max(before)));
+                }
+            }
+            if ticks || moved {
+                self.let_join(number, asked, feedback.correction);
+            }
+        }
+    }
+
+    /// The transactions that competed for a row, summed over time until now, in nanoseconds.
+    fn area(&self, row: usize, now: Nanos) -> f64 {
+        let of = |seat: &Seat| {
+            let since = seat.since.load(Ordering::Acquire);
+            let here = since > 0 && seat.row.load(Ordering::Relaxed) == row;
+            let spent = seat.spent[row].load(Ordering::Relaxed);
+            spent + if here { (now + 1).saturating_sub(since) } else { 0 }
+        };
+        self.seats.iter().map(of).sum::<u64>() as f64
+    }
+
+    /// A session is about to ask for the row that it goes for.
+    fn touched(&self, session: usize, row: usize, now: Nanos) {
+        let seat = &self.seats[session];
+        seat.row.store(row, Ordering::Relaxed);
+        seat.since.store(now + 1, Ordering::Release);
+    }
+
+    /// A session's transaction that went for the row has ended.
+    fn leave(&self, session: usize, row: usize, now: Nanos) {
+        let seat = &self.seats[session];
+        let since = seat.since.swap(0, Ordering::AcqRel);
+        if since > 0 {
+            // Who sums up in between misses this transaction, and finds it the next time.
+            seat.spent[row].fetch_add((now + 1).saturating_sub(since), Ordering::Relaxed);
+        }
+        self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Waits in the queue of a row until it is the session's turn; no if the run is over before. Who has the turn already
+    /// goes on at once.
+    pub(crate) fn take_turn(&self, session: usize, row: usize, mut over: impl FnMut() -> bool) -> bool {
         let gate = {
-            let mut queue = self.queue.lock();
+            let mut queue = self.rows[row].queue.lock();
             if queue.waiting.iter().any(|(waiting, _)| *waiting == session) {
                 return true;
             }
@@ -180,35 +256,50 @@ impl Contention {
         gate.pass(&mut over)
     }
 
-    /// The session's transaction has ended, whether it waited in the queue or not.
-    fn end_turn(&self, session: usize) {
-        let mut queue = self.queue.lock();
+    /// The transaction of a session that has been in the queue of a row has ended.
+    fn end_turn(&self, session: usize, row: usize) {
+        let mut queue = self.rows[row].queue.lock();
         queue.waiting.retain(|(waiting, _)| *waiting != session);
         if let Some((_, next)) = queue.waiting.front() {
             next.open();
         }
     }
 
-    /// What came of it, when the run ended at `end`.
-    pub(crate) fn facts(&self, window: &Window, end: Nanos) -> ContentionFacts {
-        let mut of = self.competition.lock();
-        of.advance(end);
-        let last = (of.since, of.area);
-        of.trace.push(last);
-        let trace = Trace(&of.trace);
-        let mut begin = window.start();
-        let mut phases = Vec::new();
-        for &(until, asked) in &self.phases {
-            let until = until.min(end);
-            if begin < until {
-                phases.push(trace.phase(asked, begin, until, window.start()));
+    /// What came of it, when the run ended at `end`. `phases`: when each begins.
+    pub(crate) fn facts(&self, window: &Window, phases: &[Nanos], end: Nanos) -> ContentionFacts {
+        let rows = self.rows.iter().enumerate().map(|(number, row)| {
+            let mut feedback = row.feedback.lock();
+            let last = (end, self.area(number, end));
+            if feedback.trace.last().is_none_or(|&(time, _)| time < end) {
+                feedback.trace.push(last);
             }
-            begin = until;
+            let steps = self.steps.iter().map(|&(from, _)| from).chain([end]);
+            let asked = (0..self.steps.len()).map(|step| f64::from(self.asked(number, step)));
+            let mut area = 0.0;
+            let mut plan = vec![(0, 0.0)];
+            for ((from, to), asked) in steps.clone().zip(steps.skip(1)).zip(asked) {
+                area += asked * to.saturating_sub(from) as f64;
+                plan.push((to, area));
+            }
+            let (found, wanted) = (Trace(&feedback.trace), Trace(&plan));
+            let ends = phases.iter().skip(1).copied().chain([Nanos::MAX]);
+            let phases = phases.iter().zip(ends).map(|(&begin, until)| (begin, until.min(end)));
+            let seconds = end.saturating_sub(window.start()) / SECOND;
+            let second = |number| window.start() + number * SECOND;
+            RowFacts {
+                phases: phases
+                    .filter(|(begin, until)| begin < until)
+                    .map(|(begin, until)| found.phase(&wanted, begin, until, window.start()))
+                    .collect(),
+                per_second: (0..seconds)
+                    .map(|number| found.mean(second(number), second(number + 1)))
+                    .collect(),
+            }
+        });
+        ContentionFacts {
+            rows: rows.collect(),
+            queued: self.rows.iter().map(|row| row.queue.lock().total).sum(),
         }
-        let seconds = end.saturating_sub(window.start()) / SECOND;
-        let second = |number| window.start() + number * SECOND;
-        let per_second = (0..seconds).map(|number| trace.mean(second(number), second(number + 1))).collect();
-        ContentionFacts { phases, per_second, queued: self.queue.lock().total }
     }
 }
 
@@ -232,16 +323,16 @@ impl Trace<'_> {
         (self.area(to) - self.area(from)) / (to - from) as f64
     }
 
-    fn phase(&self, asked: u32, begin: Nanos, end: Nanos, zero: Nanos) -> ContentionFound {
-        let wanted = f64::from(asked);
-        let near = (SETTLED_WITHIN.0 * wanted).max(SETTLED_WITHIN.1);
+    fn phase(&self, asked: &Trace<'_>, begin: Nanos, end: Nanos, zero: Nanos) -> ContentionFound {
+        let settled_at = |at: Nanos| {
+            let wanted = asked.mean(at, at + SETTLED_OVER);
+            let near = (SETTLED_WITHIN.0 * wanted).max(SETTLED_WITHIN.1);
+            (self.mean(at, at + SETTLED_OVER) - wanted).abs() <= near
+        };
         // From the end back, as far as all is near.
         let mut settled = None;
         let mut at = end.saturating_sub(SETTLED_OVER);
-        while at >= begin && end - begin >= SETTLED_OVER {
-            if (self.mean(at, at + SETTLED_OVER) - wanted).abs() > near {
-                break;
-            }
+        while at >= begin && end - begin >= SETTLED_OVER && settled_at(at) {
             settled = Some(at);
             if at < begin + TICK {
                 break;
@@ -249,11 +340,13 @@ impl Trace<'_> {
             at -= TICK;
         }
         let seconds = |time: Nanos| (time - zero) as f64 / SECOND as f64;
+        let from = settled.unwrap_or(begin);
         ContentionFound {
-            asked,
+            asked: asked.mean(begin, end),
             from_s: seconds(begin),
             to_s: seconds(end),
-            actual: self.mean(settled.unwrap_or(begin), end),
+            actual: self.mean(from, end),
+            asked_then: asked.mean(from, end),
             settling_s: settled.map(|at| (at - begin) as f64 / SECOND as f64),
         }
     }
@@ -265,47 +358,70 @@ pub(crate) struct Contender {
     contention: Arc<Contention>,
     clock: Clock,
     session: usize,
-    /// The transaction at hand goes for the row.
-    joined: AtomicBool,
+    /// The row that the transaction at hand goes for, and one more; 0 for none.
+    row: AtomicUsize,
     /// The row has been asked for in it.
     touched: AtomicBool,
+    /// It has been in the queue.
+    queued: AtomicBool,
+    /// Transactions so far: where in the unit interval the next lies.
+    number: AtomicU32,
 }
 
 impl Contender {
     pub(crate) fn new(contention: Arc<Contention>, clock: Clock, session: usize) -> Self {
-        Self { contention, clock, session, joined: AtomicBool::new(false), touched: AtomicBool::new(false) }
+        Self {
+            contention,
+            clock,
+            session,
+            row: AtomicUsize::new(0),
+            touched: AtomicBool::new(false),
+            queued: AtomicBool::new(false),
+            number: AtomicU32::new(session as u32),
+        }
     }
 
-    /// Whether the next transaction is to go for the row.
-    pub(crate) fn join(&self) -> bool {
-        let joins = self.contention.join(self.clock.now());
-        self.joined.store(joins, Ordering::Relaxed);
-        joins
+    /// The row that the next transaction is to go for, if any.
+    pub(crate) fn join(&self, now: Nanos) -> Option<usize> {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let row = self.contention.join(now, number as usize, (f64::from(number) * SPREAD).fract());
+        self.row.store(row.map_or(0, |row| row + 1), Ordering::Relaxed);
+        row
     }
 
-    /// Whether the transaction at hand goes for the row.
+    /// The row that the transaction at hand goes for.
+    fn row(&self) -> Option<usize> {
+        self.row.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether the transaction at hand goes for a row.
     pub(crate) fn has_joined(&self) -> bool {
-        self.joined.load(Ordering::Relaxed)
+        self.row().is_some()
     }
 
-    /// The row is about to be asked for, if the transaction at hand goes for it. Its later attempts change nothing.
+    /// The row is about to be asked for, if the transaction at hand goes for one. Its later attempts change nothing.
     pub(crate) fn touch(&self) {
-        if self.has_joined() && !self.touched.swap(true, Ordering::Relaxed) {
-            self.contention.touched(self.clock.now());
+        if let Some(row) = self.row()
+            && !self.touched.swap(true, Ordering::Relaxed)
+        {
+            self.contention.touched(self.session, row, self.clock.now());
         }
     }
 
     /// See [`Contention::take_turn`].
     pub(crate) fn take_turn(&self, over: impl FnMut() -> bool) -> bool {
-        self.contention.take_turn(self.session, over)
+        self.queued.store(true, Ordering::Relaxed);
+        self.row().is_none_or(|row| self.contention.take_turn(self.session, row, over))
     }
 
     /// The transaction at hand has ended.
-    pub(crate) fn leave(&self) {
-        if self.joined.swap(false, Ordering::Relaxed) {
-            self.contention.end_turn(self.session);
-            self.contention.leave(self.clock.now(), self.touched.swap(false, Ordering::Relaxed));
+    pub(crate) fn leave(&self, now: Nanos) {
+        let Some(row) = self.row.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
+        if self.queued.swap(false, Ordering::Relaxed) {
+            self.contention.end_turn(self.session, row);
         }
+        self.touched.store(false, Ordering::Relaxed);
+        self.contention.leave(self.session, row, now);
     }
 }
 
@@ -313,6 +429,7 @@ impl Contender {
 mod tests {
     use super::*;
     use crate::clock::Counting;
+    use std::time::Duration;
 
     const MS: Nanos = 1_000_000;
 
@@ -320,42 +437,55 @@ mod tests {
         Window::new(Duration::ZERO, Duration::from_secs(seconds), Counting::DueAndAnswered)
     }
 
-    fn phase(asked: u32, seconds: u64) -> ContentionPhase {
-        ContentionPhase { asked, lasts: Duration::from_secs(seconds) }
+    /// So many are to compete for one row, for so many seconds each.
+    fn schedule(asked: &[u32], seconds: u64) -> (Vec<(Nanos, Vec<u32>)>, Vec<Nanos>) {
+        let steps: Vec<(Nanos, Vec<u32>)> =
+            (0..).zip(asked).map(|(number, &asked)| (number * seconds * SECOND, vec![asked])).collect();
+        let phases = steps.iter().map(|(from, _)| *from).collect();
+        (steps, phases)
     }
 
-    /// Sixty sessions in simulated time: a transaction that goes for the row needs 2 ms to get there, and the row serves one
+    fn contender(contention: &Arc<Contention>, session: usize) -> Contender {
+        Contender::new(Arc::clone(contention), Clock::start(), session)
+    }
+
+    /// Sixty sessions in simulated time: a transaction that goes for a row needs 2 ms to get there, and each row serves one
     /// in 1 ms; others take 3 ms.
-    fn simulate(contention: &Contention, seconds: u64) {
+    fn simulate(contention: &Arc<Contention>, seconds: u64) {
         #[derive(Clone, Copy)]
         enum At {
             Free,
             Elsewhere(Nanos),
-            OnItsWay(Nanos),
+            OnItsWay(usize, Nanos),
             Waiting,
         }
+        let contenders: Vec<Contender> = (0..60).map(|session| contender(contention, session)).collect();
         let mut sessions = [At::Free; 60];
-        let mut row: VecDeque<usize> = VecDeque::new();
+        let mut rows: Vec<VecDeque<usize>> = vec![VecDeque::new(); contention.rows.len()];
         for now in (0..seconds * SECOND).step_by(MS as usize) {
-            if let Some(served) = row.pop_front() {
-                contention.leave(now, true);
-                sessions[served] = At::Free;
+            for row in &mut rows {
+                if let Some(served) = row.pop_front() {
+                    contenders[served].leave(now);
+                    sessions[served] = At::Free;
+                }
             }
             for (number, at) in sessions.iter_mut().enumerate() {
                 match *at {
-                    At::Elsewhere(until) if now >= until => *at = At::Free,
-                    At::OnItsWay(until) if now >= until => {
-                        contention.touched(now);
-                        row.push_back(number);
+                    At::Elsewhere(until) if now >= until => {
+                        contenders[number].leave(now);
+                        *at = At::Free;
+                    }
+                    At::OnItsWay(row, until) if now >= until => {
+                        contention.touched(number, row, now);
+                        rows[row].push_back(number);
                         *at = At::Waiting;
                     }
                     _ => {}
                 }
                 if matches!(at, At::Free) {
-                    *at = if contention.join(now) {
-                        At::OnItsWay(now + 2 * MS)
-                    } else {
-                        At::Elsewhere(now + 3 * MS)
+                    *at = match contenders[number].join(now) {
+                        Some(row) => At::OnItsWay(row, now + 2 * MS),
+                        None => At::Elsewhere(now + 3 * MS),
                     };
                 }
             }
@@ -364,63 +494,82 @@ mod tests {
 
     #[test]
     fn each_phase_settles_soon_and_keeps_its_mean() {
-        let schedule = [10, 40, 50, 25, 15].map(|asked| phase(asked, 15));
-        let window = window(75);
-        let contention = Contention::new(&schedule, 60, &window);
+        let asked = [10, 40, 50, 25, 15];
+        let (steps, phases) = schedule(&asked, 15);
+        let contention = Arc::new(Contention::new(steps, 60));
         simulate(&contention, 75);
-        let facts = contention.facts(&window, 75 * SECOND);
-        assert_eq!(facts.phases.len(), 5);
-        for found in &facts.phases {
-            let asked = f64::from(found.asked);
-            assert!((found.actual - asked).abs() < 0.03 * asked, "{found:?}");
+        let facts = contention.facts(&window(75), &phases, 75 * SECOND);
+        let row = &facts.rows[0];
+        assert_eq!(row.phases.iter().map(|found| found.asked as u32).collect::<Vec<_>>(), asked);
+        for found in &row.phases {
+            assert!((found.actual - found.asked).abs() < 0.03 * found.asked, "{found:?}");
             assert!(found.settling_s.is_some_and(|settling| settling < 5.0), "{found:?}");
         }
-        assert_eq!(facts.per_second.len(), 75);
-        assert!((facts.per_second[25] - 40.0).abs() < 4.0, "{}", facts.per_second[25]);
+        assert_eq!(row.per_second.len(), 75);
+        assert!((row.per_second[25] - 40.0).abs() < 4.0, "{}", row.per_second[25]);
+    }
+
+    #[test]
+    fn several_rows_have_each_their_own() {
+        let contention = Arc::new(Contention::new(vec![(0, vec![10, 25, 5])], 60));
+        simulate(&contention, 20);
+        let facts = contention.facts(&window(20), &[0], 20 * SECOND);
+        for (row, asked) in facts.rows.iter().zip([10.0, 25.0, 5.0]) {
+            assert!((row.phases[0].actual - asked).abs() < 0.03 * asked, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_phase_that_rises_is_held_against_what_it_asks_for_at_each_moment() {
+        let steps = (0..40).map(|number| (number * SECOND / 2, vec![10 + number as u32])).collect();
+        let contention = Arc::new(Contention::new(steps, 60));
+        simulate(&contention, 20);
+        let found = contention.facts(&window(20), &[0], 20 * SECOND).rows[0].phases[0];
+        assert!((found.asked - 29.5).abs() < 0.01, "{found:?}");
+        assert!((found.actual - found.asked_then).abs() < 0.05 * found.asked_then, "{found:?}");
     }
 
     #[test]
     fn what_can_not_be_reached_is_told_as_it_is() {
-        let window = window(10);
-        let contention = Contention::new(&[phase(40, 10)], 60, &window);
+        let contention = Arc::new(Contention::new(vec![(0, vec![40])], 60));
         // Nobody comes as far as the row.
+        let contender = contender(&contention, 0);
         for now in (0..10 * SECOND).step_by(MS as usize) {
-            if contention.join(now) {
-                contention.leave(now, false);
-            }
+            contender.join(now);
+            contender.leave(now);
         }
-        let found = contention.facts(&window, 10 * SECOND).phases[0];
+        let found = contention.facts(&window(10), &[0], 10 * SECOND).rows[0].phases[0];
         assert_eq!((found.actual, found.settling_s), (0.0, None));
     }
 
     #[test]
     fn with_nothing_asked_for_nobody_goes_for_the_row() {
-        let window = window(2);
-        let contention = Contention::new(&[phase(0, 1), phase(5, 1)], 8, &window);
-        assert!((0..SECOND).step_by(MS as usize).all(|now| !contention.join(now)));
-        assert!(contention.join(SECOND), "the second phase");
+        let (steps, _) = schedule(&[0, 5], 1);
+        let contention = Contention::new(steps, 8);
+        assert!((0..SECOND).step_by(MS as usize).all(|now| contention.join(now, 0, 0.0).is_none()));
+        assert_eq!(contention.join(SECOND, 0, 0.0), Some(0), "the second phase");
     }
 
     #[test]
     fn turns_come_in_order_and_the_next_has_its_when_one_ends() {
-        let contention = Arc::new(Contention::new(&[phase(3, 1)], 3, &window(1)));
-        assert!(contention.take_turn(0, || true), "nobody is before it");
-        assert!(contention.take_turn(0, || true), "it has the turn still");
-        assert!(!contention.take_turn(1, || true), "the run is over before its turn");
-        contention.end_turn(1);
+        let contention = Arc::new(Contention::new(vec![(0, vec![3])], 3));
+        assert!(contention.take_turn(0, 0, || true), "nobody is before it");
+        assert!(contention.take_turn(0, 0, || true), "it has the turn still");
+        assert!(!contention.take_turn(1, 0, || true), "the run is over before its turn");
+        contention.end_turn(1, 0);
         let (tell, told) = std::sync::mpsc::channel();
         let waiting = Arc::clone(&contention);
         let thread = std::thread::spawn(move || {
-            let turn = waiting.take_turn(2, || false);
+            let turn = waiting.take_turn(2, 0, || false);
             assert!(tell.send(turn).is_ok());
         });
-        while contention.queue.lock().waiting.len() < 2 {
+        while contention.rows[0].queue.lock().waiting.len() < 2 {
             std::thread::yield_now();
         }
         assert!(told.try_recv().is_err(), "it waits");
-        contention.end_turn(0);
+        contention.end_turn(0, 0);
         assert_eq!(told.recv(), Ok(true));
         assert!(thread.join().is_ok());
-        assert_eq!(contention.queue.lock().total, 3);
+        assert_eq!(contention.rows[0].queue.lock().total, 3);
     }
 }

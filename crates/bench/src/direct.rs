@@ -5,6 +5,8 @@
 //! sessions, and two sessions meet on the rows of one warehouse only where TPC-C wants it (remote stock and payments)
 //! or where there are more sessions than warehouses.
 
+use crate::clock::Nanos;
+use crate::course::{Course, Cursor};
 use crate::drive::Drive;
 use crate::worker::{Gate, Worker};
 use crate::workload::Runnable;
@@ -31,17 +33,17 @@ type Group<W> = Vec<Seat<<W as Runnable>::Terminal>>;
 /// The groups that no session is playing, the longest rested first.
 #[derive(Debug)]
 pub(crate) struct Rotation<W: Runnable> {
-    inputs: W::Inputs,
+    course: Arc<Course<W::Inputs>>,
     resting: Mutex<VecDeque<Group<W>>>,
 }
 
 impl<W: Runnable> Rotation<W> {
-    pub(crate) fn new(inputs: W::Inputs, sessions: u32) -> Self {
-        let groups = W::groups(&inputs, sessions).into_iter();
+    pub(crate) fn new(course: Arc<Course<W::Inputs>>, sessions: u32) -> Self {
+        let groups = W::groups(&course.stages()[0].inputs, sessions).into_iter();
         let resting: VecDeque<Group<W>> =
             groups.map(|group| group.into_iter().map(Seat::new).collect()).collect();
         assert!(resting.len() >= sessions as usize, "a group for each session");
-        Self { inputs, resting: Mutex::new(resting) }
+        Self { course, resting: Mutex::new(resting) }
     }
 
     fn take(&self) -> Option<Group<W>> {
@@ -52,30 +54,40 @@ impl<W: Runnable> Rotation<W> {
         self.resting.lock().push_back(group);
     }
 
-    /// One transaction of each terminal; tells whether the run is over.
-    fn play_round(&self, worker: &mut Worker<W>, group: &mut Group<W>) -> bool {
+    /// One transaction of each terminal; tells when the last was answered, or nothing if the run is over.
+    fn play_round(
+        worker: &mut Worker<W>,
+        cursor: &mut Cursor<W::Inputs>,
+        group: &mut Group<W>,
+        mut now: Nanos,
+    ) -> Option<Nanos> {
         for seat in group {
-            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
-                return true;
+            if worker.rests(cursor, now) {
+                break;
             }
-            let contending = worker.contender.as_ref().is_some_and(|contender| contender.join());
-            let make = if contending { W::contending } else { W::next };
-            let transaction = make(&self.inputs, &mut seat.terminal);
+            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
+                return None;
+            }
+            let row = worker.contender.as_ref().and_then(|contender| contender.join(now));
+            let inputs = &cursor.stage(now).inputs;
+            let transaction = match row {
+                Some(row) => W::contending(inputs, &mut seat.terminal, row),
+                None => W::next(inputs, &mut seat.terminal),
+            };
             let due = worker.now();
             if worker.shared.window.over(due) {
-                worker.contender.iter().for_each(|contender| contender.leave());
-                return true;
+                worker.contender.iter().for_each(|contender| contender.leave(due));
+                return None;
             }
-            worker.play((due, due), transaction, || {
+            let answer = worker.play((due, due), transaction, || {
                 seat.gate.shut();
                 let gate = Arc::clone(&seat.gate);
                 move |_| gate.open()
             });
-            if let Some(contender) = &worker.contender {
-                contender.leave();
-            }
+            now = answer.map_or_else(|| worker.now(), |answer| answer.at);
+            worker.contender.iter().for_each(|contender| contender.leave(now));
         }
-        false
+        Some(now)
     }
 }
 
@@ -83,12 +95,13 @@ impl<W: Runnable> Drive<W> for Rotation<W> {
     /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
     /// a pipeline, the session goes on with the next terminal while the answer is on its way.
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
-        // There is always one: as many groups as sessions, and each session holds one at most.
-        while let Some(mut group) = self.take() {
-            let over = self.play_round(worker, &mut group);
-            if over {
-                return;
-            }
+        let mut cursor = Cursor::new(&self.course);
+        let mut now = worker.now();
+        while worker.rest(&mut cursor, &mut now) {
+            // There is always one: as many groups as sessions, and each session holds one at most.
+            let Some(mut group) = self.take() else { return };
+            let Some(answered) = Self::play_round(worker, &mut cursor, &mut group, now) else { return };
+            now = answered;
             self.put_back(group);
         }
     }
@@ -102,7 +115,8 @@ mod tests {
     use lydite_tpcc::{InputPlan, Mix, Terminal};
 
     fn rotation(warehouses: u32, sessions: u32) -> Rotation<Tpcc> {
-        Rotation::new(InputPlan::new(1, warehouses, CLoad(0), Mix::Deck), sessions)
+        let inputs = InputPlan::new(1, warehouses, CLoad(0), Mix::Deck);
+        Rotation::new(Arc::new(Course::steady(inputs)), sessions)
     }
 
     fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u8)> {

@@ -8,28 +8,17 @@
 //! schedules them. A terminal is a few bytes in a timer wheel.
 //!
 //! ```
-//! use lydite_bench::{Mode, RetryPolicy, RunControl, RunPlan, run};
+//! use lydite_bench::{Mode, RunControl, RunPlan, run};
 //! use lydite_target::{Target, TargetSpec, TxMode};
-//! use lydite_tpcc::{Mix, nurand::{CLoad, RunConstants}};
+//! use lydite_tpcc::nurand::{CLoad, RunConstants};
 //! use std::{sync::Arc, time::Duration};
 //!
 //! let spec = TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?;
 //! let target: Arc<dyn Target> = Arc::from(spec.open()?);
 //! let plan = RunPlan {
-//!     first_warehouse: 1,
-//!     warehouses: 2,
-//!     mode: Mode::Direct { terminals: 1 },
 //!     warmup: Duration::from_millis(10),
 //!     duration: Duration::from_millis(50),
-//!     mix: Mix::Deck,
-//!     seed: 1,
-//!     constants: RunConstants::new(1, CLoad(7)),
-//!     distribution: None,
-//!     homes: None,
-//!     contention: Vec::new(),
-//!     placement: None,
-//!     retry: RetryPolicy::default(),
-//!     drain: RunPlan::DRAIN,
+//!     ..RunPlan::new(Mode::Direct { terminals: 1 }, 2, 1, RunConstants::new(1, CLoad(7)))
 //! };
 //! let found = run(&target, &plan, &RunControl::default(), &mut |_| {})?;
 //! println!("{:.0} new orders per minute", found.nopm());
@@ -41,6 +30,7 @@ mod collector;
 mod connections;
 mod contention;
 mod control;
+mod course;
 mod direct;
 mod drive;
 mod error_log;
@@ -55,19 +45,20 @@ mod recorder;
 mod rte;
 mod run;
 mod tpcc;
+mod watch;
 mod worker;
 mod workload;
 
-pub use contention::{ContentionFacts, ContentionFound, ContentionPhase};
+pub use contention::{ContentionFacts, ContentionFound, RowFacts};
 pub use control::RunControl;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use measurement::{
-    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, OpenFacts, Outage, Second, Status,
-    Whole,
+    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, Moved, OpenFacts, Outage, Second,
+    Status, Whole,
 };
 pub use micro::MicroFacts;
-pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan};
+pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
 pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro};
-pub use tpcc::{DeliveryFacts, KindWaits, TpccFacts, WaitStatistics};
+pub use tpcc::{DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
 pub use workload::{Facts, Runnable};

@@ -4,7 +4,8 @@ use crate::contention::ContentionFacts;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_target::{AbortReason, Tpcc};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::{NodesTouched, Placement, TransactionKind};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// Everything that came out of a run. Unless a field says otherwise it is about the measured window, and a
@@ -44,6 +45,10 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub backlog: u64,
     /// What an open loop asked for; none otherwise.
     pub open: Option<OpenFacts>,
+    /// Where the warehouses are at the end, if the database has moved any.
+    pub placement: Option<Arc<Placement>>,
+    /// When it did.
+    pub moves: Vec<Moved>,
     /// What came of contention control; none without it.
     pub contention: Option<ContentionFacts>,
     /// Transactions that were answered but do not count since they were due before the window or answered (or
@@ -128,6 +133,8 @@ pub struct Second {
     pub first_p50: Option<Duration>,
     /// 99th percentile of the same.
     pub first_p99: Option<Duration>,
+    /// How many nodes those of them touched that count; nothing if it is not known where the warehouses are.
+    pub touched: NodesTouched,
 }
 
 impl Second {
@@ -155,10 +162,19 @@ pub struct Outage {
     pub to_s: f64,
 }
 
+/// It was seen that warehouses had moved to other nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moved {
+    /// Seconds since the measured window began; negative in the warm-up.
+    pub at_s: f64,
+    /// How many.
+    pub warehouses: u32,
+}
+
 /// What an open loop asked for and got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenFacts {
-    /// Requests per second, as planned.
+    /// Requests per second, as planned: the mean over the window.
     pub asked_per_s: f64,
     /// Requests due in the window, begun or not.
     pub due: u64,

@@ -3,6 +3,7 @@
 use crate::workload::{Facts, Runnable};
 use lydite_micro::{Inputs, Outcome, Terminal, Transaction};
 use lydite_target::Micro;
+use lydite_tpcc::NodesTouched;
 use std::time::Duration;
 
 /// Streams of inputs that a session plays in turn. Where commits are pipelined it has so many under way, as many as a
@@ -23,7 +24,13 @@ pub struct MicroFacts {
 }
 
 impl Facts<Micro> for MicroFacts {
-    fn completed(&mut self, _inputs: &Inputs, transaction: &Transaction) {
+    fn completed(
+        &mut self,
+        _inputs: &Inputs,
+        _phase: usize,
+        transaction: &Transaction,
+        _touched: &mut NodesTouched,
+    ) {
         self.transactions += 1;
         self.accesses += transaction.accesses.len() as u64;
         self.updates += transaction.updates().count() as u64;

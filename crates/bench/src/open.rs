@@ -5,6 +5,7 @@
 //! is ever dropped.
 
 use crate::clock::{Nanos, SECOND, Window};
+use crate::course::{Course, Cursor};
 use crate::drive::{Drive, Finished};
 use crate::measurement::OpenFacts;
 use crate::os;
@@ -15,23 +16,67 @@ use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+/// Requests per second over time: from each moment on, until the next.
+#[derive(Debug)]
+struct Rates {
+    /// When, the requests until then, and the rate from then on; the first at 0.
+    pieces: Vec<(f64, f64, f64)>,
+}
+
+impl Rates {
+    fn new(rates: &[(Nanos, f64)]) -> Self {
+        let mut pieces: Vec<(f64, f64, f64)> = Vec::with_capacity(rates.len());
+        for &(from, rate) in rates {
+            let from = from as f64;
+            let before = pieces
+                .last()
+                .map_or(0.0, |&(then, before, rate)| before + (from - then) / SECOND as f64 * rate);
+            pieces.push((from, before, rate));
+        }
+        Self { pieces }
+    }
+
+    /// When the requests until then are so many; never, if they will not be. Begins to look at piece `at` and moves it on.
+    fn when(&self, requests: f64, at: &mut usize) -> f64 {
+        // A piece without requests is left behind with those of the one before it.
+        while self.pieces.get(*at + 1).is_some_and(|&(_, before, _)| before <= requests) {
+            *at += 1;
+        }
+        let (from, before, rate) = self.pieces[*at];
+        if rate > 0.0 { from + (requests - before) * SECOND as f64 / rate } else { f64::INFINITY }
+    }
+
+    /// The requests until a moment.
+    fn until(&self, moment: Nanos) -> f64 {
+        let moment = moment as f64;
+        let piece = self.pieces.partition_point(|&(from, _, _)| from <= moment).saturating_sub(1);
+        let (from, before, rate) = self.pieces[piece];
+        before + (moment - from) / SECOND as f64 * rate
+    }
+}
+
 /// When requests are due.
 #[derive(Clone, Debug)]
 struct Arrivals {
     arrival: Arrival,
     stream: Stream,
-    /// Nanoseconds between two requests, on average.
-    distance: f64,
+    rates: Arc<Rates>,
+    /// The piece of the rates at which they are.
+    piece: usize,
     number: u64,
+    /// The requests until the next one is due, as the rates count them: whole numbers if they come at equal distances.
+    requests: f64,
     /// When request `number` is due.
     due: f64,
 }
 
 impl Arrivals {
-    fn new(rate: f64, arrival: Arrival, seed: u64) -> Self {
+    fn new(rates: &[(Nanos, f64)], arrival: Arrival, seed: u64) -> Self {
         let stream = Stream::new(seed, Purpose::Arrivals, 0);
-        let mut arrivals = Self { arrival, stream, distance: SECOND as f64 / rate, number: 0, due: 0.0 };
-        arrivals.due = arrivals.gap();
+        let rates = Arc::new(Rates::new(rates));
+        let mut arrivals = Self { arrival, stream, rates, piece: 0, number: 0, requests: 0.0, due: 0.0 };
+        arrivals.requests = arrivals.gap();
+        arrivals.settle();
         arrivals
     }
 
@@ -39,21 +84,27 @@ impl Arrivals {
     fn gap(&mut self) -> f64 {
         match self.arrival {
             Arrival::Constant => 0.0,
-            Arrival::Poisson => -self.stream.unit_open_low().ln() * self.distance,
+            Arrival::Poisson => -self.stream.unit_open_low().ln(),
         }
     }
 
+    fn settle(&mut self) {
+        self.due = self.rates.when(self.requests, &mut self.piece);
+    }
+
+    /// At a rate of zero this is never.
     fn due(&self) -> Nanos {
         self.due as Nanos
     }
 
     fn advance(&mut self) {
         self.number += 1;
-        self.due = match self.arrival {
-            // Multiplied, not added up: rounding must not change the rate.
-            Arrival::Constant => self.number as f64 * self.distance,
-            Arrival::Poisson => self.due + self.gap(),
+        self.requests = match self.arrival {
+            // Counted, not added up: rounding must not change the rate.
+            Arrival::Constant => self.number as f64,
+            Arrival::Poisson => self.requests + self.gap(),
         };
+        self.settle();
     }
 
     /// How many of the requests not yet taken are due before `end`, and how many of these from `start`.
@@ -72,6 +123,8 @@ impl Arrivals {
 /// Makes the requests, with their inputs, in order: so they are the same however many sessions take them.
 struct Generator<W: Runnable> {
     arrivals: Arrivals,
+    /// Where their inputs come from.
+    cursor: Cursor<W::Inputs>,
     /// Requests are theirs in turn.
     terminals: Vec<W::Terminal>,
     /// Runs ahead of `arrivals` to what is due now, and never back.
@@ -84,22 +137,30 @@ struct Generator<W: Runnable> {
 
 /// See the module.
 pub(crate) struct Open<W: Runnable> {
-    inputs: W::Inputs,
-    rate: f64,
+    course: Arc<Course<W::Inputs>>,
+    rates: Arc<Rates>,
     generator: Mutex<Generator<W>>,
 }
 
 impl<W: Runnable> Open<W> {
-    pub(crate) fn new(inputs: W::Inputs, seed: u64, rate: f64, arrival: Arrival) -> Self {
-        let arrivals = Arrivals::new(rate, arrival, seed);
+    /// `rates`: from when on how many requests there are each second; the first from 0.
+    pub(crate) fn new(
+        course: Arc<Course<W::Inputs>>,
+        seed: u64,
+        rates: &[(Nanos, f64)],
+        arrival: Arrival,
+    ) -> Self {
+        let arrivals = Arrivals::new(rates, arrival, seed);
+        let rates = Arc::clone(&arrivals.rates);
         let generator = Generator {
             watched: arrivals.clone(),
             arrivals,
-            terminals: W::in_turn(&inputs),
+            cursor: Cursor::new(&course),
+            terminals: W::in_turn(&course.stages()[0].inputs),
             taken: 0,
             unstarted: Vec::new(),
         };
-        Self { inputs, rate, generator: Mutex::new(generator) }
+        Self { course, rates, generator: Mutex::new(generator) }
     }
 
     /// The next request; none when it would be due after the end.
@@ -110,7 +171,8 @@ impl<W: Runnable> Open<W> {
             return None;
         }
         let terminal = generator.arrivals.number % generator.terminals.len() as u64;
-        let transaction = W::next(&self.inputs, &mut generator.terminals[terminal as usize]);
+        let inputs = &generator.cursor.stage(due).inputs;
+        let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
         generator.taken += u64::from(due >= window.start());
         Some((due, transaction))
@@ -125,12 +187,12 @@ impl<W: Runnable> Open<W> {
         let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
         let due = generator.taken - beyond.min(generator.taken) + left_in_window;
         let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
-        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         let facts = OpenFacts {
-            asked_per_s: self.rate,
+            asked_per_s: per_second(self.rates.until(end) - self.rates.until(window.start().min(end))),
             due,
-            due_per_s: per_s(due),
-            completed_per_s: per_s(completed),
+            due_per_s: per_second(due as f64),
+            completed_per_s: per_second(completed as f64),
         };
         (left + unstarted, facts)
     }
@@ -139,7 +201,9 @@ impl<W: Runnable> Open<W> {
 impl<W: Runnable> Drive<W> for Open<W> {
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         os::precise_timers();
-        while worker.ensure_connected() {
+        let mut cursor = Cursor::new(&self.course);
+        let mut now = worker.now();
+        while worker.rest(&mut cursor, &mut now) && worker.ensure_connected() {
             let Some((due, transaction)) = self.take(&worker.shared.window) else {
                 // Nothing is due any more, but a run in which all sessions have ended would count as broken.
                 worker.shared.sleep_until(Nanos::MAX);
@@ -159,6 +223,7 @@ impl<W: Runnable> Drive<W> for Open<W> {
                 worker.shared.recorder(worker.index).record_lateness(&worker.shared.window, due, picked);
             }
             worker.play((due, picked), transaction, || |_| ());
+            now = picked;
         }
     }
 
@@ -198,14 +263,14 @@ mod tests {
 
     #[test]
     fn a_constant_rate_has_exact_distances() {
-        let arrivals = Arrivals::new(3.0, Arrival::Constant, 1);
+        let arrivals = Arrivals::new(&[(0, 3.0)], Arrival::Constant, 1);
         assert_eq!(arrivals.ahead(0, 1_000_000 * SECOND), (3_000_000, 3_000_000));
         assert_eq!(arrivals.ahead(SECOND, 2 * SECOND), (6, 3));
     }
 
     #[test]
     fn a_poisson_process_has_the_rate_and_the_deviation() {
-        let mut arrivals = Arrivals::new(100.0, Arrival::Poisson, 1);
+        let mut arrivals = Arrivals::new(&[(0, 100.0)], Arrival::Poisson, 1);
         let mut counts = [0.0; 2_000];
         while let Some(count) = counts.get_mut((arrivals.due() / SECOND) as usize) {
             *count += 1.0;
@@ -216,5 +281,15 @@ mod tests {
         // Five standard deviations of either estimate.
         assert!((mean - 100.0).abs() < 1.2, "{mean}");
         assert!((variance - 100.0).abs() < 16.0, "{variance}");
+    }
+
+    #[test]
+    fn a_rate_that_changes_keeps_each_of_its_pieces_and_none_comes_while_it_is_zero() {
+        let rates = [(0, 10.0), (SECOND, 0.0), (3 * SECOND, 4.0), (5 * SECOND, 0.0)];
+        let arrivals = Arrivals::new(&rates, Arrival::Constant, 1);
+        let counts: Vec<u64> =
+            (0..7).map(|second| arrivals.ahead(second * SECOND, (second + 1) * SECOND).1).collect();
+        assert_eq!(counts, [10, 0, 0, 4, 4, 0, 0]);
+        assert!((arrivals.rates.until(4 * SECOND) - 14.0).abs() < 1e-9);
     }
 }

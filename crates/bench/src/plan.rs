@@ -1,7 +1,7 @@
 //! What a run depends on. The values are taken as given: whoever makes a plan has validated it.
 
-use crate::clock::Counting;
-use crate::contention::ContentionPhase;
+use crate::clock::{Counting, Nanos, nanos};
+use crate::course::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::nurand::RunConstants;
@@ -23,25 +23,43 @@ pub struct RunPlan {
     pub warmup: Duration,
     /// Length of the measured window; more than zero.
     pub duration: Duration,
-    /// How types of transactions are chosen (clause 5.2.4).
-    pub mix: Mix,
     /// Seed of all inputs, waiting times and arrivals.
     pub seed: u64,
     /// The constants of NURand (clause 2.1.6).
     pub constants: RunConstants,
-    /// Which warehouses supply the orders, if that is controlled.
-    pub distribution: Option<Arc<Distribution>>,
-    /// The homes of transactions; each terminal has its own if there is none. Not where users are emulated.
-    pub homes: Option<Arc<Homes>>,
-    /// How many transactions compete for the stock of item 1 in the first active warehouse; nothing if that is not controlled.
-    /// In direct mode only, and with a terminal for each session, so that each has a district of its own.
-    pub contention: Vec<ContentionPhase>,
+    /// What is controlled, and when it changes: at least one, the first from 0 on, at rising times.
+    pub steps: Vec<Step>,
     /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
     pub placement: Option<Arc<Placement>>,
+    /// How often the database is asked again where the warehouses are; never if there is none.
+    pub refresh: Option<Duration>,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
     pub drain: Duration,
+}
+
+/// What is controlled from a moment of the window on until the next step. The first step is that of the warm-up, too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Since the window began; the first step's is zero, and they rise.
+    pub from: Duration,
+    /// The phase that its transactions are counted in: 0 for the first step, then the same or the next.
+    pub phase: usize,
+    /// How types of transactions are chosen (clause 5.2.4).
+    pub mix: Mix,
+    /// Which warehouses supply the orders, if that is controlled.
+    pub distribution: Option<Arc<Distribution>>,
+    /// The homes of transactions; each terminal has its own if there is none. Not where users are emulated.
+    pub homes: Option<Arc<Homes>>,
+    /// Requests per second of an open loop, from 0; those of its mode if there are none.
+    pub rate: Option<f64>,
+    /// Sessions that play while the others rest; all of the mode's if there are none. Not where users are emulated.
+    pub sessions: Option<u32>,
+    /// How many transactions compete for each hot row, which are stock rows: item 1 of the first active warehouse, item 2 of
+    /// the next one, and so on. In direct mode only, with a terminal for each session, so that each has a district of its
+    /// own, and with as many rows in each step.
+    pub contention: Vec<u32>,
 }
 
 /// Everything that a run of the microbenchmark depends on, apart from the database.
@@ -92,7 +110,10 @@ pub(crate) struct Frame {
     pub(crate) retry: RetryPolicy,
     pub(crate) drain: Duration,
     pub(crate) seed: u64,
-    pub(crate) contention: Vec<ContentionPhase>,
+    /// From when on how many transactions compete for each hot row; nothing if that is not controlled.
+    pub(crate) contention: Vec<(Nanos, Vec<u32>)>,
+    /// When each phase begins.
+    pub(crate) phases: Vec<Nanos>,
 }
 
 /// Who sends transactions, and when.
@@ -184,25 +205,80 @@ impl RunPlan {
             retry: self.retry,
             drain: self.drain,
             seed: self.seed,
-            contention: self.contention.clone(),
+            contention: if self.hot_rows() == 0 {
+                Vec::new()
+            } else {
+                self.steps.iter().map(|step| (self.begins(step), step.contention.clone())).collect()
+            },
+            phases: self
+                .steps
+                .chunk_by(|one, next| one.phase == next.phase)
+                .filter_map(|phase| phase.first())
+                .map(|first| nanos(self.warmup.saturating_add(first.from)))
+                .collect(),
         }
     }
 
-    /// Where the inputs come from: the same for the same seed, warehouses, constants and mix, in whatever mode
-    /// and with however many sessions.
+    /// As the standard has it: all of the warehouses, one step, no control, no placement.
     #[must_use]
-    pub fn inputs(&self) -> InputPlan {
+    pub fn new(mode: Mode, warehouses: u32, seed: u64, constants: RunConstants) -> Self {
+        Self {
+            first_warehouse: 1,
+            warehouses,
+            mode,
+            warmup: Duration::from_secs(5),
+            duration: Duration::from_secs(30),
+            seed,
+            constants,
+            steps: vec![Step::default()],
+            placement: None,
+            refresh: None,
+            retry: RetryPolicy::default(),
+            drain: Self::DRAIN,
+        }
+    }
+
+    /// Where the inputs of a step come from: the same for the same seed, warehouses, constants and controls, in whatever
+    /// mode and with however many sessions.
+    #[must_use]
+    pub fn inputs(&self, step: &Step) -> InputPlan {
+        let hot = |row: u32| (WarehouseId(self.first_warehouse + row % self.warehouses), ItemId(row + 1));
         InputPlan {
             seed: self.seed,
             first_warehouse: WarehouseId(self.first_warehouse),
             warehouses: self.warehouses,
             constants: self.constants,
-            mix: self.mix,
-            distribution: self.distribution.clone(),
-            homes: self.homes.clone(),
-            hot: (!self.contention.is_empty()).then_some((WarehouseId(self.first_warehouse), ItemId(1))),
+            mix: step.mix,
+            distribution: step.distribution.clone(),
+            homes: step.homes.clone(),
+            hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
         }
+    }
+
+    /// Rows that transactions compete for.
+    fn hot_rows(&self) -> u32 {
+        self.steps.iter().map(|step| step.contention.len() as u32).max().unwrap_or_default()
+    }
+
+    /// When a step begins in the run: the first with it.
+    fn begins(&self, step: &Step) -> Nanos {
+        if step.from.is_zero() { 0 } else { nanos(self.warmup.saturating_add(step.from)) }
+    }
+
+    pub(crate) fn stages(&self) -> Vec<Stage<InputPlan>> {
+        let stage = |step: &Step| Stage {
+            from: self.begins(step),
+            phase: step.phase,
+            sessions: step.sessions.unwrap_or(u32::MAX),
+            inputs: self.inputs(step),
+        };
+        self.steps.iter().map(stage).collect()
+    }
+
+    /// From when on an open loop has how many requests per second, of which `usual` are its mode's.
+    pub(crate) fn rates(&self, usual: f64) -> Vec<(Nanos, f64)> {
+        self.steps.iter().map(|step| (self.begins(step), step.rate.unwrap_or(usual))).collect()
     }
 }
 
@@ -229,6 +305,7 @@ impl MicroPlan {
             drain: self.drain,
             seed: self.inputs.seed,
             contention: Vec::new(),
+            phases: vec![nanos(self.warmup)],
         }
     }
 }

@@ -5,10 +5,12 @@
 //! long the run lasts.
 
 use crate::clock::{Nanos, Window};
+use crate::course::Cursor;
 use crate::measurement::{KindMeasurement, Whole, count, histogram};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_target::AbortReason;
+use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -44,11 +46,20 @@ pub(crate) struct Bucket {
     pub(crate) unknown: u64,
     /// Latencies in nanoseconds, with two digits.
     pub(crate) latency: Vec<Option<Histogram<u32>>>,
+    /// Of those that count.
+    pub(crate) touched: NodesTouched,
 }
 
 impl Bucket {
     fn new(kinds: usize) -> Self {
-        Self { completed: vec![0; kinds], aborts: 0, errors: 0, unknown: 0, latency: vec![None; kinds] }
+        Self {
+            completed: vec![0; kinds],
+            aborts: 0,
+            errors: 0,
+            unknown: 0,
+            latency: vec![None; kinds],
+            touched: NodesTouched::default(),
+        }
     }
 }
 
@@ -63,7 +74,8 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) whole: Whole,
     pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) facts: W::Facts,
-    inputs: W::Inputs,
+    /// Where the inputs come from at each moment.
+    cursor: Cursor<W::Inputs>,
     pub(crate) lateness: Histogram<u64>,
     pub(crate) straddling: u64,
     /// When the last counted transaction was answered.
@@ -80,9 +92,9 @@ pub(crate) fn small_histogram() -> Histogram<u32> {
 }
 
 impl<W: Runnable> Recorder<W> {
-    pub(crate) fn new(inputs: W::Inputs) -> Self {
+    pub(crate) fn new(cursor: Cursor<W::Inputs>) -> Self {
         Self {
-            inputs,
+            cursor,
             closed: false,
             kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
             whole: Whole::default(),
@@ -103,19 +115,25 @@ impl<W: Runnable> Recorder<W> {
         self.whole.committed += u64::from(ended.verdict == Verdict::Committed);
         self.whole.unknown += u64::from(ended.verdict == Verdict::Unknown);
         let kind = W::kind(ended.transaction);
-        if window.counts(ended.due, ended.answered) {
+        let counts = window.counts(ended.due, ended.answered);
+        if counts {
             self.record_total(kind, ended);
         } else if ended.answered >= window.start().min(window.end()) {
             self.straddling += 1;
             return;
         }
-        let bucket = self.bucket(window.second(ended.answered));
+        let bucket = bucket::<W>(&mut self.seconds, window.second(ended.answered));
         bucket.aborts += ended.aborts.iter().map(|&aborts| u64::from(aborts)).sum::<u64>();
         match ended.verdict {
             Verdict::Committed | Verdict::RolledBack => {
                 bucket.completed[kind] += 1;
                 let latency = bucket.latency[kind].get_or_insert_with(small_histogram);
                 count(latency, ended.answered - ended.due);
+                if counts {
+                    // Inputs were made when the transaction was due.
+                    let stage = self.cursor.stage(ended.due);
+                    self.facts.completed(&stage.inputs, stage.phase, ended.transaction, &mut bucket.touched);
+                }
             }
             Verdict::Failed => bucket.errors += 1,
             Verdict::Unknown => bucket.unknown += 1,
@@ -139,7 +157,6 @@ impl<W: Runnable> Recorder<W> {
             count(&mut found.latency, ended.answered - ended.due);
             count(&mut found.queue, ended.picked - ended.due);
             count(&mut found.service, ended.answered - ended.picked);
-            self.facts.completed(&self.inputs, ended.transaction);
         }
         if let Some(outcome) = ended.outcome {
             self.facts.answered(outcome, Duration::from_nanos(ended.answered - ended.due));
@@ -155,7 +172,7 @@ impl<W: Runnable> Recorder<W> {
 
     /// A transaction that was never answered: counted at the end of the window.
     pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, verdict: Verdict) {
-        let last = self.bucket(window.second(window.end().saturating_sub(1)));
+        let last = bucket::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
         if verdict == Verdict::Failed {
             last.errors += 1;
             self.kinds[kind].failed += 1;
@@ -171,13 +188,14 @@ impl<W: Runnable> Recorder<W> {
             take(number, bucket);
         }
     }
+}
 
-    fn bucket(&mut self, second: usize) -> &mut Bucket {
-        // Sessions that share a recorder may come a little out of order, so the last is not always the one.
-        let at = self.seconds.partition_point(|(number, _)| *number < second);
-        if self.seconds.get(at).is_none_or(|(number, _)| *number != second) {
-            self.seconds.insert(at, (second, Box::new(Bucket::new(W::KINDS.len()))));
-        }
-        &mut self.seconds[at].1
+/// The counts of a second.
+fn bucket<W: Runnable>(seconds: &mut VecDeque<(usize, Box<Bucket>)>, second: usize) -> &mut Bucket {
+    // Sessions that share a recorder may come a little out of order, so the last is not always the one.
+    let at = seconds.partition_point(|(number, _)| *number < second);
+    if seconds.get(at).is_none_or(|(number, _)| *number != second) {
+        seconds.insert(at, (second, Box::new(Bucket::new(W::KINDS.len()))));
     }
+    &mut seconds[at].1
 }

@@ -3,6 +3,7 @@
 use crate::clock::{Nanos, SECOND, Window};
 use crate::collector::Collector;
 use crate::control::RunControl;
+use crate::course::Course;
 use crate::direct::Rotation;
 use crate::drive::Drive;
 use crate::measurement::{
@@ -13,6 +14,7 @@ use crate::os::{self, Usage};
 use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
 use crate::recorder::Verdict;
 use crate::rte::Rte;
+use crate::watch::Watch;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
 use lydite_target::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
@@ -76,6 +78,8 @@ pub struct Snapshot {
     pub elapsed: Duration,
     /// Where it is.
     pub phase: Phase,
+    /// Which phase of the plan it is in, from 0.
+    pub in_phase: usize,
     /// Each type, in the order of the workload's.
     pub kinds: Vec<KindSnapshot>,
     /// Attempts that the database gave up, in the window so far, or in the warm-up while it lasts.
@@ -145,20 +149,31 @@ pub fn run(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement, RunError> {
+    let course = Arc::new(Course::new(plan.stages()));
     let drive: Arc<dyn Drive<Tpcc>> = match &plan.mode {
-        Mode::Direct { terminals } => Arc::new(Rotation::new(plan.inputs(), *terminals)),
+        Mode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), *terminals)),
         Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
-            let rte = Rte::new(plan.inputs(), *terminals, *wait_factor, delivery_log.as_deref());
+            let rte = Rte::new(Arc::clone(&course), *terminals, *wait_factor, delivery_log.as_deref());
             Arc::new(rte.map_err(|error| RunError::DeliveryLog {
                 path: delivery_log.clone().unwrap_or_default(),
                 error,
             })?)
         }
-        Mode::Open { rate, arrival, .. } => Arc::new(Open::new(plan.inputs(), plan.seed, *rate, *arrival)),
+        Mode::Open { rate, arrival, .. } => {
+            Arc::new(Open::new(Arc::clone(&course), plan.seed, &plan.rates(*rate), *arrival))
+        }
     };
-    let target = Arc::clone(target);
-    let connect = Arc::new(move || target.connect());
-    drive_and_measure(connect, drive, &plan.inputs(), plan.frame(), control, observer)
+    let connecting = Arc::clone(target);
+    let connect = Arc::new(move || connecting.connect());
+    let watch = Watch::new(target, plan, &course)
+        .map_err(|error| RunError::Threads { sessions: plan.sessions(), error })?;
+    let mut measured = drive_and_measure(connect, drive, &course, plan.frame(), control, observer)?;
+    if let Some(watch) = watch {
+        let (placement, moves, warnings) = watch.seen(measured.window.start);
+        (measured.placement, measured.moves) = (placement, moves);
+        measured.warnings.extend(warnings);
+    }
+    Ok(measured)
 }
 
 /// Runs the microbenchmark, as [`run`] does TPC-C.
@@ -174,22 +189,23 @@ pub fn run_micro(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement<Micro>, RunError> {
+    let course = Arc::new(Course::steady(plan.inputs));
     let drive: Arc<dyn Drive<Micro>> = match plan.mode {
-        MicroMode::Direct { terminals } => Arc::new(Rotation::new(plan.inputs, terminals)),
+        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), terminals)),
         MicroMode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(plan.inputs, plan.inputs.seed, rate, arrival))
+            Arc::new(Open::new(Arc::clone(&course), plan.inputs.seed, &[(0, rate)], arrival))
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());
     let connect = Arc::new(move || target.connect_micro(&meta));
-    drive_and_measure(connect, drive, &plan.inputs, plan.frame(), control, observer)
+    drive_and_measure(connect, drive, &course, plan.frame(), control, observer)
 }
 
 /// A run of any workload.
 fn drive_and_measure<W: Runnable>(
     connect: Arc<Connect<W>>,
     drive: Arc<dyn Drive<W>>,
-    inputs: &W::Inputs,
+    course: &Arc<Course<W::Inputs>>,
     frame: Frame,
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
@@ -199,7 +215,7 @@ fn drive_and_measure<W: Runnable>(
     let scheduler = spawn_all(&connect, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
     let window = Window::new(frame.warmup, frame.duration, frame.counting);
     let (driver, usage) = (os::started_cpu(), os::usage());
-    let shared = Arc::new(Shared::new(window, &frame, inputs));
+    let shared = Arc::new(Shared::new(window, &frame, course));
     gate.open(Some(Arc::clone(&shared)));
     let mut run = Run { frame, shared, drive, collector: None, usage, driver, status: Status::Complete };
     run.watch(control, observer);
@@ -374,6 +390,7 @@ impl<W: Runnable> Run<W> {
         Snapshot {
             elapsed: Duration::from_nanos(now),
             phase,
+            in_phase: self.frame.phases.partition_point(|&begins| begins <= now).saturating_sub(1),
             kinds,
             aborts: totals.aborts,
             errors: totals.errors,
@@ -456,7 +473,12 @@ impl<W: Runnable> Run<W> {
             lateness: total.lateness,
             backlog: finished.backlog,
             open: finished.open,
-            contention: shared.contention.as_ref().map(|contention| contention.facts(window, end)),
+            placement: None,
+            moves: Vec::new(),
+            contention: shared
+                .contention
+                .as_ref()
+                .map(|contention| contention.facts(window, &self.frame.phases, end)),
             straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },

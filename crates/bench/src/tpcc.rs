@@ -17,14 +17,47 @@ use std::time::Duration;
 pub struct TpccFacts {
     /// The inputs of the transactions that were committed or rolled back.
     pub inputs: InputStatistics,
-    /// How many nodes they touched; nothing if it is not known where the warehouses are.
-    pub touched: NodesTouched,
-    /// Transactions of each active warehouse, if homes are controlled.
-    pub homes: Vec<u64>,
+    /// What is counted of each phase, as far as the run came.
+    pub phases: Vec<PhaseFacts>,
     /// Deliveries, apart from what their counts and times say of them.
     pub delivery: DeliveryFacts,
     /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+}
+
+/// What is counted of each phase of a run. A transaction belongs to the phase in which it was due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseFacts {
+    /// Transactions that were committed or rolled back, in the order of [`TransactionKind::ALL`].
+    pub completed: [u64; TransactionKind::COUNT],
+    /// How many nodes they touched; nothing if it is not known where the warehouses are.
+    pub touched: NodesTouched,
+    /// Transactions of each active warehouse, if homes are controlled.
+    pub homes: Vec<u64>,
+}
+
+impl PhaseFacts {
+    /// Adds the counts of others.
+    pub fn merge(&mut self, other: &Self) {
+        for (into, from) in self.completed.iter_mut().zip(other.completed) {
+            *into += from;
+        }
+        self.touched.merge(&other.touched);
+        self.homes.resize(self.homes.len().max(other.homes.len()), 0);
+        for (into, from) in self.homes.iter_mut().zip(&other.homes) {
+            *into += from;
+        }
+    }
+}
+
+impl TpccFacts {
+    /// The sum of all phases.
+    #[must_use]
+    pub fn all_phases(&self) -> PhaseFacts {
+        let mut all = PhaseFacts::default();
+        self.phases.iter().for_each(|phase| all.merge(phase));
+        all
+    }
 }
 
 /// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
@@ -111,14 +144,27 @@ impl Default for DeliveryFacts {
 }
 
 impl Facts<Tpcc> for TpccFacts {
-    fn completed(&mut self, inputs: &InputPlan, transaction: &Transaction) {
+    fn completed(
+        &mut self,
+        inputs: &InputPlan,
+        phase: usize,
+        transaction: &Transaction,
+        touched: &mut NodesTouched,
+    ) {
         self.inputs.record(transaction);
+        if self.phases.len() <= phase {
+            self.phases.resize(phase + 1, PhaseFacts::default());
+        }
+        let phase = &mut self.phases[phase];
+        phase.completed[transaction.kind().index()] += 1;
         if let Some(homes) = &inputs.homes {
-            self.homes.resize(homes.shares().len(), 0);
-            self.homes[homes.place(transaction.home())] += 1;
+            phase.homes.resize(homes.shares().len(), 0);
+            phase.homes[homes.place(transaction.home())] += 1;
         }
         if let Some(placement) = &inputs.placement {
-            self.touched.record(placement, transaction);
+            let nodes = placement.touched(transaction);
+            touched.record(transaction.kind(), &nodes);
+            phase.touched.record(transaction.kind(), &nodes);
         }
     }
 
@@ -139,10 +185,9 @@ impl Facts<Tpcc> for TpccFacts {
     fn merge(&mut self, other: &Self) {
         self.inputs.merge(&other.inputs);
         self.delivery.merge(&other.delivery);
-        self.touched.merge(&other.touched);
-        self.homes.resize(self.homes.len().max(other.homes.len()), 0);
-        for (into, from) in self.homes.iter_mut().zip(&other.homes) {
-            *into += from;
+        self.phases.resize(self.phases.len().max(other.phases.len()), PhaseFacts::default());
+        for (into, from) in self.phases.iter_mut().zip(&other.phases) {
+            into.merge(from);
         }
         self.waits = self.waits.or(other.waits);
     }
@@ -188,8 +233,8 @@ impl Runnable for Tpcc {
         terminal.next(inputs)
     }
 
-    fn contending(inputs: &InputPlan, terminal: &mut Terminal) -> Transaction {
-        terminal.contending(inputs)
+    fn contending(inputs: &InputPlan, terminal: &mut Terminal, row: usize) -> Transaction {
+        terminal.contending(inputs, row)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::contention::{Contender, Contention};
+use crate::course::{Course, Cursor};
 use crate::error_log::ErrorLog;
 use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
@@ -46,16 +47,16 @@ pub(crate) struct Shared<W: Runnable> {
 }
 
 impl<W: Runnable> Shared<W> {
-    pub(crate) fn new(window: Window, frame: &Frame, inputs: &W::Inputs) -> Self {
+    pub(crate) fn new(window: Window, frame: &Frame, course: &Arc<Course<W::Inputs>>) -> Self {
         let Frame { sessions, retry, seed, .. } = *frame;
         let count = sessions as usize;
         let contention = (!frame.contention.is_empty())
-            .then(|| Arc::new(Contention::new(&frame.contention, sessions, &window)));
+            .then(|| Arc::new(Contention::new(frame.contention.clone(), sessions)));
         Self {
             window,
             contention,
             recorders: (0..count.min(RECORDERS_MAX))
-                .map(|_| Mutex::new(Recorder::new(inputs.clone())))
+                .map(|_| Mutex::new(Recorder::new(Cursor::new(course))))
                 .collect(),
             in_flight: (0..count).map(|_| InFlight::default()).collect(),
             connections: Connections::new(sessions),
@@ -284,6 +285,23 @@ impl<W: Runnable> Worker<W> {
 
     pub(crate) fn now(&self) -> Nanos {
         self.shared.clock.now()
+    }
+
+    /// Whether the stage of the moment lets fewer sessions play.
+    pub(crate) fn rests<I>(&self, cursor: &mut Cursor<I>, now: Nanos) -> bool {
+        self.index as u64 >= u64::from(cursor.stage(now).sessions)
+    }
+
+    /// Rests as long as the stage of the moment lets fewer sessions play. `now`: that moment, moved to the one when it goes on.
+    /// No if the run is over.
+    pub(crate) fn rest<I>(&self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
+        while self.rests(cursor, *now) {
+            if !self.shared.sleep_until(cursor.next(*now)) {
+                return false;
+            }
+            *now = self.now();
+        }
+        true
     }
 
     /// Sends a transaction until it is answered, and records it. `due` is when the terminal wanted it, `picked`

@@ -1,6 +1,7 @@
 //! What a workload must have to be driven and measured. All that sends, retries and counts is written once, over this.
 
 use lydite_target::{Session, TargetError, Workload};
+use lydite_tpcc::NodesTouched;
 use std::fmt;
 use std::time::Duration;
 
@@ -22,16 +23,22 @@ pub trait Runnable: Workload {
     /// What a terminal enters next.
     fn next(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction;
 
-    /// What it enters if it is to go for the row that others go for too; only if the plan has such a row.
-    fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction {
+    /// What it enters if it is to go for a row that others go for too; only if the plan has a row of this number.
+    fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal, _row: usize) -> Self::Transaction {
         Self::next(inputs, terminal)
     }
 }
 
 /// What is counted of one workload alone, of the transactions that count.
 pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
-    /// A transaction was completed. `inputs`: where it came from.
-    fn completed(&mut self, inputs: &W::Inputs, transaction: &W::Transaction);
+    /// A transaction was completed. `inputs`: where it came from; `phase`: when; `touched`: its second's counts of nodes.
+    fn completed(
+        &mut self,
+        inputs: &W::Inputs,
+        phase: usize,
+        transaction: &W::Transaction,
+        touched: &mut NodesTouched,
+    );
 
     /// The database answered it, so long after it was due.
     fn answered(&mut self, outcome: &W::Outcome, took: Duration);

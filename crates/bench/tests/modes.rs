@@ -2,8 +2,8 @@
 
 mod scripted;
 
-use lydite_bench::{Arrival, Mode, RunError};
-use lydite_tpcc::{Mix, Transaction, TransactionKind};
+use lydite_bench::{Arrival, Mode, RunError, Step};
+use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
 use scripted::{Scripted, measure, pause, plan};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     let path = folder.path().join("delivery.jsonl");
     let mode = Mode::Rte { terminals: 1, sessions: 4, wait_factor: 0.001, delivery_log: Some(path.clone()) };
     let mut plan = plan(mode, 1_000);
-    plan.mix = Mix::weights([0.0, 80.0, 0.0, 20.0, 0.0]).unwrap();
+    plan.steps[0].mix = Mix::weights([0.0, 80.0, 0.0, 20.0, 0.0]).unwrap();
     let found = measure(&target, &plan).unwrap();
 
     let spans = spans.lock().unwrap();
@@ -296,4 +296,93 @@ fn commits_that_are_never_answered_are_told() {
     assert_eq!(found.completed(), 0);
     let told = found.warnings.iter().find(|warning| warning.contains("no session waited for")).unwrap();
     assert!(told.starts_with(&target.calls().to_string()), "{told}");
+}
+
+#[test]
+fn each_phase_has_its_mix_its_sessions_and_its_counts() {
+    let seen: Arc<Mutex<Vec<(usize, TransactionKind, Instant)>>> = Arc::default();
+    let calls = Arc::clone(&seen);
+    let target = Arc::new(Scripted::new(move |call| {
+        calls.lock().unwrap().push((call.session, call.transaction.kind(), Instant::now()));
+        std::thread::sleep(Duration::from_millis(1));
+        None
+    }));
+    let mut plan = plan(Mode::Direct { terminals: 3 }, 1_200);
+    let payments = Mix::weights([0.0, 100.0, 0.0, 0.0, 0.0]).unwrap();
+    let deliveries = Mix::weights([0.0, 0.0, 0.0, 100.0, 0.0]).unwrap();
+    plan.steps = vec![
+        Step { mix: payments, sessions: Some(1), ..Step::default() },
+        Step { from: Duration::from_millis(400), phase: 1, mix: deliveries, ..Step::default() },
+        Step {
+            from: Duration::from_millis(800),
+            phase: 2,
+            mix: payments,
+            sessions: Some(2),
+            ..Step::default()
+        },
+    ];
+    let found = measure(&target, &plan).unwrap();
+    let phases: Vec<_> = found.facts.phases.iter().map(|phase| phase.completed).collect();
+    let (payment, delivery) = (TransactionKind::Payment.index(), TransactionKind::Delivery.index());
+    assert_eq!(phases.len(), 3);
+    for (phase, kind) in phases.iter().zip([payment, delivery, payment]) {
+        assert!(phase[kind] > 10, "{phases:?}");
+        assert_eq!(phase.iter().sum::<u64>(), phase[kind], "{phases:?}");
+    }
+    assert_eq!(found.facts.all_phases().completed.iter().sum::<u64>(), found.completed());
+
+    // Who played in each: told from the order of what was sent, which changes with the mix.
+    let seen = seen.lock().unwrap();
+    let first_delivery = seen.iter().position(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
+    let last_delivery = seen.iter().rposition(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
+    let sessions = |calls: &[(usize, TransactionKind, Instant)]| {
+        calls.iter().map(|(session, ..)| *session).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!(sessions(&seen[..first_delivery]), 1);
+    assert_eq!(sessions(&seen[first_delivery..=last_delivery]), 3);
+    assert_eq!(sessions(&seen[last_delivery + 1..]), 2);
+}
+
+#[test]
+fn an_open_loop_keeps_the_rate_of_each_phase() {
+    let target = Arc::new(Scripted::good());
+    let mode = Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 4 };
+    let mut plan = plan(mode, 1_500);
+    let step = |number: u64, rate: f64| Step {
+        from: Duration::from_millis(500 * number),
+        phase: number as usize,
+        rate: Some(rate),
+        ..Step::default()
+    };
+    plan.steps = vec![step(0, 400.0), step(1, 0.0), step(2, 100.0)];
+    let found = measure(&target, &plan).unwrap();
+    let open = found.open.unwrap();
+    assert_eq!(open.due, 250);
+    assert!((open.asked_per_s - 250.0 / 1.5).abs() < 1e-6, "{open:?}");
+    let phases: Vec<u64> = found.facts.phases.iter().map(|phase| phase.completed.iter().sum()).collect();
+    // Those at the very end may be answered after it.
+    assert_eq!(phases[..2], [200, 0]);
+    assert!((40..=50).contains(&phases[2]), "{phases:?}");
+}
+
+#[test]
+fn when_the_database_moves_warehouses_what_is_controlled_and_counted_moves_along() {
+    let placements =
+        [vec![0, 0], vec![0, 1]].map(|node_of| Placement { nodes: vec!["a".into(), "b".into()], node_of });
+    let (before, after) = (Arc::new(placements[0].clone()), placements[1].clone());
+    let target = Arc::new(Scripted::good().placed(move || after.clone()));
+    let mut plan = plan(Mode::Direct { terminals: 2 }, 1_500);
+    (plan.placement, plan.refresh) = (Some(before), Some(Duration::from_millis(400)));
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(found.moves.len(), 1, "{:?}", found.moves);
+    assert_eq!(found.moves[0].warehouses, 1);
+    assert_eq!(found.placement.as_deref(), Some(&placements[1]));
+    let touched = found.facts.all_phases().touched;
+    assert!(touched.of_node[0] > touched.of_node[1] && touched.of_node[1] > 0, "{touched:?}");
+    assert_eq!(
+        found.series[0].touched.of_node.iter().sum::<u64>()
+            + found.series[1].touched.of_node.iter().sum::<u64>(),
+        touched.of_node.iter().sum::<u64>()
+    );
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
 }

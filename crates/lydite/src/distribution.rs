@@ -1,8 +1,10 @@
 //! Distribution control, from the plan to the result: where the warehouses are, what is asked for, and what came of it.
 
 use crate::exit::Failure;
+use crate::phases::WantedStep;
 use crate::plan::Plan;
 use crate::raw::Raw;
+use lydite_bench::Measurement;
 use lydite_target::{Placement, Target};
 use lydite_tpcc::{Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
 use serde_json::{Value, json};
@@ -57,16 +59,8 @@ impl NodeMap {
     }
 }
 
-/// What the user wants of the distribution.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
-    pub(crate) asked: Option<DistributionAsked>,
-    pub(crate) nodes: Option<NodeMap>,
-}
-
-/// Reads it from the plan. What can be seen to be impossible without the database is told at once.
-pub(crate) fn wanted(raw: &mut Raw, warehouses: Option<u32>, active: Option<(u32, u32)>) -> Wanted {
-    let nodes = raw.read("nodes", NodeMap::read);
+/// Reads what is asked of the distribution.
+pub(crate) fn asked(raw: &mut Raw) -> Option<DistributionAsked> {
     let ratio = raw.read("dis_ratio", percent);
     let payment = raw.read("dis_payment", percent);
     let degree = raw.read("dis_degree", |text| crate::plan::whole(text, 2, MAX_NODES));
@@ -81,30 +75,58 @@ pub(crate) fn wanted(raw: &mut Raw, warehouses: Option<u32>, active: Option<(u32
             }
         }
     }
-    let asked = ratio.map(|ratio_percent| DistributionAsked {
+    ratio.map(|ratio_percent| DistributionAsked {
         ratio_percent,
         degree: degree.unwrap_or(2),
         strategy: strategy.unwrap_or_default(),
         payment_percent: payment,
-    });
-    if let (Some(nodes), Some(warehouses)) = (nodes, warehouses) {
-        let (first, last) = active.unwrap_or((1, warehouses));
-        match (nodes.placement(warehouses), asked) {
-            (Err(problem), _) => raw.wrong("nodes", &problem),
-            (Ok(placement), Some(asked)) if last <= warehouses => {
-                if let Err(problem) =
-                    Distribution::new(asked, &placement, WarehouseId(first), last - first + 1)
-                {
-                    raw.wrong(
-                        if raw.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" },
-                        &problem,
-                    );
-                }
+    })
+}
+
+/// Reads where the user says that the warehouses are. What of the steps can be seen to be impossible without the database is
+/// told at once.
+pub(crate) fn nodes(
+    raw: &mut Raw,
+    warehouses: Option<u32>,
+    active: Option<(u32, u32)>,
+    steps: &[WantedStep],
+) -> Option<NodeMap> {
+    let nodes = raw.read("nodes", NodeMap::read);
+    let (Some(map), Some(warehouses)) = (nodes, warehouses) else { return nodes };
+    let (first, last) = active.unwrap_or((1, warehouses));
+    match map.placement(warehouses) {
+        Err(problem) => raw.wrong("nodes", &problem),
+        Ok(placement) if last <= warehouses => {
+            if let Err(problem) = distributions(steps, &placement, WarehouseId(first), last - first + 1) {
+                let key = if raw.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" };
+                raw.wrong(key, &problem);
             }
-            (Ok(_), _) => {}
         }
+        Ok(_) => {}
     }
-    Wanted { asked, nodes }
+    nodes
+}
+
+/// What the steps ask for, on a placement.
+fn distributions(
+    steps: &[WantedStep],
+    placement: &Placement,
+    first: WarehouseId,
+    warehouses: u32,
+) -> Result<Vec<Option<Arc<Distribution>>>, String> {
+    let mut all: Vec<Option<Arc<Distribution>>> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let known = all.last().and_then(Option::as_ref);
+        let distribution = match step.distribution {
+            None => None,
+            Some(asked) => Some(match known.filter(|known| known.asked() == asked) {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(Distribution::new(asked, placement, first, warehouses)?),
+            }),
+        };
+        all.push(distribution);
+    }
+    Ok(all)
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -116,15 +138,18 @@ fn percent(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settled {
     pub(crate) placement: Option<Arc<Placement>>,
-    pub(crate) distribution: Option<Arc<Distribution>>,
+    /// Of each step.
+    pub(crate) distributions: Vec<Option<Arc<Distribution>>>,
     /// Where the placement comes from.
     source: String,
+    /// Whether the database may be asked again where its warehouses are.
+    pub(crate) of_database: bool,
 }
 
 /// Asks the database where its warehouses are, and holds against it what is wanted.
 pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -> Result<Settled, Failure> {
-    let Wanted { asked, nodes } = plan.distribution;
-    let (placement, source) = match (target.placement(loaded)?, nodes) {
+    let asked = plan.steps.iter().any(|step| step.distribution.is_some());
+    let (placement, source) = match (target.placement(loaded)?, plan.nodes) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(format!(
                 "--nodes: {url} tells itself which node has which warehouse: leave it out"
@@ -136,26 +161,64 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
                 nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
             (placement, nodes.words())
         }
-        (None, None) if asked.is_some() => {
+        (None, None) if asked => {
             return Err(Failure::usage(format!(
                 "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
                  or --nodes modulo:N"
             )));
         }
-        (None, None) => return Ok(Settled::default()),
+        (None, None) => {
+            return Ok(Settled { distributions: vec![None; plan.steps.len()], ..Settled::default() });
+        }
     };
     let (first, warehouses) = plan.active(loaded)?;
-    let distribution = asked
-        .map(|asked| Distribution::new(asked, &placement, WarehouseId(first), warehouses))
-        .transpose()
+    let distributions = distributions(&plan.steps, &placement, WarehouseId(first), warehouses)
         .map_err(|problem| Failure::usage(format!("--dis-degree: {problem}")))?;
-    Ok(Settled { placement: Some(Arc::new(placement)), distribution: distribution.map(Arc::new), source })
+    Ok(Settled {
+        placement: Some(Arc::new(placement)),
+        distributions,
+        source,
+        of_database: plan.nodes.is_none(),
+    })
+}
+
+fn asked_json(asked: DistributionAsked) -> Value {
+    let DistributionAsked { ratio_percent, degree, strategy, payment_percent } = asked;
+    json!({
+        "ratio_percent": ratio_percent,
+        "degree": degree,
+        "strategy": strategy.name(),
+        "payment_percent": payment_percent,
+    })
+}
+
+/// What is known of the nodes that transactions touched.
+pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
+    let ratio = |part: u64, all: u64| (all > 0).then(|| 100.0 * part as f64 / all as f64);
+    let degree = touched.degree();
+    let payments = touched.local_payments + touched.distributed_payments;
+    json!({
+        "ratio_percent": ratio(touched.distributed_orders(), touched.orders()),
+        "degree": degree.map(|(mean, _)| mean),
+        "degree_stddev": degree.map(|(_, deviation)| deviation),
+        "payment_percent": ratio(touched.distributed_payments, payments),
+        "orders": touched.orders(),
+    })
 }
 
 impl Settled {
+    /// What all steps ask for; none if they ask for different things, or for nothing.
+    fn steady(&self) -> Option<&Arc<Distribution>> {
+        let first = self.distributions.first()?.as_ref()?;
+        let same = |other: &Option<Arc<Distribution>>| {
+            other.as_ref().is_some_and(|other| other.asked() == first.asked())
+        };
+        self.distributions.iter().all(same).then_some(first)
+    }
+
     /// What the plan says of it.
     pub(crate) fn plan_json(&self) -> Value {
-        let Some(distribution) = &self.distribution else { return json!({}) };
+        let Some(distribution) = self.steady() else { return json!({}) };
         let DistributionAsked { ratio_percent, degree, strategy, payment_percent } = distribution.asked();
         json!({
             "dis_ratio": ratio_percent,
@@ -166,38 +229,50 @@ impl Settled {
     }
 
     /// What was asked and what came of it, for the result; nothing if it is not known where the warehouses are.
-    pub(crate) fn json(&self, touched: &NodesTouched) -> Value {
-        let Some(placement) = &self.placement else { return json!({}) };
-        let ratio = |part: u64, all: u64| (all > 0).then(|| 100.0 * part as f64 / all as f64);
-        let degree = touched.degree();
-        let payments = touched.local_payments + touched.distributed_payments;
+    pub(crate) fn json(&self, measured: &Measurement) -> Value {
+        let Some(placement) = measured.placement.as_ref().or(self.placement.as_ref()) else {
+            return json!({});
+        };
+        let touched = &measured.facts.all_phases().touched;
         let warehouses = |(number, name): (u32, &String)| json!({ "node": name, "warehouses": placement.warehouses_of(number).count() });
+        let degree = touched.degree();
+        let seconds = |of: &dyn Fn(&NodesTouched) -> Option<f64>| -> Vec<Option<f64>> {
+            measured.series.iter().map(|second| of(&second.touched)).collect()
+        };
         let mut json = json!({
-            "actual": {
-                "ratio_percent": ratio(touched.distributed_orders(), touched.orders()),
-                "degree": degree.map(|(mean, _)| mean),
-                "degree_stddev": degree.map(|(_, deviation)| deviation),
-                "payment_percent": ratio(touched.distributed_payments, payments),
-                "orders": touched.orders(),
-            },
+            "actual": actual_json(touched),
             "placement": self.source,
             "nodes": (0..).zip(&placement.nodes).map(warehouses).collect::<Vec<_>>(),
+            "moves": measured
+                .moves
+                .iter()
+                .map(|moved| json!({ "at_s": moved.at_s, "warehouses": moved.warehouses }))
+                .collect::<Vec<_>>(),
+            "per_second": {
+                "ratio_percent": seconds(&|touched| {
+                    (touched.orders() > 0)
+                        .then(|| 100.0 * touched.distributed_orders() as f64 / touched.orders() as f64)
+                }),
+                "degree": seconds(&|touched| touched.degree().map(|(mean, _)| mean)),
+            },
         });
-        if let Some(distribution) = &self.distribution {
-            let DistributionAsked { ratio_percent, degree: wanted, strategy, payment_percent } =
-                distribution.asked();
-            json["asked"] = json!({
-                "ratio_percent": ratio_percent,
-                "degree": wanted,
-                "strategy": strategy.name(),
-                "payment_percent": payment_percent,
-            });
+        if let Some(distribution) = self.steady() {
+            let asked = distribution.asked();
+            json["asked"] = asked_json(asked);
             json["keys"] = json!(distribution.mean_keys());
-            if strategy == Strategy::Paper {
-                json["degree_short_by"] = json!(degree.map(|(mean, _)| f64::from(wanted) - mean));
+            if asked.strategy == Strategy::Paper {
+                json["degree_short_by"] = json!(degree.map(|(mean, _)| f64::from(asked.degree) - mean));
                 json["theorem_4_1_short_by"] = json!(distribution.theorem_4_1());
             }
         }
         json!({ "distribution": json })
+    }
+
+    /// What a phase asked for, of the steps that it has; none if they ask for different things, or for nothing.
+    pub(crate) fn asked_in(&self, steps: std::ops::Range<usize>) -> Option<Value> {
+        let of_phase = self.distributions.get(steps)?;
+        let first = of_phase.first()?.as_ref()?.asked();
+        let same = of_phase.iter().all(|of| of.as_ref().is_some_and(|of| of.asked() == first));
+        same.then(|| asked_json(first))
     }
 }

@@ -1,40 +1,58 @@
 //! Imbalance control, from the plan to the result: how the homes of transactions are spread over the warehouses.
 
 use crate::exit::Failure;
+use crate::phases::WantedStep;
 use crate::raw::Raw;
 use lydite_target::Placement;
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::home::{Homes, Skew};
+use lydite_tpcc::home::Homes;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["homes"];
+pub(crate) const KEYS: &[&str] = &["homes", "homes_shift"];
 
-/// Reads how homes are spread. `rte`: users are emulated.
-pub(crate) fn wanted(raw: &mut Raw, rte: bool) -> Option<Skew> {
-    let skew = raw.read("homes", str::parse)?;
-    for (key, problem) in [
-        (
+/// Refuses it where it can't be had. `rte`: users are emulated.
+pub(crate) fn allowed(raw: &mut Raw, rte: bool) {
+    if raw.text("homes").is_none() {
+        return;
+    }
+    if rte {
+        raw.wrong(
             "mode",
             "must be direct or open with homes: a user of the standard stays in its warehouse (clause 2.4.1.1)",
-        ),
-        ("ci", "and homes can't go together: contention control gives each session a district of its own"),
-    ] {
-        if raw.text(key).is_some() && (key != "mode" || rte) {
-            raw.wrong(key, problem);
-        }
+        );
     }
-    Some(skew)
+    if raw.text("ci").is_some() {
+        raw.wrong(
+            "ci",
+            "and homes can't go together: contention control gives each session a district of its own",
+        );
+    }
 }
 
-/// The homes on so many active warehouses.
+/// The homes of each step on so many active warehouses.
 pub(crate) fn homes(
-    skew: Option<&Skew>,
+    steps: &[WantedStep],
     (first, warehouses): (u32, u32),
-) -> Result<Option<Arc<Homes>>, Failure> {
-    let homes = skew.map(|skew| Homes::new(skew.clone(), WarehouseId(first), warehouses)).transpose();
-    homes.map(|homes| homes.map(Arc::new)).map_err(|problem| Failure::usage(format!("homes: {problem}")))
+) -> Result<Vec<Option<Arc<Homes>>>, Failure> {
+    let mut all: Vec<Option<Arc<Homes>>> = Vec::with_capacity(steps.len());
+    for (number, step) in steps.iter().enumerate() {
+        let before = number.checked_sub(1).map(|before| (&steps[before], &all[before]));
+        let same = before
+            .filter(|(before, _)| (&before.homes, before.homes_shift) == (&step.homes, step.homes_shift));
+        let homes = match (same, &step.homes) {
+            (Some((_, homes)), _) => homes.clone(),
+            (None, None) => None,
+            (None, Some(skew)) => {
+                let homes = Homes::new(skew.clone(), WarehouseId(first), warehouses)
+                    .map_err(|problem| Failure::usage(format!("homes: {problem}")))?;
+                Some(Arc::new(homes.moved_on(step.homes_shift)))
+            }
+        };
+        all.push(homes);
+    }
+    Ok(all)
 }
 
 /// What was asked and what came of it, for the result; nothing without control. `counts`: transactions of each active warehouse.

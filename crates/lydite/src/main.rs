@@ -4,6 +4,7 @@
 mod check;
 mod cli;
 mod contention;
+mod curve;
 mod distribution;
 mod driver;
 mod exit;
@@ -14,6 +15,7 @@ mod lab;
 mod loading;
 mod micro;
 mod output;
+mod phases;
 mod plan;
 mod raw;
 mod result;

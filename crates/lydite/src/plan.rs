@@ -2,16 +2,16 @@
 
 use crate::cli::RunArgs;
 use crate::contention;
-use crate::distribution;
+use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
 use crate::imbalance;
 use crate::micro::{self, MicroWanted};
+use crate::phases::{Phases, Span, WantedStep};
 use crate::raw::Raw;
 use jiff::SignedDuration;
-use lydite_bench::{Arrival, ContentionPhase, MicroMode, Mode, RetryPolicy};
+use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
-use lydite_tpcc::home::Skew;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -47,6 +47,8 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_strategy",
     "dis_payment",
     "homes",
+    "homes_shift",
+    "refresh",
     "ci",
     "phase",
     "workload",
@@ -62,13 +64,17 @@ pub(crate) const KEYS: &[&str] = &[
 const TPCC_KEYS: &[&str] = &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
 
 /// Sessions are threads and connections of this machine.
-const MAX_SESSIONS: u32 = 20_000;
+pub(crate) const MAX_SESSIONS: u32 = 20_000;
 /// The longest time that a plan may name: far beyond any run, and far within any arithmetic on times.
 const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
 /// The most requests per second: more than this machine can make.
 const MAX_RATE: f64 = 1e7;
 /// The greatest factor on waiting times.
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
+/// The window when none is asked for.
+const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+/// How often the database is asked where its warehouses are, unless something else is asked for.
+const DEFAULT_REFRESH: Duration = Duration::from_secs(5);
 /// Sessions when none are asked for.
 const DEFAULT_SESSIONS: u32 = 8;
 /// Sessions behind emulated users when none are asked for.
@@ -84,6 +90,7 @@ pub(crate) struct Plan {
     pub(crate) tx: TxMode,
     pub(crate) duration: Duration,
     pub(crate) warmup: Duration,
+    /// The mix of all phases that say no other.
     pub(crate) mix: Mix,
     pub(crate) seed: u64,
     pub(crate) jobs: usize,
@@ -94,11 +101,14 @@ pub(crate) struct Plan {
     pub(crate) report: Option<PathBuf>,
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
-    pub(crate) distribution: distribution::Wanted,
-    /// How many transactions compete for one row; nothing if that is not controlled.
-    pub(crate) contention: Vec<ContentionPhase>,
-    /// How the homes of transactions are spread, if that is controlled.
-    pub(crate) homes: Option<Skew>,
+    /// Where the user says that the warehouses are.
+    pub(crate) nodes: Option<NodeMap>,
+    /// The phases, at least one.
+    pub(crate) phases: Vec<Span>,
+    /// What is controlled when, at least one.
+    pub(crate) steps: Vec<WantedStep>,
+    /// How often the database is asked again where its warehouses are; never if none.
+    pub(crate) refresh: Option<Duration>,
     wanted: WantedMode,
 }
 
@@ -190,11 +200,13 @@ impl Plan {
         {
             raw.wrong("active_warehouses", &format!("names warehouse {last}, and warehouses is {all}"));
         }
-        let distribution = distribution::wanted(&mut raw, warehouses, active);
         let duration = raw.read("duration", time);
         if duration.is_some_and(|duration| duration.is_zero()) {
             raw.wrong("duration", "must be more than zero, for example 30s");
         }
+        let base = raw.clone();
+        let phases =
+            Phases::take(&mut raw, duration.filter(|duration| !duration.is_zero()), DEFAULT_DURATION);
         let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
         let mix = raw
             .read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string()))
@@ -205,9 +217,16 @@ impl Plan {
         let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
         let wanted = wanted(&mut raw, warehouses);
         let rte = matches!(wanted, Some(WantedMode::Rte { .. }));
-        let homes = imbalance::wanted(&mut raw, rte);
-        let direct = !matches!(wanted, Some(WantedMode::Rte { .. } | WantedMode::Open { .. }));
-        let (contention, duration) = contention::wanted(&mut raw, duration, Duration::from_secs(30), direct);
+        imbalance::allowed(&mut raw, rte);
+        let open = matches!(wanted, Some(WantedMode::Open { .. }));
+        contention::allowed(&mut raw, !rte && !open);
+        let refresh = raw.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
+        let steps = phases.steps(&mut raw, &base, (open, rte));
+        let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
+        if workload == Some(Name::Micro) && (steps.len() > 1 || !raw.phases.is_empty()) {
+            raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
+        }
+        let Phases { spans: phases, duration, .. } = phases;
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
@@ -236,9 +255,10 @@ impl Plan {
                 json,
                 report,
                 micro,
-                distribution,
-                contention,
-                homes,
+                nodes,
+                phases,
+                steps,
+                refresh: (!refresh.is_zero()).then_some(refresh),
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -304,9 +324,9 @@ impl Plan {
                 Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
             }
         };
-        imbalance::homes(self.homes.as_ref(), self.active(loaded)?)?;
+        imbalance::homes(&self.steps, self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
-            contention::fits(&self.contention, terminals, warehouses)?;
+            contention::fits(&self.steps, terminals, warehouses)?;
         }
         Ok(mode)
     }
@@ -447,6 +467,12 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
         }
         _ => None,
     }
+}
+
+/// Reads the rate of a step, which may be zero: then nothing is due.
+pub(crate) fn step_rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = number(text, "must be a number of transactions per second")?;
+    if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
 }
 
 /// Clause 4.2.1: ten terminals for each warehouse.

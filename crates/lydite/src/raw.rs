@@ -1,9 +1,10 @@
 //! What the user wrote, before it is a plan: values from a file and from flags, each with the place it stands in.
 
+use crate::phases;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +25,31 @@ impl fmt::Display for Origin {
 }
 
 /// A value as text; numbers and booleans of a file too, so that flags and files are read alike.
-#[derive(Clone, Debug)]
-struct Given {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
     text: String,
     origin: Origin,
+}
+
+impl Given {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Another value of the same place.
+    pub(crate) fn with_text(&self, text: String) -> Self {
+        Self { text, origin: self.origin.clone() }
+    }
+
+    /// The values of a list, which has this between them, but not within brackets.
+    pub(crate) fn split(&self, between: char) -> Vec<Self> {
+        let mut depth = 0_i32;
+        let cut = |letter: char| {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            letter == between && depth == 0
+        };
+        self.text.split(cut).map(|text| self.with_text(text.trim().to_owned())).collect()
+    }
 }
 
 /// A value of a file as text; none if it is a list, a table or a date.
@@ -42,9 +64,11 @@ pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
 }
 
 /// All values by key.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Raw {
     given: BTreeMap<String, Given>,
+    /// The tables `[[phase]]` of a file: the values of each by key.
+    pub(crate) phases: Vec<BTreeMap<String, Given>>,
     /// What is wrong so far, one line each.
     pub(crate) errors: Vec<String>,
 }
@@ -135,6 +159,12 @@ impl Raw {
                 self.table(inner, &format!("{key}."), file, line_of, known);
                 continue;
             }
+            if let (DeValue::Array(tables), "phase") = (value.get_ref(), key.as_str())
+                && known.contains(&"phase")
+            {
+                self.phase_tables(tables, file, line_of);
+                continue;
+            }
             if !known.contains(&key.as_str()) {
                 self.errors
                     .push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
@@ -147,6 +177,60 @@ impl Raw {
                     .push(format!("{file}, line {line}: {key} must be a text, a number or true/false")),
             }
         }
+    }
+
+    fn phase_tables(&mut self, tables: &DeArray<'_>, file: &str, line_of: &dyn Fn(usize) -> usize) {
+        for table in tables {
+            let DeValue::Table(table_of) = table.get_ref() else {
+                let line = line_of(table.span().start);
+                self.errors.push(format!("{file}, line {line}: phase must be a time, or tables [[phase]]"));
+                continue;
+            };
+            let mut known = vec!["name", "from", "lasts"];
+            known.extend(phases::KEYS);
+            let mut own = Self::default();
+            own.table(table_of, "", file, line_of, &known);
+            self.errors.extend(own.errors);
+            self.phases.push(own.given);
+        }
+    }
+
+    /// What was given for a key.
+    pub(crate) fn given(&self, key: &str) -> Option<Given> {
+        self.given.get(key).cloned()
+    }
+
+    /// Takes what was given elsewhere for a key.
+    pub(crate) fn take_given(&mut self, key: &str, given: Given) {
+        self.given.insert(key.to_owned(), given);
+    }
+
+    /// The same with other values of some keys, and without errors.
+    pub(crate) fn with(&self, values: &BTreeMap<String, Given>) -> Self {
+        let mut given = self.given.clone();
+        given.extend(values.clone());
+        Self { given, ..Self::default() }
+    }
+
+    /// Notes an error about a value.
+    pub(crate) fn wrong_given(&mut self, given: &Given, problem: &str) {
+        self.errors.push(format!("{}: {problem}", given.origin));
+    }
+
+    /// A value, read by `read`, whose error tells what it must be.
+    pub(crate) fn read_given<T>(
+        &mut self,
+        given: &Given,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let error = match read(given.text.trim()) {
+            Ok(value) => return Some(value),
+            Err(problem) => format!("{}: {:?} {problem}", given.origin, given.text),
+        };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+        None
     }
 
     /// The text of a key.
@@ -165,13 +249,7 @@ impl Raw {
 
     /// The value of a key, read by `read`, whose error tells what it must be.
     pub(crate) fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let given = self.given.get(key)?;
-        match read(given.text.trim()) {
-            Ok(value) => Some(value),
-            Err(problem) => {
-                self.errors.push(format!("{}: {:?} {problem}", given.origin, given.text));
-                None
-            }
-        }
+        let given = self.given(key)?;
+        self.read_given(&given, read)
     }
 }

@@ -3,16 +3,20 @@
 use crate::Outcome;
 use crate::cli::{CompareArgs, ReportArgs};
 use crate::contention;
-use crate::distribution::Settled;
+use crate::distribution::{self, Settled};
 use crate::exit::Failure;
 use crate::host;
 use crate::imbalance;
 use crate::output::print;
+use crate::phases::Span;
 use crate::plan::Plan;
-use lydite_bench::{Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, Runnable, Second};
+use lydite_bench::{
+    Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
+};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
+    Latency, LoadInfo, Outage, Pacing, PhaseResult, Series, Status, TargetInfo, TransactionResult, Verdict,
+    Window,
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
@@ -25,7 +29,9 @@ use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that a result is made of.
 pub(crate) struct Parts<'a> {
@@ -37,7 +43,10 @@ pub(crate) struct Parts<'a> {
     pub(crate) stored: bool,
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) settled: &'a Settled,
-    pub(crate) homes: Option<&'a Homes>,
+    /// Of each step.
+    pub(crate) homes: &'a [Option<Arc<Homes>>],
+    /// The first of the active warehouses, and how many there are.
+    pub(crate) active: (u32, u32),
     pub(crate) measurement: &'a Measurement,
 }
 
@@ -69,9 +78,9 @@ impl Parts<'_> {
             warmup_series: tpcc_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
-                self.settled.json(&measured.facts.touched),
-                contention::json(measured.contention.as_ref()),
-                imbalance::json(self.homes, &measured.facts.homes, self.settled.placement.as_deref()),
+                self.settled.json(measured),
+                contention::json(measured.contention.as_ref(), self.active),
+                self.homes_in(0..self.homes.len(), &measured.facts.all_phases()),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -83,6 +92,7 @@ impl Parts<'_> {
                     note: line.note,
                 })
                 .collect(),
+            phases: if self.plan.phases.len() > 1 { self.phases() } else { Vec::new() },
             delivery: delivery(self.mode, measured),
             pacing: pacing(measured),
             ..result
@@ -100,10 +110,6 @@ impl Parts<'_> {
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
         });
-        let homes = match &plan.homes {
-            Some(skew) => json!({ "homes": skew.to_string() }),
-            None => json!({}),
-        };
         let active = match plan.active {
             Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
             None => json!({}),
@@ -120,12 +126,68 @@ impl Parts<'_> {
         joined([
             json,
             active,
-            homes,
+            phases_json(plan),
             self.settled.plan_json(),
-            contention::plan_json(&plan.contention),
             plan_common(plan, self.description),
             mode,
         ])
+    }
+
+    /// What became of the homes in some steps; nothing if they were not spread in the same way in all of them.
+    fn homes_in(&self, steps: Range<usize>, facts: &PhaseFacts) -> Value {
+        let homes = self.homes.get(steps).unwrap_or_default();
+        let steady = homes.first().filter(|first| homes.iter().all(|homes| homes == *first));
+        let placement = self.measurement.placement.as_deref().or(self.settled.placement.as_deref());
+        imbalance::json(steady.and_then(Option::as_deref), &facts.homes, placement)
+    }
+
+    /// The phases that were reached.
+    fn phases(&self) -> Vec<PhaseResult> {
+        let measured_s = self.measurement.window.measured.as_secs_f64();
+        let none = PhaseFacts::default();
+        let mut phases = Vec::new();
+        for (number, span) in self.plan.phases.iter().enumerate() {
+            let (from_s, to_s) = (span.from.as_secs_f64(), span.to.as_secs_f64().min(measured_s));
+            if from_s >= to_s {
+                break;
+            }
+            let steps = &self.plan.steps;
+            let first = steps.partition_point(|step| step.phase < number);
+            let last = steps.partition_point(|step| step.phase <= number);
+            let facts = self.measurement.facts.phases.get(number).unwrap_or(&none);
+            let completed = facts.completed.iter().sum::<u64>();
+            let mut controls = self.homes_in(first..last, facts);
+            if self.settled.placement.is_some() {
+                controls["distribution"] = json!({
+                    "asked": self.settled.asked_in(first..last),
+                    "actual": distribution::actual_json(&facts.touched),
+                });
+            }
+            if let Some(contention) = &self.measurement.contention {
+                let found = contention.rows.iter().filter_map(|row| row.phases.get(number));
+                controls["contention"] = found.map(contention::found_json).collect();
+            }
+            if let Mode::Open { rate, .. } = self.mode {
+                let ends = steps[first..last].iter().skip(1).map(|step| step.from).chain([span.to]);
+                let due = steps[first..last].iter().zip(ends);
+                let due = due.map(|(step, end)| step.rate.unwrap_or(*rate) * (end - step.from).as_secs_f64());
+                let asked = ratio(due.sum(), (span.to - span.from).as_secs_f64());
+                controls["rate"] = json!({ "asked_per_s": asked });
+            }
+            phases.push(PhaseResult {
+                name: span.name.clone(),
+                from_s,
+                to_s,
+                asked: span.asked.clone(),
+                transactions: TransactionKind::ALL
+                    .into_iter()
+                    .map(|kind| (kind.name().to_owned(), facts.completed[kind.index()]))
+                    .collect(),
+                tps: ratio(completed as f64, to_s - from_s),
+                controls,
+            });
+        }
+        phases
     }
 
     /// How many warehouses are active.
@@ -188,6 +250,39 @@ impl Parts<'_> {
             },
         }
     }
+}
+
+/// What the plan says of its phases, and of what they do not change.
+fn phases_json(plan: &Plan) -> Value {
+    let mut json = json!({});
+    let steady = |key: &str| {
+        let value = plan.phases.first()?.asked.get(key)?;
+        plan.phases.iter().all(|phase| phase.asked.get(key) == Some(value)).then_some(value)
+    };
+    if let Some(skew) = plan.steps.first().and_then(|step| step.homes.as_ref()) {
+        json["homes"] = json!(steady("homes").cloned().unwrap_or_else(|| skew.to_string()));
+    }
+    let competing: Vec<String> =
+        plan.phases.iter().filter_map(|phase| phase.asked.get("ci").cloned()).collect();
+    if competing.len() == plan.phases.len() {
+        json["ci"] = json!(competing.join(","));
+    } else if let Some(step) = plan.steps.first().filter(|step| !step.contention.is_empty()) {
+        json["ci"] = json!(step.contention.iter().map(u32::to_string).collect::<Vec<_>>().join("+"));
+    }
+    if plan.phases.len() > 1 {
+        let phase = |span: &Span| {
+            let mut json = json!({ "from_s": span.from.as_secs_f64(), "to_s": span.to.as_secs_f64() });
+            for (key, value) in &span.asked {
+                json[key] = json!(value);
+            }
+            if let Some(name) = &span.name {
+                json["name"] = json!(name);
+            }
+            json
+        };
+        json["phases"] = plan.phases.iter().map(phase).collect();
+    }
+    json
 }
 
 /// What the plan says in open mode.

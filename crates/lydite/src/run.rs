@@ -10,11 +10,12 @@ use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
 use crate::output::{complain, print};
+use crate::phases::Span;
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
 use crate::targets::typed;
 use lydite_bench::{
-    KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot,
+    KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
@@ -64,21 +65,27 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if plan.check && stored {
         checks = before(conditions(CheckedWhen::Before)?)?;
     }
+    let homes = imbalance::homes(&plan.steps, (first_warehouse, warehouses))?;
+    let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes);
+    let steps = steps.map(|((step, distribution), homes)| Step {
+        from: step.from,
+        phase: step.phase,
+        mix: step.mix,
+        distribution: distribution.clone(),
+        homes: homes.clone(),
+        rate: step.rate,
+        sessions: step.sessions,
+        contention: step.contention.clone(),
+    });
     let run_plan = RunPlan {
         first_warehouse,
-        warehouses,
-        mode: mode.clone(),
         warmup: plan.warmup,
         duration: plan.duration,
-        mix: plan.mix,
-        seed: plan.seed,
-        constants: RunConstants::new(plan.seed, meta.c_load),
-        homes: imbalance::homes(plan.homes.as_ref(), (first_warehouse, warehouses))?,
-        contention: plan.contention.clone(),
-        distribution: settled.distribution.clone(),
+        steps: steps.collect(),
         placement: settled.placement.clone(),
+        refresh: plan.refresh.filter(|_| settled.of_database),
         retry: plan.retry,
-        drain: RunPlan::DRAIN,
+        ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
     };
     let title = format!("{}  {} warehouses", description.url, meta.warehouses);
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
@@ -98,7 +105,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         stored,
         load: load.as_ref(),
         settled: &settled,
-        homes: run_plan.homes.as_deref(),
+        homes: &homes,
+        active: (first_warehouse, warehouses),
         measurement: &measurement,
     };
     let run = Measured {
@@ -281,8 +289,9 @@ pub(crate) fn measure<T>(
     let mut view = RunView::new(live.style, live.title, plan.warmup + plan.duration);
     let control = RunControl::default();
     let total = u64::from(sessions);
-    let measured = interrupt
-        .during(&control, || work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue)));
+    let measured = interrupt.during(&control, || {
+        work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue, &plan.phases))
+    });
     view.finish();
     measured.map_err(|error| match error {
         RunError::Target(error) => error.into(),
@@ -291,7 +300,20 @@ pub(crate) fn measure<T>(
     })
 }
 
-fn show(view: &mut RunView, now: &Snapshot, kinds: &[Kind], sessions_total: u64, queue: bool) {
+fn show(
+    view: &mut RunView,
+    now: &Snapshot,
+    kinds: &[Kind],
+    sessions_total: u64,
+    queue: bool,
+    phases: &[Span],
+) {
+    let message = phases.get(now.in_phase).filter(|_| phases.len() > 1).map(|phase| {
+        let asked: Vec<String> = phase.asked.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let name = phase.name.iter().map(|name| format!(" {name}")).collect::<String>();
+        let asked = if asked.is_empty() { "as the plan".to_owned() } else { asked.join(", ") };
+        format!("phase {} of {}{name}: {asked}", now.in_phase + 1, phases.len())
+    });
     let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     let row = |(kind, of): (&Kind, &KindSnapshot)| TypeRow {
         name: kind.name,
@@ -318,7 +340,7 @@ fn show(view: &mut RunView, now: &Snapshot, kinds: &[Kind], sessions_total: u64,
         sessions_connected: u64::from(now.connected),
         sessions_total,
         queue_length: queue.then_some(now.queued),
-        message: None,
+        message: message.as_deref(),
     });
 }
 

@@ -160,8 +160,8 @@ fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
     for (arguments, said) in [
         (["--ci", "10,20", "--terminals", "5"], "--ci: 20 transactions can't compete with 5 sessions"),
         (["--ci", "3", "--terminals", "101"], "101 sessions need a district each"),
-        (["--ci", "3,x", "--terminals", "5"], "must be numbers of competing transactions"),
-        (["--phase", "3s", "--terminals", "5"], "--phase: needs --ci"),
+        (["--ci", "3,x", "--terminals", "5"], "\"x\" must be a number of competing transactions"),
+        (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
         (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
         (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
     ] {
@@ -209,6 +209,135 @@ fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
         (["--set", "homes=hotspot(0.001,0.5)", "--seed", "1"], "makes 0 of 20 warehouses hot"),
     ] {
         let refused = lydite(&[&run[..], &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}
+
+#[test]
+fn phases_of_a_plan_file_change_what_they_set_and_are_measured_each() {
+    let directory = scratch();
+    let (plan, result, page) =
+        (directory.path().join("p.toml"), directory.path().join("r.json"), directory.path().join("r.html"));
+    let written = r#"
+target = "null:?nodes=4"
+warehouses = 20
+terminals = 2
+warmup = "0s"
+mix = "45,43,4,4,4"
+[[phase]]
+name = "calm"
+lasts = "1s"
+dis_ratio = 10
+[[phase]]
+from = "2s"
+lasts = "1s"
+dis_ratio = 60
+dis_degree = 3
+mix = "ramp(80,20),ramp(10,70),4,3,3"
+homes = "explicit(1,0,0,0)"
+homes_shift = "step(0,5)"
+"#;
+    std::fs::write(&plan, written).expect("written");
+    let run = ["run", "--config", text(&plan), "--json", text(&result), "--report", text(&page)];
+    let ended = lydite(&run).code(0);
+    assert!(ended.stdout.contains("phase    1 calm, 0 to 1 s, dis_ratio 10: "), "{ended:?}");
+    assert!(ended.stderr.contains("phase 2 of 3"), "{ended:?}");
+    let found = json(&result);
+    let phases = found["phases"].as_array().expect("phases");
+    assert_eq!(phases.len(), 3, "what lies between them is one, too");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    for (phase, (asked, degree)) in [&phases[0], &phases[2]].into_iter().zip([(10.0, 2.0), (60.0, 3.0)]) {
+        let distribution = &phase["controls"]["distribution"];
+        assert_eq!(number(&distribution["asked"]["ratio_percent"]), asked);
+        assert!((number(&distribution["actual"]["ratio_percent"]) - asked).abs() < 2.0, "{phase}");
+        assert_eq!(number(&distribution["actual"]["degree"]), degree, "{phase}");
+    }
+    assert_eq!(phases[1]["controls"]["distribution"]["asked"], serde_json::Value::Null);
+    // The mean of a ramp is its middle.
+    let transactions = &phases[2]["transactions"];
+    let all: f64 = transactions.as_object().expect("types").values().map(number).sum();
+    let share = 100.0 * number(&transactions["new_order"]) / all;
+    assert!((share - 50.0).abs() < 5.0, "{transactions}");
+    let total = |kind: &str| phases.iter().map(|phase| number(&phase["transactions"][kind])).sum::<f64>();
+    let completed = &found["transactions"]["new_order"];
+    assert_eq!(total("new_order"), number(&completed["committed"]) + number(&completed["rolled_back"]));
+    let seconds =
+        found["controls"]["distribution"]["per_second"]["ratio_percent"].as_array().expect("seconds");
+    assert!(
+        (number(&seconds[0]) - 10.0).abs() < 3.0 && (number(&seconds[2]) - 60.0).abs() < 3.0,
+        "{seconds:?}"
+    );
+    assert_eq!(found["plan"]["phases"][2]["homes_shift"], "step(0,5)");
+    assert!(std::fs::read_to_string(&page).expect("the page").contains("1 calm"));
+}
+
+#[test]
+fn lists_and_curves_of_flags_are_phases_too() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = ["run", "null:", "-w", "2", "--mode", "open", "--set", "arrival=constant", "--warmup", "0"];
+    let json_to = ["--json", text(&result)];
+    let rates = ["--rate", "200,step(1000,0)", "--phase", "1s"];
+    lydite(&[&run[..], &rates, &json_to].concat()).code(0);
+    let found = json(&result);
+    let asked: Vec<f64> = found["phases"]
+        .as_array()
+        .expect("phases")
+        .iter()
+        .map(|phase| phase["controls"]["rate"]["asked_per_s"].as_f64().expect("a rate"))
+        .collect();
+    assert_eq!(asked, [200.0, 500.0]);
+    assert_eq!(found["controls"]["rate"]["actual"]["due"], 700);
+    lydite(&[&run[..], &["--rate", "gaussian(1s,0.3s,1000)", "--duration", "2s"], &json_to].concat()).code(0);
+    let found = json(&result);
+    assert_eq!(found["phases"], serde_json::Value::Null, "one phase is the plan");
+    // The area of a normal distribution's bell: its peak times its deviation times the root of 2 pi, but for its ends.
+    let due = found["controls"]["rate"]["actual"]["due"].as_f64().expect("a number");
+    assert!((due - 751.6).abs() < 10.0, "{due}");
+}
+
+#[test]
+fn all_that_is_wrong_with_phases_is_told_at_once_with_its_lines() {
+    let directory = scratch();
+    let plan = directory.path().join("p.toml");
+    let written = r#"target = "null:"
+warehouses = 2
+duration = "10s"
+[[phase]]
+lasts = "20s"
+rate = 10
+homez = 3
+[[phase]]
+from = "5s"
+lasts = "0s"
+ci = "x"
+homes = "zipf(ramp(1))"
+"#;
+    std::fs::write(&plan, written).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    for said in [
+        "line 7: homez is not known: use name, from, lasts, mix",
+        "line 9, from: phase 2 begins before the one before it has ended, at 20 s",
+        "line 10, lasts: \"0s\" must be more than zero",
+        "line 3, duration: is 10 s, and the phases last until",
+        "line 6, rate: is for --mode open only",
+        "line 11, ci: \"x\" must be a number of competing transactions",
+        "line 12, homes: \"zipf(ramp(1))\" has ramp(1), which is no curve",
+    ] {
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    for (arguments, said) in [
+        (
+            &["--ci", "10,20,30", "--terminals", "5,6"][..],
+            "--terminals: has values for 2 phases, and there are 3",
+        ),
+        (&["--rate", "1,2", "--mode", "rte"], "--rate: can't change where users are emulated"),
+        (&["--ci", "10+5,20", "--terminals", "30", "-w", "3"], "has phases with fewer hot rows than others"),
+        (&["--ci", "5,8", "--terminals", "20,7", "-w", "3"], "8 transactions can't compete with 7 sessions"),
+        (&["--terminals", "1,2", "--workload", "micro"], "phases and curves are for --workload tpcc only"),
+        (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
+    ] {
+        let refused = lydite(&[["run", "null:"].as_slice(), arguments].concat()).code(2);
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
 }

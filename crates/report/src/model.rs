@@ -89,6 +89,9 @@ pub struct RunResult {
     /// What the controls were asked and what they did: a JSON object by control.
     #[serde(default = "empty_object")]
     pub controls: serde_json::Value,
+    /// The phases of the plan that were reached, if there is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseResult>,
     /// The rules of the standard, one by one.
     #[serde(default)]
     pub compliance: Vec<ComplianceLine>,
@@ -129,6 +132,7 @@ impl Default for RunResult {
             checks: Vec::new(),
             inputs: Vec::new(),
             controls: empty_object(),
+            phases: Vec::new(),
             compliance: Vec::new(),
             outages: Vec::new(),
             warnings: Vec::new(),
@@ -399,6 +403,30 @@ pub struct ErrorCount {
     pub message: String,
     /// How often.
     pub count: u64,
+}
+
+/// What became of one phase of the plan. A transaction belongs to the phase in which it was due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Its name in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Seconds of the window at which it began and ended.
+    pub from_s: f64,
+    /// See `from_s`.
+    pub to_s: f64,
+    /// The keys of the plan that it sets, as they were written.
+    #[serde(default)]
+    pub asked: BTreeMap<String, String>,
+    /// Completed transactions by type.
+    #[serde(default)]
+    pub transactions: BTreeMap<String, u64>,
+    /// Completed transactions of all types per second.
+    #[serde(default)]
+    pub tps: f64,
+    /// What the controls were asked and what they did in it, as those of the whole run.
+    #[serde(default = "empty_object")]
+    pub controls: serde_json::Value,
 }
 
 /// Second by second: parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for other

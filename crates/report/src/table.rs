@@ -25,6 +25,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.distribution(&mut out, result);
     page.imbalance(&mut out, result);
     page.contention(&mut out, result);
+    page.phases(&mut out, result);
     page.client(&mut out, result);
     page.checks(&mut out, result);
     page.compliance(&mut out, result);
@@ -272,6 +273,20 @@ impl Page {
             })
             .collect();
         self.wrapped(out, "contend  ", &words.join("; "), Style::Plain);
+    }
+
+    /// A line for each phase: when it was, what it set, and what came of it.
+    fn phases(&self, out: &mut String, r: &RunResult) {
+        for (place, phase) in r.phases.iter().enumerate() {
+            let name = phase.name.iter().map(|name| format!(" {}", printable(name))).collect::<String>();
+            let asked: Vec<String> =
+                phase.asked.iter().map(|(key, value)| format!("{key} {}", printable(value))).collect();
+            let asked = if asked.is_empty() { "as the plan".into() } else { asked.join(", ") };
+            let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
+            let (from, to) = (tenths(phase.from_s), tenths(phase.to_s));
+            let text = format!("{}{name}, {from} to {to} s, {asked}: {} tx/s", place + 1, number(phase.tps));
+            self.wrapped(out, "phase    ", &text, Style::Plain);
+        }
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {

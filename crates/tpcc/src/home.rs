@@ -127,6 +127,20 @@ impl Homes {
     /// There are too few warehouses for it.
     pub fn new(skew: Skew, first: WarehouseId, warehouses: u32) -> Result<Self, String> {
         let shares = skew.shares(warehouses)?;
+        Ok(Self::of_shares(skew, first, shares))
+    }
+
+    /// The same with the order of the warehouses moved on by so many: the first of it is that number behind the first active
+    /// one, and so on around.
+    #[must_use]
+    pub fn moved_on(&self, by: u32) -> Self {
+        let mut shares = self.shares.clone();
+        shares.rotate_right(by as usize % self.shares.len());
+        Self::of_shares(self.skew.clone(), self.first, shares)
+    }
+
+    fn of_shares(skew: Skew, first: WarehouseId, shares: Vec<f64>) -> Self {
+        let warehouses = shares.len() as u32;
         let mut left: Vec<f64> = shares.iter().map(|share| share * f64::from(warehouses)).collect();
         let mut slots: Vec<(f64, u32)> = (0..warehouses).map(|own| (1.0, own)).collect();
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
@@ -140,7 +154,7 @@ impl Homes {
                 small.push(more);
             }
         }
-        Ok(Self { skew, first, shares, slots })
+        Self { skew, first, shares, slots }
     }
 
     /// What they are spread by.

@@ -40,8 +40,8 @@ pub struct InputPlan {
     pub distribution: Option<Arc<Distribution>>,
     /// The homes of transactions; each terminal has its own if there is none.
     pub homes: Option<Arc<Homes>>,
-    /// The stock row that [`Terminal::contending`] goes for, and no other transaction does.
-    pub hot: Option<(WarehouseId, ItemId)>,
+    /// The stock rows that [`Terminal::contending`] goes for, and no other transaction does.
+    pub hot: Vec<(WarehouseId, ItemId)>,
     /// Where the warehouses are, if that is known.
     pub placement: Option<Arc<Placement>>,
 }
@@ -59,7 +59,7 @@ impl InputPlan {
             mix,
             distribution: None,
             homes: None,
-            hot: None,
+            hot: Vec::new(),
             placement: None,
         }
     }
@@ -140,22 +140,21 @@ impl Terminal {
         }
     }
 
-    /// A New-Order whose first line is of the hot stock row, and of the terminal's own district, so that it meets no other
-    /// terminal's anywhere else. Stock is asked for by warehouse and item, so the hot row comes first.
+    /// A New-Order whose first line is of the hot stock row number `row`, and of the terminal's own district, so that it meets
+    /// no other terminal's anywhere else. Stock is asked for by warehouse and item, so the hot row comes first.
     ///
     /// # Panics
-    /// If the plan has no hot row.
-    pub fn contending(&mut self, plan: &InputPlan) -> Transaction {
+    /// If the plan has no such row.
+    pub fn contending(&mut self, plan: &InputPlan, row: usize) -> Transaction {
         let mut order = self.new_order(plan);
-        let Some((w_id, i_id)) = plan.hot else { unreachable!("the plan has no hot row") };
-        (order.lines[0].supply_w_id, order.lines[0].i_id) = (w_id, i_id);
+        (order.lines[0].supply_w_id, order.lines[0].i_id) = plan.hot[row];
         Transaction::NewOrder(order)
     }
 
     /// Clause 2.4.1. The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        let d_id = if plan.hot.is_some() { self.d_id } else { any_district(stream) };
+        let d_id = if !plan.hot.is_empty() { self.d_id } else { any_district(stream) };
         let c_id = plan.constants.customer(stream);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
@@ -179,9 +178,11 @@ impl Terminal {
                 })
                 .collect(),
         };
-        if let Some(hot) = plan.hot {
-            for line in order.lines.iter_mut().filter(|line| (line.supply_w_id, line.i_id) == hot) {
-                line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+        if !plan.hot.is_empty() {
+            for line in &mut order.lines {
+                while plan.hot.contains(&(line.supply_w_id, line.i_id)) {
+                    line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+                }
             }
         }
         if rolls_back && let Some(last) = order.lines.last_mut() {

@@ -58,7 +58,7 @@ pub use ids::{
 pub use input::{InputPlan, Terminal};
 pub use money::{Cents, Rate};
 pub use outcome::{Outcome, RolledBackOrder};
-pub use placement::Placement;
+pub use placement::{Nodes, Placement};
 pub use statistics::{InputStatistics, NodesTouched};
 pub use time::Timestamp;
 pub use transaction::{Transaction, TransactionKind};

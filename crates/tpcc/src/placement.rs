@@ -1,6 +1,11 @@
 //! Which node of a database has the rows of which warehouse.
 
 use crate::ids::WarehouseId;
+use crate::transaction::{MAX_ORDER_LINES, Transaction};
+use arrayvec::ArrayVec;
+
+/// The nodes that a transaction touches, each once.
+pub type Nodes = ArrayVec<u32, { MAX_ORDER_LINES + 1 }>;
 
 /// Which node has the rows of which warehouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,21 @@ impl Placement {
         Self { nodes, node_of: (1..=warehouses).map(|number| number % count).collect() }
     }
 
+    /// The same with the nodes numbered as another placement has them; those that it does not have come behind its own.
+    #[must_use]
+    pub fn with_nodes_of(&self, other: &Self) -> Self {
+        let mut nodes = other.nodes.clone();
+        let number_of = |name: &String| {
+            nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+                nodes.push(name.clone());
+                nodes.len() - 1
+            }) as u32
+        };
+        let numbers: Vec<u32> = self.nodes.iter().map(number_of).collect();
+        let node_of = self.node_of.iter().map(|&node| numbers[node as usize]).collect();
+        Self { nodes, node_of }
+    }
+
     /// The node of a warehouse.
     ///
     /// # Panics
@@ -42,5 +62,26 @@ impl Placement {
     pub fn warehouses_of(&self, node: u32) -> impl Iterator<Item = WarehouseId> {
         let numbers = (1..).zip(&self.node_of);
         numbers.filter(move |&(_, &of)| of == node).map(|(number, _)| WarehouseId(number))
+    }
+
+    /// The nodes that a transaction touches, that of its home first. Order-Status, Delivery and Stock-Level touch their
+    /// home's only.
+    #[must_use]
+    pub fn touched(&self, transaction: &Transaction) -> Nodes {
+        // They are few, so that a list is the fastest set.
+        let mut nodes = Nodes::new();
+        nodes.push(self.node(transaction.home()));
+        let mut touch = |warehouse| {
+            let node = self.node(warehouse);
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        };
+        match transaction {
+            Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
+            Transaction::Payment(payment) => touch(payment.c_w_id),
+            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+        }
+        nodes
     }
 }

@@ -1,9 +1,8 @@
 //! Counts of what was entered, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
 
 use crate::ids::ITEMS;
-use crate::placement::Placement;
+use crate::placement::Nodes;
 use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction, TransactionKind};
-use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
 /// Counts of inputs. Each worker keeps its own and they are merged at the end.
@@ -104,32 +103,25 @@ pub struct NodesTouched {
     pub local_payments: u64,
     /// Payments that touched two nodes.
     pub distributed_payments: u64,
+    /// Transactions of all types that touched each node, each once for each node; as long as need be.
+    pub of_node: Vec<u64>,
 }
 
 impl NodesTouched {
-    /// Counts one transaction. Order-Status, Delivery and Stock-Level touch their home's node only.
-    pub fn record(&mut self, placement: &Placement, transaction: &Transaction) {
-        match transaction {
-            Transaction::NewOrder(order) => {
-                // They are few, so that a list is the fastest set.
-                let mut nodes = ArrayVec::<u32, { MAX_ORDER_LINES + 1 }>::new();
-                nodes.push(placement.node(order.w_id));
-                for line in &order.lines {
-                    let node = placement.node(line.supply_w_id);
-                    if !nodes.contains(&node) {
-                        nodes.push(node);
-                    }
-                }
-                self.new_orders[nodes.len()] += 1;
+    /// Counts one transaction of a type, by what [`Placement::touched`] says of it.
+    pub fn record(&mut self, kind: TransactionKind, nodes: &Nodes) {
+        match kind {
+            TransactionKind::NewOrder => self.new_orders[nodes.len()] += 1,
+            TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
+            TransactionKind::Payment => self.distributed_payments += 1,
+            TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::StockLevel => {}
+        }
+        for &node in nodes {
+            let node = node as usize;
+            if self.of_node.len() <= node {
+                self.of_node.resize(node + 1, 0);
             }
-            Transaction::Payment(payment) => {
-                if placement.node(payment.w_id) == placement.node(payment.c_w_id) {
-                    self.local_payments += 1;
-                } else {
-                    self.distributed_payments += 1;
-                }
-            }
-            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+            self.of_node[node] += 1;
         }
     }
 
@@ -140,6 +132,10 @@ impl NodesTouched {
         }
         self.local_payments += other.local_payments;
         self.distributed_payments += other.distributed_payments;
+        self.of_node.resize(self.of_node.len().max(other.of_node.len()), 0);
+        for (into, from) in self.of_node.iter_mut().zip(&other.of_node) {
+            *into += from;
+        }
     }
 
     /// New-Orders.

@@ -51,7 +51,8 @@ fn touched(plan: &InputPlan, placement: &Placement, kind: TransactionKind) -> No
     let mut left = TRANSACTIONS;
     while left > 0 {
         for terminal in &mut terminals {
-            touched.record(placement, &terminal.input(plan, kind));
+            let transaction = terminal.input(plan, kind);
+            touched.record(kind, &placement.touched(&transaction));
             left = left.saturating_sub(1);
         }
     }

@@ -13,6 +13,7 @@ mod queue;
 mod wheel;
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
+use crate::course::{Course, Cursor};
 use crate::drive::{Drive, Finished, Scheduling};
 use crate::measurement::{count, histogram};
 use crate::os;
@@ -64,7 +65,9 @@ struct Slot {
 
 /// Terminals, scheduler and queue of a run.
 pub(crate) struct Rte {
-    inputs: InputPlan,
+    course: Arc<Course<InputPlan>>,
+    /// Of the first stage: what it says of terminals holds for all.
+    first: InputPlan,
     wait_factor: f64,
     slots: Vec<Mutex<Slot>>,
     queue: Queue,
@@ -94,13 +97,14 @@ impl Rte {
     /// # Errors
     /// The delivery log can't be created.
     pub(crate) fn new(
-        inputs: InputPlan,
+        course: Arc<Course<InputPlan>>,
         terminals: u32,
         wait_factor: f64,
         log: Option<&Path>,
     ) -> io::Result<Self> {
         let log = log.map(DeliveryLog::create).transpose()?;
-        let all = inputs.terminals();
+        let first = course.stages()[0].inputs.clone();
+        let all = first.terminals();
         let slots = (0..terminals)
             .map(|number| {
                 // Fewer terminals than the standard's are spread over all warehouses.
@@ -109,8 +113,8 @@ impl Rte {
                 } else {
                     number
                 };
-                let mut terminal = inputs.terminal(index);
-                let kind = terminal.next_kind(&inputs);
+                let mut terminal = first.terminal(index);
+                let kind = terminal.next_kind(&first);
                 Mutex::new(Slot { terminal, answered: 0, chosen: 0, waits: 0, last: None, kind })
             })
             .collect();
@@ -124,7 +128,8 @@ impl Rte {
             overdue: AtomicU64::new(0),
             log,
             seen: Mutex::default(),
-            inputs,
+            course,
+            first,
         })
     }
 
@@ -159,7 +164,7 @@ impl Rte {
         slot.answered = at;
         slot.chosen = at + think;
         slot.last = Some(slot.kind);
-        slot.kind = slot.terminal.next_kind(&self.inputs);
+        slot.kind = slot.terminal.next_kind(&Cursor::new(&self.course).stage(slot.chosen).inputs);
         slot.chosen + self.keying(slot.kind)
     }
 
@@ -167,7 +172,7 @@ impl Rte {
     fn draw(&self, slot: &mut Slot, terminal: u32) -> f64 {
         let index = u64::from(terminal) << 32 | u64::from(slot.waits);
         slot.waits = slot.waits.wrapping_add(1);
-        Stream::new(self.inputs.seed, Purpose::Pacing, index).unit_open_low()
+        Stream::new(self.first.seed, Purpose::Pacing, index).unit_open_low()
     }
 
     /// Clause 5.2.5.7: a constant.
@@ -183,7 +188,7 @@ impl Rte {
 
     /// The mean time between two requests of a terminal whose transactions take no time.
     fn mean_cycle(&self) -> Nanos {
-        let shares = self.inputs.mix.percent();
+        let shares = self.first.mix.percent();
         TransactionKind::ALL
             .into_iter()
             .map(|kind| {
@@ -197,6 +202,7 @@ impl Rte {
 
 impl Drive<Tpcc> for Rte {
     fn work(self: Arc<Self>, worker: &mut Worker<Tpcc>) {
+        let mut cursor = Cursor::new(&self.course);
         while worker.ensure_connected() {
             let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
             let (due, picked) = (request.due, worker.now());
@@ -205,7 +211,7 @@ impl Drive<Tpcc> for Rte {
                 Work::Interactive(kind) => {
                     let terminal = request.terminal;
                     let mut slot = self.slots[terminal as usize].lock();
-                    let transaction = slot.terminal.input(&self.inputs, kind);
+                    let transaction = slot.terminal.input(&cursor.stage(due).inputs, kind);
                     drop(slot);
                     let go_on = move |answer: Answer<Tpcc>| rte.go_on(terminal, answer.at);
                     worker.play_then((due, picked), transaction, go_on);
@@ -265,6 +271,7 @@ struct Scheduler {
     /// Terminals to be put back.
     answered: Vec<(u32, Nanos)>,
     batch: Vec<Request>,
+    cursor: Cursor<InputPlan>,
     facts: SchedulerFacts,
 }
 
@@ -283,6 +290,7 @@ impl Scheduler {
             ready: BinaryHeap::new(),
             answered: Vec::new(),
             batch: Vec::new(),
+            cursor: Cursor::new(&rte.course),
             facts,
             rte: Arc::clone(&rte),
         };
@@ -292,7 +300,7 @@ impl Scheduler {
             let mut slot = slot.lock();
             let dealt = (rte.draw(&mut slot, terminal) * CARDS as f64) as usize;
             for _ in 0..dealt {
-                slot.kind = slot.terminal.next_kind(&rte.inputs);
+                slot.kind = slot.terminal.next_kind(&rte.first);
             }
             let mut due = (rte.draw(&mut slot, terminal) * cycle as f64) as Nanos;
             while due < history {
@@ -382,7 +390,8 @@ impl Scheduler {
             self.batch.push(Request { terminal, work: Work::Interactive(kind), due });
             return;
         }
-        let Transaction::Delivery(delivery) = slot.terminal.input(&rte.inputs, kind) else {
+        let Transaction::Delivery(delivery) = slot.terminal.input(&self.cursor.stage(due).inputs, kind)
+        else {
             unreachable!("a terminal makes the input that it is asked for");
         };
         let next = rte.next_due(&mut slot, terminal, now);

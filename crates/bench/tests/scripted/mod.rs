@@ -1,7 +1,7 @@
 //! A database in memory that does what a test tells it.
 #![allow(dead_code, reason = "each test file uses what it needs of it")]
 
-use lydite_bench::{Measurement, Mode, RetryPolicy, RunControl, RunError, RunPlan, run};
+use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_target::{
     Commit, ConditionFinding, DatabaseState, Description, Loader, Session, Submitted, TableChecksum, Target,
     TargetError, TargetSpec, TxError, TxMode,
@@ -9,7 +9,7 @@ use lydite_target::{
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{Mix, Outcome, Transaction};
+use lydite_tpcc::{Outcome, Placement, Transaction};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub(crate) struct Scripted {
     connections: AtomicUsize,
     /// How long a commit is on its way while the session is free; none where sessions wait.
     commit: Option<Duration>,
+    /// Where the warehouses are, if it tells.
+    placement: Option<Box<dyn Fn() -> Placement + Send + Sync>>,
 }
 
 impl Scripted {
@@ -52,7 +54,14 @@ impl Scripted {
             total: Arc::default(),
             connections: AtomicUsize::new(0),
             commit: None,
+            placement: None,
         }
+    }
+
+    /// Tells where its warehouses are.
+    pub(crate) fn placed(mut self, placement: impl Fn() -> Placement + Send + Sync + 'static) -> Self {
+        self.placement = Some(Box::new(placement));
+        self
     }
 
     /// Commits in a pipeline: each is there after `latency`.
@@ -180,6 +189,9 @@ impl Target for Scripted {
             null,
         }))
     }
+    fn placement(&self, _warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        Ok(self.placement.as_ref().map(|placement| placement()))
+    }
     fn reset(&self) -> Result<(), TargetError> {
         Err(TargetError::usage("not scripted"))
     }
@@ -198,20 +210,9 @@ impl Target for Scripted {
 /// A plan over two warehouses, without warm-up.
 pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     RunPlan {
-        first_warehouse: 1,
-        warehouses: 2,
-        mode,
         warmup: Duration::ZERO,
         duration: Duration::from_millis(milliseconds),
-        mix: Mix::Deck,
-        seed: 42,
-        constants: RunConstants::new(42, CLoad(100)),
-        distribution: None,
-        homes: None,
-        contention: Vec::new(),
-        placement: None,
-        retry: RetryPolicy::default(),
-        drain: RunPlan::DRAIN,
+        ..RunPlan::new(mode, 2, 42, RunConstants::new(42, CLoad(100)))
     }
 }
 

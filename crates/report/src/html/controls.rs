@@ -44,7 +44,7 @@ fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Marku
         let mut all = grid(title, &["".to_owned(), "asked".to_owned(), "actual".to_owned()], rows);
         let others: Map<String, Value> = object
             .iter()
-            .filter(|(k, v)| !matches!(k.as_str(), "asked" | "actual") && !is_void(v))
+            .filter(|(k, v)| !matches!(k.as_str(), "asked" | "actual" | DRAWN) && !is_void(v))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         if !others.is_empty() {
@@ -54,7 +54,7 @@ fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Marku
     }
     // Lists of objects are tables in their own right, beside the plain values.
     let (lists, plain): (Vec<_>, Vec<_>) =
-        object.iter().filter(|(_, v)| !is_void(v)).partition(|(_, v)| is_list(v));
+        object.iter().filter(|(k, v)| *k != DRAWN && !is_void(v)).partition(|(_, v)| is_list(v));
     let mut all = Markup::default();
     if !plain.is_empty() {
         all.push(pairs(title, plain.into_iter().map(|(k, v)| (k.clone(), cell(v, depth))).collect()));
@@ -135,6 +135,9 @@ fn plain(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// What is drawn, and would be a table of seconds.
+const DRAWN: &str = "per_second";
 
 fn is_void(value: &Value) -> bool {
     match value {

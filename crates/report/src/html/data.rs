@@ -37,7 +37,17 @@ pub(super) struct RunData {
     series: SeriesData,
     outages: Vec<[f64; 2]>,
     pub(super) contention: Option<ContentionData>,
+    /// The phases of the plan, if there is more than one.
+    phases: Vec<PhaseData>,
     pub(super) types: Vec<TypeData>,
+}
+
+/// A phase of the plan, in seconds from the window's start.
+#[derive(Serialize)]
+struct PhaseData {
+    name: String,
+    from_s: f64,
+    to_s: f64,
 }
 
 /// Transactions that compete for one row: second and number.
@@ -133,6 +143,17 @@ impl RunData {
             measured_s: result.window.measured_s,
             series: series(result),
             contention: contention(&result.controls["contention"]),
+            phases: (1..)
+                .zip(&result.phases)
+                .map(|(number, phase)| PhaseData {
+                    name: phase
+                        .name
+                        .as_ref()
+                        .map_or_else(|| number.to_string(), |name| format!("{number} {name}")),
+                    from_s: phase.from_s,
+                    to_s: phase.to_s,
+                })
+                .collect(),
             outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
             types: types.collect(),
         }

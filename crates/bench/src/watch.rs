@@ -1,0 +1,142 @@
+//! Databases move their data while a run goes on: this asks them again where the warehouses are, and has what is controlled
+//! and what is counted go by it.
+
+use crate::course::{Course, Stage};
+use crate::measurement::Moved;
+use crate::plan::RunPlan;
+use lydite_target::Target;
+use lydite_tpcc::{Distribution, InputPlan, Placement, WarehouseId};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// A thread that looks until this is dropped. Nobody waits for it: the database may be what does not answer.
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    over: Mutex<bool>,
+    told: Condvar,
+    seen: Mutex<Seen>,
+}
+
+/// What it saw.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Where the warehouses are, if they are not where they were.
+    placement: Option<Arc<Placement>>,
+    /// When how many had moved.
+    moves: Vec<(SystemTime, u32)>,
+    warnings: Vec<String>,
+}
+
+impl Seen {
+    /// Each once.
+    fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+impl Watch {
+    /// Looks as often as the plan says; none if it says nothing, or if it is not known where the warehouses are.
+    pub(crate) fn new(
+        target: &Arc<dyn Target>,
+        plan: &RunPlan,
+        course: &Arc<Course<InputPlan>>,
+    ) -> std::io::Result<Option<Self>> {
+        let (Some(every), Some(mut placement)) = (plan.refresh, plan.placement.clone()) else {
+            return Ok(None);
+        };
+        let (target, course) = (Arc::clone(target), Arc::clone(course));
+        let (first, warehouses) = (WarehouseId(plan.first_warehouse), plan.warehouses);
+        let shared = Arc::<Shared>::default();
+        let watching = Arc::clone(&shared);
+        let look = move || {
+            while !watching.is_over_after(every) {
+                let found = target.placement(placement.node_of.len() as u32);
+                let mut seen = watching.seen.lock();
+                let found = match found {
+                    Ok(Some(found)) => found.with_nodes_of(&placement),
+                    Ok(None) => {
+                        seen.warn("The database does not tell any more where the warehouses are".into());
+                        continue;
+                    }
+                    Err(error) => {
+                        let why = error.message;
+                        seen.warn(format!(
+                            "Where the warehouses are could not be asked again, so it was taken as it was: {why}"
+                        ));
+                        continue;
+                    }
+                };
+                let moved = found.node_of.iter().zip(&placement.node_of).filter(|(now, then)| now != then);
+                let moved = moved.count() as u32;
+                if moved == 0 {
+                    continue;
+                }
+                placement = Arc::new(found);
+                seen.moves.push((SystemTime::now(), moved));
+                seen.placement = Some(Arc::clone(&placement));
+                let stages = course.stages();
+                let moved_to = |stage: &Stage<InputPlan>| {
+                    let inputs = moved_inputs(&stage.inputs, &placement, (first, warehouses), &mut seen);
+                    Stage { inputs, ..stage.clone() }
+                };
+                course.replace(stages.iter().map(moved_to).collect());
+            }
+        };
+        std::thread::Builder::new().name("placement".to_owned()).spawn(look)?;
+        Ok(Some(Self { shared }))
+    }
+
+    /// What it has seen: where the warehouses are now, if they moved; how many did when, since `start`; and warnings.
+    pub(crate) fn seen(&self, start: SystemTime) -> (Option<Arc<Placement>>, Vec<Moved>, Vec<String>) {
+        let mut seen = self.shared.seen.lock();
+        let since = |at: SystemTime| match at.duration_since(start) {
+            Ok(after) => after.as_secs_f64(),
+            Err(before) => -before.duration().as_secs_f64(),
+        };
+        let moves =
+            seen.moves.iter().map(|&(at, warehouses)| Moved { at_s: since(at), warehouses }).collect();
+        (seen.placement.take(), moves, std::mem::take(&mut seen.warnings))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        *self.shared.over.lock() = true;
+        self.shared.told.notify_all();
+    }
+}
+
+impl Shared {
+    /// Waits so long, or until it is over.
+    fn is_over_after(&self, every: Duration) -> bool {
+        let mut over = self.over.lock();
+        self.told.wait_while_for(&mut over, |over| !*over, every);
+        *over
+    }
+}
+
+/// The inputs on another placement. A distribution that can't be had there stays as it was, which is told.
+fn moved_inputs(
+    inputs: &InputPlan,
+    placement: &Arc<Placement>,
+    (first, warehouses): (WarehouseId, u32),
+    seen: &mut Seen,
+) -> InputPlan {
+    let mut moved = InputPlan { placement: Some(Arc::clone(placement)), ..inputs.clone() };
+    if let Some(distribution) = &inputs.distribution {
+        match Distribution::new(distribution.asked(), placement, first, warehouses) {
+            Ok(distribution) => moved.distribution = Some(Arc::new(distribution)),
+            Err(problem) => seen.warn(format!(
+                "The database moved warehouses, and the distribution could not follow, so it went on as before: {problem}"
+            )),
+        }
+    }
+    moved
+}

@@ -1,0 +1,373 @@
+//! Phases: what changes over the window of a run, from the plan to its steps.
+//!
+//! A phase sets keys of the plan for a while; what it does not set is as in the plan. Phases come as `[[phase]]` tables of
+//! the plan file, or as lists in the values of keys, one for each phase. Within a phase a value may follow a curve: then
+//! the phase is cut into steps.
+
+use crate::contention;
+use crate::curve::Template;
+use crate::plan::time;
+use crate::raw::{Given, Raw};
+use lydite_tpcc::home::Skew;
+use lydite_tpcc::{DistributionAsked, Mix};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The keys that a phase may set.
+pub(crate) const KEYS: &[&str] = &[
+    "mix",
+    "rate",
+    "terminals",
+    "sessions",
+    "homes",
+    "homes_shift",
+    "dis_ratio",
+    "dis_degree",
+    "dis_strategy",
+    "dis_payment",
+    "ci",
+];
+
+/// Those whose numbers are whole.
+const WHOLE: &[&str] = &["terminals", "sessions", "homes_shift", "dis_degree", "ci"];
+/// Those whose values have commas in them, so that a list of them has semicolons.
+const WITH_COMMAS: &[&str] = &["mix", "homes"];
+/// Those of which the plan as a whole has the most of all phases.
+const MOST: &[&str] = &["rate", "terminals", "sessions"];
+
+/// How often a curve is looked at.
+const STEP: Duration = Duration::from_millis(250);
+/// The most phases: a figure of more shows nothing.
+const MAX_PHASES: usize = 1_000;
+/// The most steps of a run; the steps of long curves are longer.
+const MAX_STEPS: u32 = 10_000;
+
+/// A phase as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) name: Option<String>,
+    /// Since the window began.
+    pub(crate) from: Duration,
+    pub(crate) to: Duration,
+    /// What it sets, as it was written.
+    pub(crate) asked: BTreeMap<String, String>,
+}
+
+/// What is controlled from a moment on until the next step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WantedStep {
+    /// Since the window began.
+    pub(crate) from: Duration,
+    pub(crate) phase: usize,
+    pub(crate) mix: Mix,
+    pub(crate) homes: Option<Skew>,
+    /// How far the homes' order is moved on.
+    pub(crate) homes_shift: u32,
+    pub(crate) distribution: Option<DistributionAsked>,
+    /// Requests per second; none where the phases do not say.
+    pub(crate) rate: Option<f64>,
+    /// Sessions that play; none where the phases do not say.
+    pub(crate) sessions: Option<u32>,
+    /// How many transactions compete for each hot row.
+    pub(crate) contention: Vec<u32>,
+}
+
+/// What a step sets, before it is read.
+type Values = BTreeMap<String, Given>;
+
+/// The phases of a plan.
+#[derive(Debug)]
+pub(crate) struct Phases {
+    /// At least one.
+    pub(crate) spans: Vec<Span>,
+    pub(crate) duration: Duration,
+    steps: Vec<(Duration, usize, Values)>,
+}
+
+impl Phases {
+    /// Takes the phases out of what was given, and leaves one value of each key. `given`: the window that the user wants;
+    /// `usual`: that of a user who says nothing.
+    pub(crate) fn take(raw: &mut Raw, given: Option<Duration>, usual: Duration) -> Self {
+        let (spans, duration) = if raw.phases.is_empty() {
+            Self::of_lists(raw, given, usual)
+        } else {
+            Self::of_tables(raw, given, usual)
+        };
+        let mut phases = Self { spans: Vec::new(), duration, steps: Vec::new() };
+        let long: Duration = spans.iter().map(|(span, _)| span.to - span.from).sum();
+        let step = STEP.max(long / MAX_STEPS);
+        for (number, (mut span, values)) in spans.into_iter().enumerate() {
+            span.asked = values.iter().map(|(key, given)| (key.clone(), given.text().to_owned())).collect();
+            phases.cut(raw, number, &span, &values, step);
+            phases.spans.push(span);
+        }
+        phases.settle(raw);
+        phases
+    }
+
+    /// Phases of equal length, one for each value of the lists.
+    fn of_lists(raw: &mut Raw, given: Option<Duration>, usual: Duration) -> (Vec<(Span, Values)>, Duration) {
+        let lasts = raw.read("phase", |text| match time(text)? {
+            Duration::ZERO => Err("must be more than zero".into()),
+            time => Ok(time),
+        });
+        let lists: Vec<(&str, Vec<Given>)> = KEYS
+            .iter()
+            .filter_map(|&key| {
+                Some((key, raw.given(key)?.split(if WITH_COMMAS.contains(&key) { ';' } else { ',' })))
+            })
+            .collect();
+        let count = lists.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
+        if count > MAX_PHASES {
+            for (key, _) in lists.iter().filter(|(_, values)| values.len() == count) {
+                raw.wrong(key, &format!("has {count} phases, and there can be {MAX_PHASES}"));
+            }
+            return (Vec::new(), given.unwrap_or(usual));
+        }
+        for (key, values) in &lists {
+            if values.len() != 1 && values.len() != count {
+                raw.wrong(key, &format!("has values for {} phases, and there are {count}", values.len()));
+                return (Vec::new(), given.unwrap_or(usual));
+            }
+        }
+        if count == 1 && raw.text("phase").is_some() {
+            raw.wrong("phase", "needs a list of values that change from phase to phase, as --ci 10,40,50");
+        }
+        let phases = count as u32;
+        let lasts = match (lasts, given) {
+            (Some(lasts), None) => lasts,
+            (Some(lasts), Some(given)) => {
+                if lasts * phases != given {
+                    let all = (lasts * phases).as_secs_f64();
+                    let given = given.as_secs_f64();
+                    let problem = format!(
+                        "{phases} phases last {all} s together, and the window {given} s: leave one out"
+                    );
+                    raw.wrong("phase", &problem);
+                }
+                lasts
+            }
+            (None, given) => given.unwrap_or(usual) / phases,
+        };
+        let span = |number: u32| Span { from: lasts * number, to: lasts * (number + 1), ..Span::default() };
+        let values = |number: u32| {
+            let value = |(key, values): &(&str, Vec<Given>)| {
+                let own = if values.len() == 1 { 0 } else { number as usize };
+                // What is the same in all phases is the plan's.
+                let steady = Template::read(values[own].text()).is_ok_and(|template| !template.moves());
+                (values.len() > 1 || !steady).then(|| ((*key).to_owned(), values[own].clone()))
+            };
+            lists.iter().filter_map(value).collect()
+        };
+        ((0..phases).map(|number| (span(number), values(number))).collect(), lasts * phases)
+    }
+
+    /// The phases of a file, and what lies between them.
+    fn of_tables(raw: &mut Raw, given: Option<Duration>, usual: Duration) -> (Vec<(Span, Values)>, Duration) {
+        if raw.text("phase").is_some() {
+            raw.wrong("phase", "is given by the tables [[phase]] of the plan file too: leave one out");
+        }
+        let tables = std::mem::take(&mut raw.phases);
+        if tables.len() > MAX_PHASES {
+            raw.errors.push(format!(
+                "the plan has {} tables [[phase]], and there can be {MAX_PHASES}",
+                tables.len()
+            ));
+            return (Vec::new(), given.unwrap_or(usual));
+        }
+        let count = tables.len();
+        let mut spans: Vec<(Span, Values)> = Vec::new();
+        let mut end = Duration::ZERO;
+        for (number, mut values) in tables.into_iter().enumerate() {
+            let name = values.remove("name").map(|given| given.text().to_owned());
+            let (from, lasts) = (values.remove("from"), values.remove("lasts"));
+            let begins = from.as_ref().and_then(|from| raw.read_given(from, time));
+            let from_at = begins.unwrap_or(end);
+            if let Some(from) = &from
+                && from_at < end
+            {
+                raw.wrong_given(
+                    from,
+                    &format!(
+                        "phase {} begins before the one before it has ended, at {} s",
+                        number + 1,
+                        end.as_secs_f64()
+                    ),
+                );
+            }
+            let lasts = match &lasts {
+                Some(lasts) => {
+                    let read = raw.read_given(lasts, |text| match time(text)? {
+                        Duration::ZERO => Err("must be more than zero".into()),
+                        time => Ok(time),
+                    });
+                    read.unwrap_or(Duration::from_secs(1))
+                }
+                None => match given.filter(|given| number + 1 == count && *given > from_at) {
+                    Some(given) => given - from_at,
+                    None => {
+                        raw.errors.push(format!(
+                            "phase {} does not say how long it lasts: add lasts = \"20s\" (the last one may last as long as \
+                             the window, if duration says how long that is)",
+                            number + 1
+                        ));
+                        Duration::from_secs(1)
+                    }
+                },
+            };
+            if from_at > end {
+                // As the plan has it.
+                spans.push((Span { from: end, to: from_at, ..Span::default() }, Values::new()));
+            }
+            end = from_at.max(end) + lasts;
+            spans.push((Span { name, from: from_at, to: end, ..Span::default() }, values));
+        }
+        let duration = given.unwrap_or(end);
+        if end > duration {
+            raw.wrong(
+                "duration",
+                &format!(
+                    "is {} s, and the phases last until {} s: make it longer, or leave it out",
+                    duration.as_secs_f64(),
+                    end.as_secs_f64()
+                ),
+            );
+        } else if end < duration {
+            spans.push((Span { from: end, to: duration, ..Span::default() }, Values::new()));
+        }
+        (spans, duration)
+    }
+
+    /// The steps of a phase: one, or many if a value follows a curve.
+    fn cut(&mut self, raw: &mut Raw, number: usize, span: &Span, values: &Values, step: Duration) {
+        let mut templates = Vec::new();
+        for (key, given) in values {
+            if let Some(template) = raw.read_given(given, Template::read) {
+                templates.push((key, given, template));
+            }
+        }
+        let lasts = span.to - span.from;
+        let steps = if templates.iter().any(|(_, _, template)| template.moves()) {
+            lasts.div_duration_f64(step).ceil().max(1.0) as u32
+        } else {
+            1
+        };
+        for cut in 0..steps {
+            let from = lasts * cut / steps;
+            // The middle stands for all of the step.
+            let middle = (from + lasts / steps / 2).as_secs_f64();
+            let value = |(key, given, template): &(&String, &Given, Template)| {
+                let text = template.at(middle, lasts.as_secs_f64(), WHOLE.contains(&key.as_str()));
+                ((*key).clone(), given.with_text(text))
+            };
+            self.steps.push((span.from + from, number, templates.iter().map(value).collect()));
+        }
+    }
+
+    /// Leaves the plan with one value of each key that only phases set, or that they set in its place: the most of all, or
+    /// the first.
+    fn settle(&self, raw: &mut Raw) {
+        for &key in KEYS {
+            let of_phases = || self.steps.iter().filter_map(|(_, _, values)| values.get(key));
+            let Some(first) = of_phases().next() else { continue };
+            let number = |given: &&Given| given.text().trim().parse::<f64>().unwrap_or(f64::NAN);
+            let most = of_phases().max_by(|one, other| number(one).total_cmp(&number(other)));
+            let plan =
+                raw.given(key).filter(|_| self.steps.iter().any(|(_, _, values)| !values.contains_key(key)));
+            let value = match (MOST.contains(&key), plan) {
+                (false, Some(_)) => continue,
+                (false, None) => first,
+                (true, Some(plan)) if most.is_none_or(|most| number(&most) <= number(&&plan)) => continue,
+                (true, _) => most.unwrap_or(first),
+            };
+            raw.take_given(key, value.clone());
+        }
+    }
+
+    /// Reads the steps, each by what it sets and what the plan says besides; errors are told once. `open`: the mode is open;
+    /// `rte`: users are emulated.
+    pub(crate) fn steps(&self, raw: &mut Raw, base: &Raw, (open, rte): (bool, bool)) -> Vec<WantedStep> {
+        let mut steps: Vec<WantedStep> = Vec::new();
+        let mut last: Option<&Values> = None;
+        for (from, phase, values) in &self.steps {
+            let step = match steps.last() {
+                Some(step) if last == Some(values) => step.clone(),
+                _ => {
+                    let mut own = base.with(values);
+                    let step = read(&mut own, values, (open, rte));
+                    for error in own.errors {
+                        if !raw.errors.contains(&error) {
+                            raw.errors.push(error);
+                        }
+                    }
+                    step
+                }
+            };
+            last = Some(values);
+            steps.push(WantedStep { from: *from, phase: *phase, ..step });
+        }
+        let competing = steps.iter().any(|step| !step.contention.is_empty());
+        if competing && steps.iter().any(|step| step.distribution.is_some()) {
+            raw.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
+        }
+        let rows = steps.iter().map(|step| step.contention.len()).max().unwrap_or_default();
+        if steps.iter().any(|step| !step.contention.is_empty() && step.contention.len() != rows) {
+            raw.wrong(
+                "ci",
+                "has phases with fewer hot rows than others: write 0 for a row that nobody goes for, as 10+0",
+            );
+        }
+        steps
+    }
+}
+
+/// Reads what is controlled. `values`: what the phase itself sets.
+fn read(raw: &mut Raw, values: &Values, (open, rte): (bool, bool)) -> WantedStep {
+    if rte {
+        for key in ["rate", "terminals", "sessions", "homes", "homes_shift", "ci"] {
+            if let Some(given) = values.get(key) {
+                raw.wrong_given(given, "can't change where users are emulated: use --mode direct or open");
+            }
+        }
+    }
+    let sessions_key = if values.contains_key("sessions") { "sessions" } else { "terminals" };
+    let set = |key: &str| values.contains_key(key);
+    let mix = raw.read("mix", read_mix).unwrap_or_default();
+    let homes = raw.read("homes", str::parse);
+    let homes_shift =
+        raw.read("homes_shift", |text| crate::plan::whole(text, 0, u32::MAX)).unwrap_or_default();
+    if homes.is_none() && raw.text("homes").is_none() && raw.text("homes_shift").is_some() {
+        raw.wrong("homes_shift", "needs homes: whose order is to be moved on, as hotspot(0.1,0.9)");
+    }
+    let distribution = crate::distribution::asked(raw);
+    let rate = if set("rate") && open { raw.read("rate", crate::plan::step_rate) } else { None };
+    let sessions = if set(sessions_key) && !rte {
+        raw.read(sessions_key, |text| crate::plan::whole(text, 0, crate::plan::MAX_SESSIONS))
+    } else {
+        None
+    };
+    let contention = raw.read("ci", contention::rows).unwrap_or_default();
+    WantedStep { mix, homes, homes_shift, distribution, rate, sessions, contention, ..WantedStep::default() }
+}
+
+/// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.
+fn read_mix(text: &str) -> Result<Mix, String> {
+    let exact = Mix::from_str(text).map_err(|error| error.to_string());
+    let shares: Option<Vec<f64>> = text.split(',').map(|share| share.trim().parse().ok()).collect();
+    let (Err(_), Some(mut shares)) = (&exact, shares) else { return exact };
+    let missing = 100.0 - shares.iter().sum::<f64>();
+    let Some(greatest) = shares.iter_mut().max_by(|one, other| one.total_cmp(other)) else { return exact };
+    if missing.abs() > 0.01 {
+        return exact;
+    }
+    *greatest += missing;
+    let thousandths = |share: &f64| (share * 1e3).round() / 1e3;
+    let mut rounded: Vec<f64> = shares.iter().map(thousandths).collect();
+    let missing = 100.0 - rounded.iter().sum::<f64>();
+    if let Some(greatest) = rounded.iter_mut().max_by(|one, other| one.total_cmp(other)) {
+        *greatest = thousandths(&(*greatest + missing));
+    }
+    let text: Vec<String> = rounded.iter().map(f64::to_string).collect();
+    Mix::from_str(&text.join(",")).map_err(|error| error.to_string())
+}
