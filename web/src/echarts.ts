@@ -1,6 +1,6 @@
 // The parts of Apache ECharts that the report draws with; everything else stays out of the bundle.
 
-import { BarChart, LineChart } from "echarts/charts";
+import { BarChart, BoxplotChart, LineChart } from "echarts/charts";
 import {
   GridComponent,
   LegendComponent,
@@ -15,6 +15,7 @@ import { SVGRenderer } from "echarts/renderers";
 
 use([
   BarChart,
+  BoxplotChart,
   LineChart,
   GridComponent,
   LegendComponent,

@@ -16,6 +16,7 @@ mod micro;
 mod output;
 mod plan;
 mod raw;
+mod report;
 mod result;
 mod run;
 mod source;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::command(args),
         Command::Verify(args) => verify::command(&args),
         Command::Sweep(args) => sweep::command(args),
-        Command::Report(args) => result::report(args),
+        Command::Report(args) => report::command(&args),
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),
         Command::Lab(args) => lab::command(args),

@@ -1,7 +1,7 @@
 //! From a measurement to the result document; and the commands that only read results.
 
 use crate::Outcome;
-use crate::cli::{CompareArgs, ReportArgs};
+use crate::cli::CompareArgs;
 use crate::contention;
 use crate::distribution::Settled;
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ use lydite_report::model::{
     Latency, LoadInfo, Outage, Pacing, Series, Status, TargetInfo, TransactionResult, Verdict, Window,
 };
 use lydite_report::store::write_atomically;
-use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
+use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
 use lydite_target::{AbortReason, Description};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
@@ -482,20 +482,14 @@ fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
 }
 
 /// Writes a page, whole or not at all.
-pub(crate) fn write_page(results: &[RunResult], path: &Path) -> Result<(), Failure> {
-    write_atomically(path, render_html(results).as_bytes())
+pub(crate) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
+    write_atomically(path, page.as_bytes())
         .map_err(|error| Failure::usage(format!("{}: {error}: choose another place", path.display())))
 }
 
-fn load(path: &Path) -> Result<RunResult, Failure> {
+/// Reads a result.
+pub(crate) fn load(path: &Path) -> Result<RunResult, Failure> {
     RunResult::load(path).map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// `lydite report`.
-pub(crate) fn report(args: ReportArgs) -> Outcome {
-    let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
-    write_page(&results, &args.output)?;
-    print(&format!("{}\n", args.output.display()))
 }
 
 /// `lydite compare`.

@@ -18,7 +18,7 @@ use lydite_bench::{
 };
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_report::{RunResult, render_table};
+use lydite_report::{RunResult, render_html, render_table};
 use lydite_target::{DatabaseState, Kind, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -337,7 +337,8 @@ fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>) {
         written("result", path, or_elsewhere(path, |path| save(result, path)));
     }
     if let Some(path) = &plan.report {
-        written("report", path, or_elsewhere(path, |path| write_page(std::slice::from_ref(result), path)));
+        let page = render_html(std::slice::from_ref(result));
+        written("report", path, or_elsewhere(path, |path| write_page(&page, path)));
     }
     failures.extend(print(&text).err());
 }
