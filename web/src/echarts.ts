@@ -10,6 +10,7 @@ import {
   TooltipComponent,
 } from "echarts/components";
 import { init, use } from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import type { ECharts, EChartsCoreOption } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 
@@ -20,6 +21,7 @@ use([
   GridComponent,
   LegendComponent,
   LegendScrollComponent,
+  LabelLayout,
   MarkAreaComponent,
   MarkLineComponent,
   TooltipComponent,

@@ -1,10 +1,10 @@
 // The charts of availability, scalability and schedulability; their numbers stand in tables of the page already.
 
-import { axis, base, grid, layout, tooltip, xAxis, yAxis } from "./base";
+import { base, grid, layout, tooltip, xAxis, yAxis } from "./base";
 import type { Frame, Item, Part } from "./base";
 import type { Chart } from "./charts";
-import type { BoxData } from "./data";
-import { escape, mark, number } from "./format";
+import type { BoxData, PageData } from "./data";
+import { escape, number } from "./format";
 
 /** Dots, one series for each run: lines that are not drawn. */
 function dots(name: string, data: Part[], color: string | undefined, frame: Frame): Part {
@@ -78,28 +78,35 @@ const scalability: Chart = {
 
 const FIVE = ["least", "first quartile", "median", "third quartile", "greatest"];
 
-/** A size in binary units. */
-function size(bytes: number): string {
+/** A unit, and how much of what is counted it is. */
+type Unit = [string, number];
+
+const perSecond = (): Unit => ["per second", 1];
+
+/** The binary unit in which the greatest of these sizes reads well. */
+function binary(all: BoxData[]): Unit {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  const power = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log(bytes) / Math.log(1024)));
-  return `${number(bytes / 1024 ** power)} ${units[power] ?? ""}`;
+  const most = Math.max(1, ...all.map((box) => box.five[4] ?? 0));
+  const power = Math.min(units.length - 1, Math.floor(Math.log(most) / Math.log(1024)));
+  return [units[power] ?? "", 1024 ** power];
 }
 
 /** A box over the nodes for each run. */
-function boxes(of: (page: Parameters<Chart["rows"]>[0]) => BoxData[], unit: string, told: (v: number) => string): Chart {
+function boxes(of: (page: PageData) => BoxData[], unitOf: (all: BoxData[]) => Unit): Chart {
   return {
     option(page, _run, _of, frame) {
       const all = of(page);
+      const [unit, by] = unitOf(all);
       const { theme } = frame;
       return {
         ...base(frame),
-        grid: grid(frame, { top: 30, left: 84 }),
+        grid: grid(frame, { top: 34 }),
         tooltip: {
           ...tooltip(frame, () => "", () => null, ""),
           trigger: "item",
           formatter: (item: Item) => {
             const box = all[item.dataIndex];
-            const lines = FIVE.map((what, i) => `${what} <b>${escape(told(box?.five[i] ?? 0))}</b>`);
+            const lines = FIVE.map((what, i) => `${what} <b>${escape(number((box?.five[i] ?? 0) / by))}</b> ${unit}`);
             return [`<b>${escape(box?.name ?? "")}</b>`, ...lines].join("<br>");
           },
         },
@@ -110,15 +117,11 @@ function boxes(of: (page: Parameters<Chart["rows"]>[0]) => BoxData[], unit: stri
           axisLine: { lineStyle: { color: theme.line } },
           axisTick: { show: false },
         },
-        yAxis: axis(frame, unit, {
-          min: 0,
-          axisLine: { show: false },
-          axisLabel: { color: theme.faint, fontSize: 12, formatter: unit === "" ? told : mark },
-        }),
+        yAxis: yAxis(frame, unit, { min: 0 }),
         series: [
           {
             type: "boxplot",
-            data: all.map((box) => box.five),
+            data: all.map((box) => box.five.map((value) => value / by)),
             boxWidth: [12, 46],
             itemStyle: { color: theme.shade, borderColor: theme.series[0], borderWidth: 1.5 },
             emphasis: { disabled: true },
@@ -126,16 +129,20 @@ function boxes(of: (page: Parameters<Chart["rows"]>[0]) => BoxData[], unit: stri
         ],
       };
     },
-    rows: (page) => ({
-      head: ["run", ...FIVE],
-      body: of(page).map((box) => [box.name, ...box.five.map(told)]),
-    }),
+    rows(page) {
+      const all = of(page);
+      const [unit, by] = unitOf(all);
+      return {
+        head: ["run", ...FIVE.map((what) => `${what}, ${unit}`)],
+        body: all.map((box) => [box.name, ...box.five.map((value) => number(value / by))]),
+      };
+    },
   };
 }
 
 export const METRIC_CHARTS: Record<string, Chart> = {
   availability,
   scalability,
-  "nodes-ops": boxes((page) => page.metrics.ops, "per second", number),
-  "nodes-bytes": boxes((page) => page.metrics.bytes, "", size),
+  "nodes-ops": boxes((page) => page.metrics.ops, perSecond),
+  "nodes-bytes": boxes((page) => page.metrics.bytes, binary),
 };

@@ -181,7 +181,7 @@ fn scalability(metrics: &Metrics) -> Markup {
 
 fn nodes(metrics: &Metrics, names: &[String]) -> Markup {
     let mut all = Markup::default();
-    let note = "Least, quartiles and greatest over the nodes: the lower a box, the better the balance. A transaction counts \
+    let note = "Least, quartiles and greatest over the nodes: the flatter a box, the better the balance. A transaction counts \
                 once for each node that it touches.";
     let say = |of: &dyn Fn(usize) -> Option<String>| -> String {
         let says = (0..metrics.nodes.len()).filter_map(of);
