@@ -112,6 +112,9 @@ fn percent(text: &str) -> Result<f64, String> {
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
 
+/// The source of a placement that the user did not make up.
+const THE_DATABASE: &str = "the database";
+
 /// What a run knows of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settled {
@@ -130,7 +133,7 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
                 "--nodes: {url} tells itself which node has which warehouse: leave it out"
             )));
         }
-        (Some(placement), None) => (placement, "the database".to_string()),
+        (Some(placement), None) => (placement, THE_DATABASE.to_string()),
         (None, Some(nodes)) => {
             let placement =
                 nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
@@ -153,6 +156,11 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
 }
 
 impl Settled {
+    /// The placement, if it is the database's own word and not the user's.
+    pub(crate) fn told_by_database(&self) -> Option<&Placement> {
+        self.placement.as_deref().filter(|_| self.source == THE_DATABASE)
+    }
+
     /// What the plan says of it.
     pub(crate) fn plan_json(&self) -> Value {
         let Some(distribution) = &self.distribution else { return json!({}) };

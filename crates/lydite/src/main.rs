@@ -13,6 +13,7 @@ mod interrupt;
 mod lab;
 mod loading;
 mod micro;
+mod node_sizes;
 mod output;
 mod plan;
 mod raw;

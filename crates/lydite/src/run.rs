@@ -9,6 +9,7 @@ use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
+use crate::node_sizes;
 use crate::output::{complain, print};
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
@@ -82,6 +83,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     };
     let title = format!("{}  {} warehouses", description.url, meta.warehouses);
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
+    let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
     let measurement = measure(
         &plan,
         Live { title: &title, style, queue },
@@ -90,6 +92,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         &interrupt,
         |control, observer| lydite_bench::run(&target, &run_plan, control, observer),
     )?;
+    let sizes = sizes.finish(measurement.window.start);
     let parts = Parts {
         plan: &plan,
         mode: &mode,
@@ -106,7 +109,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         url: &description.url,
         stored,
         check: "3.3.2",
-        result: &|checks, checked| parts.result(checks, checked),
+        result: &|checks, checked| parts.result(checks, checked).map(|result| sizes.told_in(result)),
         after: &|| conditions(CheckedWhen::After),
     };
     run.conclude(&measurement, checks)

@@ -28,6 +28,9 @@ pub struct FiveNumbers {
 }
 
 impl FiveNumbers {
+    /// Their short names, from the least to the greatest.
+    pub const NAMES: [&str; 5] = ["min", "q1", "median", "q3", "max"];
+
     /// The summary of these numbers; none of no numbers, or if one of them is not finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
@@ -197,12 +200,12 @@ fn of_event(
     let (from_s, to_s) = (event.from_s, event.to_s.unwrap_or(event.from_s));
     if from_s < 0.0 || from_s.max(to_s) > measured as f64 {
         return Err(format!(
-            "is outside of the measured window, which has {measured} whole seconds: times count from its start, after \
+            "it is outside of the measured window, which has {measured} whole seconds: times count from its start, after \
              the warm-up"
         ));
     }
     if event.to_s.is_some_and(|to_s| to_s <= from_s) {
-        return Err("ends before it begins: write FROM..TO".to_owned());
+        return Err("it ends before it begins: write FROM..TO".to_owned());
     }
     let overlaps = |(other_index, other): (usize, &Event)| {
         let other_to_s = other.to_s.unwrap_or(other.from_s);
@@ -211,7 +214,7 @@ fn of_event(
     };
     if let Some((_, other)) = events.iter().enumerate().find(|other| overlaps(*other)) {
         return Err(format!(
-            "overlaps the event {}: what followed one can't be told from the other",
+            "it overlaps the event {}: what followed one can't be told from the other",
             other.name
         ));
     }

@@ -40,7 +40,7 @@ pub struct Metrics {
     pub events: Vec<OfEvents>,
     /// Scalability, of each database of which there are runs with several numbers of nodes.
     pub by_nodes: Vec<ByNodes>,
-    /// Schedulability, of each run that tells of its nodes.
+    /// Schedulability, of each run that tells of several nodes.
     pub nodes: Vec<OfNodes>,
     /// Runs that are in no scalability though others are, as it is not known how many nodes they had.
     pub of_unknown_size: Vec<usize>,
@@ -80,6 +80,11 @@ pub struct OfNodes {
 }
 
 impl OfNodes {
+    /// Of a run's result; none if it does not tell of its nodes.
+    pub(crate) fn told_by(result: &RunResult) -> Option<Self> {
+        of_nodes(0, result)
+    }
+
     /// Operations per second over the nodes.
     #[must_use]
     pub fn ops_spread(&self) -> Option<FiveNumbers> {
@@ -100,7 +105,7 @@ impl OfNodes {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MetricsError {
     /// An event of a run can't be judged.
-    #[error("the event {event} {problem}")]
+    #[error("the event {event}: {problem}")]
     Event {
         /// The run.
         run: usize,
@@ -138,7 +143,9 @@ impl Metrics {
                 .map(|(run, result)| of_events(run, result, asked))
                 .collect::<Result<_, _>>()?
         };
-        let nodes = results.iter().enumerate().filter_map(|(run, result)| of_nodes(run, result)).collect();
+        let nodes = results.iter().enumerate().filter_map(|(run, result)| of_nodes(run, result));
+        // One node has nothing to balance.
+        let nodes = nodes.filter(|of| of.names.len() > 1).collect();
         Ok(Self { settling: asked.settling, events, by_nodes, nodes, of_unknown_size })
     }
 
