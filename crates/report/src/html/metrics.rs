@@ -16,8 +16,8 @@ pub(super) struct MetricsData {
     /// By database: `[nodes, transactions per second and node]`.
     scalability: Vec<OfRun<(u32, f64)>>,
     /// Over the nodes, by run.
-    ops: Vec<Box>,
-    bytes: Vec<Box>,
+    ops: Vec<NodeBox>,
+    bytes: Vec<NodeBox>,
 }
 
 /// Several points of one name.
@@ -36,7 +36,7 @@ struct Event {
 
 /// A box of a box plot.
 #[derive(Serialize)]
-struct Box {
+struct NodeBox {
     name: String,
     /// Least, quartiles, greatest.
     five: [f64; 5],
@@ -56,7 +56,7 @@ impl MetricsData {
             name: of.kind.clone(),
             points: of.sizes.iter().map(|size| (size.nodes, size.tps_per_node)).collect(),
         });
-        let boxed = |name: String, five: FiveNumbers| Box { name, five: five.numbers() };
+        let boxed = |name: String, five: FiveNumbers| NodeBox { name, five: five.numbers() };
         let ops = metrics.nodes.iter().filter_map(|of| Some(boxed(name(of.run), of.ops_spread()?)));
         let bytes = metrics.nodes.iter().filter_map(|of| {
             let (first, last) = of.bytes_spread()?;
