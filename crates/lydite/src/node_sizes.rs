@@ -147,7 +147,13 @@ fn sample(target: &dyn Target, nodes: &[String]) -> Result<Option<(SystemTime, V
     let Some(sizes) = target.node_sizes().map_err(|error| error.to_string())? else { return Ok(None) };
     let of = |node: &String| {
         let found = sizes.iter().find(|size| size.node == *node).map(|size| size.bytes);
-        found.ok_or_else(|| format!("the database does not tell that of {node}"))
+        found.ok_or_else(|| {
+            let told: Vec<&str> = sizes.iter().map(|size| size.node.as_str()).collect();
+            format!(
+                "it is told of {}, and the catalog has {node}: name the shards in the URL as when they were loaded",
+                told.join(", ")
+            )
+        })
     };
     let bytes = nodes.iter().map(of).collect::<Result<_, _>>()?;
     Ok(Some((SystemTime::now(), bytes)))

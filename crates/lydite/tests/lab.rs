@@ -41,6 +41,16 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
     let ran = lydite(&[&run[..], &["--json", text(&result)]].concat()).code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
     assert_sizes_of_nodes(&result);
+    // Shards by other names than those of the catalog: nobody's size is taken for another's, and the run is as good.
+    let (coordinator, shards) = url.split_once('?').unwrap();
+    let elsewhere = format!("{coordinator}?{}", shards.replace("127.0.0.1", "localhost"));
+    let run = ["run", &elsewhere, "--duration", "1s", "--warmup", "0s", "--quiet", "--json", text(&result)];
+    let ran = lydite(&run).code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("name the shards in the URL as when they were loaded"), "{}", ran.stderr);
+    let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert!(told["nodes"]["bytes"].is_null(), "{}", told["nodes"]);
+    assert!(told["warnings"].to_string().contains("How much data the nodes hold could not be asked 2 times"));
 
     let pids: Vec<String> = (0..3)
         .map(|server| {

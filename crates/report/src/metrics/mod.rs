@@ -465,6 +465,17 @@ mod tests {
         }
 
         #[test]
+        fn what_never_comes_back_or_keeps_changing_is_never_stable(
+            normal in 50.0_f64..1e6, rest in 10_usize..80, growth in 1.1_f64..2.0,
+        ) {
+            let gone = pieces(&[(normal, 15), (0.0, rest)]);
+            prop_assert_eq!(one(&gone, event(15.0, None)).unwrap().t_e(), None);
+            let growing = (0..rest).map(|second| growth.powi(second as i32));
+            let growing: Vec<f64> = pieces(&[(normal, 15)]).into_iter().chain(growing).collect();
+            prop_assert_eq!(one(&growing, event(15.0, None)).unwrap().began.stable, None);
+        }
+
+        #[test]
         fn the_same_throughput_per_node_scales_perfectly(each in 1.0_f64..1e6, least in 1_u32..50, more in 1_u32..50) {
             let all = least + more;
             let sizes = scalability(&[(least, each * f64::from(least)), (all, each * f64::from(all))]);

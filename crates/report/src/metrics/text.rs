@@ -60,7 +60,7 @@ pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
             let watched = duration(after.watched_s as f64);
             all.push(format!(
                 "{}, {what}: throughput did not become stable again within the {watched} looked at after it, so there is \
-                 no R_e and no T_e.",
+                 no R_e and no T_e (--stable allows more, a longer run shows more).",
                 name(of.run)
             ));
         }
