@@ -2,6 +2,23 @@
 
 export interface PageData {
   runs: RunData[];
+  metrics: MetricsData;
+}
+
+/** Availability, scalability and schedulability: empty where there is nothing to tell. */
+export interface MetricsData {
+  availability: { name: string; points: { name: string; t_e: number; r_e: number }[] }[];
+  /** Points: `[nodes, transactions per second and node]`. */
+  scalability: { name: string; points: [number, number][] }[];
+  /** Over the nodes, by run. */
+  ops: BoxData[];
+  bytes: BoxData[];
+}
+
+export interface BoxData {
+  name: string;
+  /** Least, quartiles, greatest. */
+  five: number[];
 }
 
 export interface RunData {

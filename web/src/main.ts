@@ -7,10 +7,11 @@ import { pageData } from "./data";
 import type { PageData, RunData } from "./data";
 import { init } from "./echarts";
 import type { ECharts, EChartsCoreOption } from "./echarts";
+import { METRIC_CHARTS } from "./metrics";
 import { OVERLAY_CHARTS } from "./overlay";
 import { currentTheme, setUpTheme } from "./theme";
 
-const KINDS: Record<string, Chart> = { ...CHARTS, ...OVERLAY_CHARTS };
+const KINDS: Record<string, Chart> = { ...CHARTS, ...OVERLAY_CHARTS, ...METRIC_CHARTS };
 
 /** Width that charts are drawn with on paper, in pixels: A4 between its margins. */
 const PRINT_WIDTH = 680;

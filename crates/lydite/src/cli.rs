@@ -315,6 +315,17 @@ pub(crate) struct ReportArgs {
     /// The page to write
     #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
     pub(crate) output: PathBuf,
+    /// Something that happened to the database, in time from the start of the window: 30s, 30s..60s, or
+    /// shutdown=30s..60s; tells availability (R_e, T_e). Repeat it for more
+    #[arg(long, value_name = "[NAME=]FROM[..TO]")]
+    pub(crate) event: Vec<String>,
+    /// When throughput counts as stable: means of WINDOW stay within PERCENT of their level for HOLD
+    /// [default: 5s,10,10s]
+    #[arg(long, value_name = "WINDOW,PERCENT,HOLD")]
+    pub(crate) stable: Option<String>,
+    /// Nodes of each result, in their order; tells scalability [default: as the results say, if they do]
+    #[arg(long, value_name = "N,N,…")]
+    pub(crate) nodes: Option<String>,
 }
 
 #[derive(Debug, Args)]

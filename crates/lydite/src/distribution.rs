@@ -134,6 +134,9 @@ fn percent(text: &str) -> Result<f64, String> {
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
 
+/// The source of a placement that the user did not make up.
+const THE_DATABASE: &str = "the database";
+
 /// What a run knows of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settled {
@@ -142,8 +145,6 @@ pub(crate) struct Settled {
     pub(crate) distributions: Vec<Option<Arc<Distribution>>>,
     /// Where the placement comes from.
     source: String,
-    /// Whether the database may be asked again where its warehouses are.
-    pub(crate) of_database: bool,
 }
 
 /// Asks the database where its warehouses are, and holds against it what is wanted.
@@ -155,7 +156,7 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
                 "--nodes: {url} tells itself which node has which warehouse: leave it out"
             )));
         }
-        (Some(placement), None) => (placement, "the database".to_string()),
+        (Some(placement), None) => (placement, THE_DATABASE.to_string()),
         (None, Some(nodes)) => {
             let placement =
                 nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
@@ -174,12 +175,7 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
     let (first, warehouses) = plan.active(loaded)?;
     let distributions = distributions(&plan.steps, &placement, WarehouseId(first), warehouses)
         .map_err(|problem| Failure::usage(format!("--dis-degree: {problem}")))?;
-    Ok(Settled {
-        placement: Some(Arc::new(placement)),
-        distributions,
-        source,
-        of_database: plan.nodes.is_none(),
-    })
+    Ok(Settled { placement: Some(Arc::new(placement)), distributions, source })
 }
 
 fn asked_json(asked: DistributionAsked) -> Value {
@@ -214,6 +210,11 @@ impl Settled {
             other.as_ref().is_some_and(|other| other.asked() == first.asked())
         };
         self.distributions.iter().all(same).then_some(first)
+    }
+
+    /// The placement, if it is the database's own word and not the user's.
+    pub(crate) fn told_by_database(&self) -> Option<&Placement> {
+        self.placement.as_deref().filter(|_| self.source == THE_DATABASE)
     }
 
     /// What the plan says of it.

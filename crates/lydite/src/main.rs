@@ -14,10 +14,12 @@ mod interrupt;
 mod lab;
 mod loading;
 mod micro;
+mod node_sizes;
 mod output;
 mod phases;
 mod plan;
 mod raw;
+mod report;
 mod result;
 mod run;
 mod source;
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::command(args),
         Command::Verify(args) => verify::command(&args),
         Command::Sweep(args) => sweep::command(args),
-        Command::Report(args) => result::report(args),
+        Command::Report(args) => report::command(&args),
         Command::Compare(args) => result::compare(args),
         Command::Targets => targets::list(),
         Command::Lab(args) => lab::command(args),

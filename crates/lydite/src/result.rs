@@ -1,7 +1,7 @@
 //! From a measurement to the result document; and the commands that only read results.
 
 use crate::Outcome;
-use crate::cli::{CompareArgs, ReportArgs};
+use crate::cli::CompareArgs;
 use crate::contention;
 use crate::distribution::{self, Settled};
 use crate::exit::Failure;
@@ -15,12 +15,12 @@ use lydite_bench::{
 };
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, Outage, Pacing, PhaseResult, Series, Status, TargetInfo, TransactionResult, Verdict,
-    Window,
+    Latency, LoadInfo, NodeFigures, Outage, Pacing, PhaseResult, Series, Status, TargetInfo,
+    TransactionResult, Verdict, Window,
 };
 use lydite_report::store::write_atomically;
-use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison, render_html};
-use lydite_target::{AbortReason, Description};
+use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
+use lydite_target::{AbortReason, Description, Placement};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
@@ -92,6 +92,7 @@ impl Parts<'_> {
                     note: line.note,
                 })
                 .collect(),
+            nodes: self.node_figures(),
             phases: if self.plan.phases.len() > 1 { self.phases() } else { Vec::new() },
             delivery: delivery(self.mode, measured),
             pacing: pacing(measured),
@@ -137,8 +138,30 @@ impl Parts<'_> {
     fn homes_in(&self, steps: Range<usize>, facts: &PhaseFacts) -> Value {
         let homes = self.homes.get(steps).unwrap_or_default();
         let steady = homes.first().filter(|first| homes.iter().all(|homes| homes == *first));
-        let placement = self.measurement.placement.as_deref().or(self.settled.placement.as_deref());
-        imbalance::json(steady.and_then(Option::as_deref), &facts.homes, placement)
+        imbalance::json(steady.and_then(Option::as_deref), &facts.homes, self.placement())
+    }
+
+    /// Where the warehouses are at the end, if that is known.
+    fn placement(&self) -> Option<&Placement> {
+        self.measurement.placement.as_deref().or(self.settled.placement.as_deref())
+    }
+
+    /// How many transactions touched each node in each second; none if it is not known where the warehouses are.
+    fn node_figures(&self) -> Option<NodeFigures> {
+        let names = self.placement()?.nodes.clone();
+        let seconds = &self.measurement.series;
+        let of_node = |node: usize| {
+            seconds
+                .iter()
+                .map(|second| second.touched.of_node.get(node).copied().unwrap_or_default())
+                .collect()
+        };
+        Some(NodeFigures {
+            ops: (0..names.len()).map(of_node).collect(),
+            second: (0..).take(seconds.len()).collect(),
+            names,
+            bytes: None,
+        })
     }
 
     /// The phases that were reached.
@@ -577,20 +600,14 @@ fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
 }
 
 /// Writes a page, whole or not at all.
-pub(crate) fn write_page(results: &[RunResult], path: &Path) -> Result<(), Failure> {
-    write_atomically(path, render_html(results).as_bytes())
+pub(crate) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
+    write_atomically(path, page.as_bytes())
         .map_err(|error| Failure::usage(format!("{}: {error}: choose another place", path.display())))
 }
 
-fn load(path: &Path) -> Result<RunResult, Failure> {
+/// Reads a result.
+pub(crate) fn load(path: &Path) -> Result<RunResult, Failure> {
     RunResult::load(path).map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// `lydite report`.
-pub(crate) fn report(args: ReportArgs) -> Outcome {
-    let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
-    write_page(&results, &args.output)?;
-    print(&format!("{}\n", args.output.display()))
 }
 
 /// `lydite compare`.

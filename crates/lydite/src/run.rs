@@ -9,6 +9,7 @@ use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
+use crate::node_sizes;
 use crate::output::{complain, print};
 use crate::phases::Span;
 use crate::plan::Plan;
@@ -19,7 +20,7 @@ use lydite_bench::{
 };
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_report::{RunResult, render_table};
+use lydite_report::{RunResult, render_html, render_table};
 use lydite_target::{DatabaseState, Kind, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -83,12 +84,13 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         duration: plan.duration,
         steps: steps.collect(),
         placement: settled.placement.clone(),
-        refresh: plan.refresh.filter(|_| settled.of_database),
+        refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
     };
     let title = format!("{}  {} warehouses", description.url, meta.warehouses);
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
+    let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
     let measurement = measure(
         &plan,
         Live { title: &title, style, queue },
@@ -97,6 +99,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         &interrupt,
         |control, observer| lydite_bench::run(&target, &run_plan, control, observer),
     )?;
+    let sizes = sizes.finish(measurement.window.start);
     let parts = Parts {
         plan: &plan,
         mode: &mode,
@@ -114,7 +117,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         url: &description.url,
         stored,
         check: "3.3.2",
-        result: &|checks, checked| parts.result(checks, checked),
+        result: &|checks, checked| parts.result(checks, checked).map(|result| sizes.told_in(result)),
         after: &|| conditions(CheckedWhen::After),
     };
     run.conclude(&measurement, checks)
@@ -359,7 +362,8 @@ fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>) {
         written("result", path, or_elsewhere(path, |path| save(result, path)));
     }
     if let Some(path) = &plan.report {
-        written("report", path, or_elsewhere(path, |path| write_page(std::slice::from_ref(result), path)));
+        let page = render_html(std::slice::from_ref(result));
+        written("report", path, or_elsewhere(path, |path| write_page(&page, path)));
     }
     failures.extend(print(&text).err());
 }

@@ -4,7 +4,9 @@
 mod program;
 
 use program::{Program, lydite, scratch, text};
+use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 /// A lab in a directory, ended also when a test fails.
 struct Down<'a> {
@@ -34,9 +36,21 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
         let refused = lydite(&[&["lab"], &other[..], &["--dir", directory]].concat()).code(2);
         assert!(refused.only_error().contains("is pg-sharded, not pg: end it with"), "{refused:?}");
     }
+    let result = parent.path().join("result.json");
     let run = ["run", &url, "--warehouses", "2", "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let ran = lydite(&[&run[..], &["--json", text(&result)]].concat()).code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+    assert_sizes_of_nodes(&result);
+    // Shards by other names than those of the catalog: nobody's size is taken for another's, and the run is as good.
+    let (coordinator, shards) = url.split_once('?').unwrap();
+    let elsewhere = format!("{coordinator}?{}", shards.replace("127.0.0.1", "localhost"));
+    let run = ["run", &elsewhere, "--duration", "1s", "--warmup", "0s", "--quiet", "--json", text(&result)];
     let ran = lydite(&run).code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("name the shards in the URL as when they were loaded"), "{}", ran.stderr);
+    let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert!(told["nodes"]["bytes"].is_null(), "{}", told["nodes"]);
+    assert!(told["warnings"].to_string().contains("How much data the nodes hold could not be asked 2 times"));
 
     let pids: Vec<String> = (0..3)
         .map(|server| {
@@ -53,6 +67,29 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
     }
     let again = lydite(&["lab", "down", "pg-sharded", "--dir", directory]).code(2);
     assert!(again.only_error().contains("there is no lab"), "{}", again.only_error());
+}
+
+/// A result tells how much each of two nodes held before the run and after it.
+fn assert_sizes_of_nodes(result: &Path) {
+    let result: Value = serde_json::from_str(&fs::read_to_string(result).unwrap()).unwrap();
+    let nodes = &result["nodes"];
+    let named: Vec<&Value> = result["controls"]["distribution"]["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| &of["node"])
+        .collect();
+    assert_eq!(nodes["names"].as_array().unwrap().iter().collect::<Vec<_>>(), named);
+    let second: Vec<f64> =
+        nodes["bytes"]["second"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    assert!(second[0] <= 0.0 && *second.last().unwrap() >= 1.0, "{second:?}");
+    for of in nodes["bytes"]["of"].as_array().unwrap() {
+        let sizes: Vec<u64> = of.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+        assert!(sizes.len() == second.len() && sizes.iter().all(|size| *size > 50 << 20), "{sizes:?}");
+    }
+    assert!(result["warnings"].as_array().is_none_or(|warnings| {
+        warnings.iter().all(|warning| !warning.as_str().unwrap().contains("How much data"))
+    }));
 }
 
 /// Starts a lab of MariaDB, runs on it, and ends it; `servers` are its own.

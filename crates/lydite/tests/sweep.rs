@@ -268,6 +268,32 @@ fn a_figure_must_say_where_each_axis_goes() {
 }
 
 #[test]
+fn a_box_plot_is_of_the_nodes_and_the_nodes_are_of_a_box_plot() {
+    let plan = "[plan]\ntarget = \"null:?nodes=2\"\nwarmup = \"0s\"\nduration = \"1s\"\n[axes]\nterminals = [1, 2]\n[[figure]]\ntitle = \"a\"\nx = \"terminals\"\n";
+    let bench = Bench::new(&format!("{plan}kind = \"boxplot\"\ny = [\"tps\", \"nodes.ops\"]\n"));
+    let ended = bench.sweep(&["--dry-run"]).run().code(2);
+    assert!(
+        ended.only_error().contains("\"tps\" is one number, and a box plot shows those of all nodes"),
+        "{ended:?}"
+    );
+    bench.change(&format!("{plan}y = \"nodes.bytes\"\n"));
+    let ended = bench.sweep(&["--dry-run"]).run().code(2);
+    assert!(ended.only_error().contains("use kind = \"boxplot\", or nodes.bytes.median"), "{ended:?}");
+    bench
+        .change(&format!("{plan}kind = \"boxplot\"\ny = \"nodes.ops\"\nrelative_to = {{ terminals = 1 }}\n"));
+    let ended = bench.sweep(&["--dry-run"]).run().code(2);
+    assert!(ended.only_error().contains("relative_to: is nothing for a box plot"), "{ended:?}");
+    bench.change(&format!("{plan}y = \"tps_per_node\"\n"));
+    bench.sweep(&[]).run().code(0);
+    for point in bench.summary()["points"].as_array().unwrap() {
+        let run = &point["runs"][0];
+        let result = json(&bench.out().join(run["file"].as_str().unwrap()));
+        let told = run["values"]["tps_per_node"].as_f64().unwrap();
+        assert_near(told, result["tps"].as_f64().unwrap() / 2.0);
+    }
+}
+
+#[test]
 fn a_database_that_keeps_its_data_is_not_dropped_unless_the_experiment_says_so() {
     let directory = scratch();
     let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));

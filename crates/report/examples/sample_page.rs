@@ -6,7 +6,9 @@ mod sample;
 
 use std::path::PathBuf;
 
-use lydite_report::{RunResult, render_html};
+use lydite_report::metrics::{Asked, Event, Metrics};
+use lydite_report::model::{NodeBytes, NodeFigures};
+use lydite_report::{RunResult, render_html, render_report};
 use sample::{Look, sample};
 
 fn main() -> std::io::Result<()> {
@@ -28,5 +30,27 @@ fn main() -> std::io::Result<()> {
     for (name, results) in pages {
         std::fs::write(directory.join(name), render_html(results))?;
     }
-    Ok(())
+    // A cluster of three sizes with a node that goes and comes back.
+    let cluster = |(seed, nodes, speed): (u64, u64, f64)| {
+        let mut result = sample(Look { seed, speed, troubled: nodes == 6, ..Look::default() });
+        let of = |node: u64| {
+            (result.series.second.iter().map(|_| 90 + 10 * node).collect(), vec![node << 24, node << 25])
+        };
+        let (ops, bytes) = (1..=nodes).map(of).unzip();
+        result.nodes = Some(NodeFigures {
+            names: (1..=nodes).map(|node| format!("node-{node}")).collect(),
+            second: result.series.second.clone(),
+            ops,
+            bytes: Some(NodeBytes { second: vec![-20.0, 300.0], of: bytes }),
+        });
+        result
+    };
+    let sizes = [(5, 3, 1.0), (6, 6, 1.8), (7, 9, 2.4)].map(cluster);
+    let asked = Asked {
+        events: vec![Event { name: "shutdown".to_owned(), from_s: 200.0, to_s: Some(207.0) }],
+        nodes: Some(vec![3, 6, 9]),
+        ..Asked::default()
+    };
+    let metrics = Metrics::of(&sizes, &asked).map_err(std::io::Error::other)?;
+    std::fs::write(directory.join("metrics.html"), render_report(&sizes, &metrics))
 }

@@ -100,6 +100,38 @@ pub fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// Text without what could move the cursor of a terminal.
+#[must_use]
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
+}
+
+/// Rows of text as columns: the first `words` of them to the left, the others, which are numbers, to the right.
+#[must_use]
+pub(crate) fn aligned(rows: &[Vec<String>], words: usize) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widest =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (text, width)) in row.iter().zip(&widths).enumerate() {
+            let gap = " ".repeat(width - text.chars().count());
+            let between = if column == 0 { "" } else { "  " };
+            let text = if column < words {
+                format!("{between}{text}{gap}")
+            } else {
+                format!("{between}{gap}{text}")
+            };
+            line.push_str(&text);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

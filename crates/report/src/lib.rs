@@ -10,13 +10,15 @@ pub mod findings;
 pub mod hdr;
 pub mod html;
 pub mod live;
+pub mod metrics;
 pub mod model;
 pub mod store;
 pub mod sweep;
 pub mod table;
 
 pub use compare::{Comparison, compare, render_comparison};
-pub use html::{render_html, render_sweep};
+pub use html::{render_html, render_report, render_sweep};
+pub use metrics::render_metrics;
 pub use model::RunResult;
 pub use store::ResultError;
 pub use table::render_table;

@@ -107,6 +107,9 @@ pub struct RunResult {
     /// Measured keying and think times by transaction type (TPC-C 5.2.5), in the modes that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<BTreeMap<String, Pacing>>,
+    /// What each node of the database did and held, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodeFigures>,
 }
 
 impl Default for RunResult {
@@ -138,6 +141,7 @@ impl Default for RunResult {
             warnings: Vec::new(),
             delivery: None,
             pacing: None,
+            nodes: None,
         }
     }
 }
@@ -194,6 +198,13 @@ impl RunResult {
             add(&mut flat, key.clone(), value);
         }
         flat
+    }
+
+    /// How many nodes the database had, where the run knew on which of them each warehouse was.
+    #[must_use]
+    pub fn node_count(&self) -> Option<u32> {
+        let nodes = self.controls["distribution"]["nodes"].as_array()?.len();
+        u32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
     }
 
     /// How many seconds of the window's series are whole: all but a short last one, unless it is the only one.
@@ -669,6 +680,34 @@ pub struct Pacing {
     pub keying_min_s: f64,
     /// Greatest think time.
     pub think_max_s: f64,
+}
+
+/// What each node of the database did and held: lists by node, in the order of `names`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeFigures {
+    /// The nodes, by the names that the database gives them.
+    pub names: Vec<String>,
+    /// Offset of each second's beginning from the window's start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub second: Vec<i64>,
+    /// By node, operations in each of these seconds: a transaction counts once for each node that it touches. Empty if
+    /// that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ops: Vec<Vec<u64>>,
+    /// How much data each node held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<NodeBytes>,
+}
+
+/// How much data each node held, by moment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeBytes {
+    /// When it was asked, in seconds from the start of the window; negative before it.
+    pub second: Vec<f64>,
+    /// By node, bytes at each of these moments.
+    pub of: Vec<Vec<u64>>,
 }
 
 fn empty_object() -> serde_json::Value {

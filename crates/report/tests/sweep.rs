@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lydite_report::model::{Latency, RunResult, Status, TransactionResult};
+use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
 use lydite_report::sweep::metric::Metric;
 use lydite_report::sweep::{
@@ -69,6 +69,70 @@ fn short_names_and_paths_find_their_numbers() {
     for wrong in ["tsp", "", "latency", "latency.neworder.p95", "window.lenght", "client..cpu_s"] {
         assert!(Metric::parse(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn the_five_numbers_over_the_nodes_and_the_throughput_of_each_are_metrics() {
+    let mut result = result();
+    result.series.second = (0..10).collect();
+    let node = |number: u64| json!({ "node": format!("n{number}") });
+    result.controls = json!({ "distribution": { "nodes": (1..=4).map(node).collect::<Vec<_>>() } });
+    let bytes =
+        NodeBytes { second: vec![-1.0, 9.0], of: (1..=4).map(|node| vec![node, node * 100]).collect() };
+    result.nodes = Some(NodeFigures {
+        names: (1..=4).map(|node| format!("n{node}")).collect(),
+        second: (0..10).collect(),
+        ops: (1..=4).map(|node| vec![node * 10; 10]).collect(),
+        bytes: Some(bytes),
+    });
+    let value = |name: &str| Metric::parse(name).unwrap().of(&result);
+    for (name, expected) in [
+        ("tps_per_node", 25.0),
+        ("nodes.ops.min", 10.0),
+        ("nodes.ops.q1", 17.5),
+        ("nodes.bytes.median", 250.0),
+        ("nodes.bytes.max", 400.0),
+    ] {
+        assert_eq!(value(name), Some(expected), "{name}");
+    }
+    assert!(Metric::parse("nodes.ops.p95").is_err());
+    let boxed = Metric::parse("nodes.ops").unwrap();
+    let parts: Vec<String> = boxed.parts().iter().map(|part| part.name().to_owned()).collect();
+    assert_eq!(parts, ["min", "q1", "median", "q3", "max"].map(|name| format!("nodes.ops.{name}")));
+    assert_eq!(Metric::parse("tps_per_node").unwrap().of(&self::result()), None, "of unknown size");
+}
+
+#[test]
+fn a_box_has_the_median_of_each_of_the_five_numbers_over_the_runs() {
+    let runs = |of: &[[f64; 5]]| -> Vec<Run> {
+        let run = |(repetition, five): (u32, &[f64; 5])| Run {
+            values: ["min", "q1", "median", "q3", "max"]
+                .into_iter()
+                .zip(five)
+                .map(|(name, value)| (format!("nodes.ops.{name}"), *value))
+                .collect(),
+            ..Run::without_result(repetition, "a.json", State::Complete, "")
+        };
+        (1..).zip(of).map(run).collect()
+    };
+    let mut sweep = sweep(&[]);
+    let balanced =
+        [[10.0, 20.0, 30.0, 40.0, 50.0], [12.0, 22.0, 32.0, 42.0, 52.0], [11.0, 21.0, 31.0, 41.0, 51.0]];
+    sweep.points[0].runs = runs(&balanced);
+    let boxes = FigureSpec {
+        y: vec!["nodes.ops".into()],
+        y_titles: vec!["Operations".into()],
+        ..spec(Kind::Boxplot)
+    };
+    let figure = boxes.draw(&sweep.axes, &sweep.points);
+    let cell = &figure.panels[0].series[0].cells[0];
+    assert_eq!(cell.value, Some(Spread { median: 31.0, min: 11.0, max: 51.0, runs: 3 }));
+    assert_eq!(cell.quartiles, Some([21.0, 41.0]));
+    assert_eq!(figure.panels[0].series[0].cells[1].value, None, "runs that do not tell of nodes");
+    sweep.figures = vec![figure];
+    let page = render_sweep(&sweep);
+    assert!(page.contains("nodes from 11.0 to 51.0, the middle half from 21.0 to 41.0"));
+    assert!(page.contains("class=\"median\"") && page.contains("A box is the middle half of the nodes"));
 }
 
 #[test]

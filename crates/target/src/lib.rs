@@ -30,7 +30,7 @@ pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use registry::{Family, TargetSpec, families};
 pub use target::{
-    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, Submitted,
-    TableChecksum, Target, TxMode,
+    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
+    Submitted, TableChecksum, Target, TxMode,
 };
 pub use workload::{Kind, Micro, Tpcc, Workload};

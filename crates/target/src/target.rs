@@ -101,6 +101,15 @@ pub trait Target: Send + Sync {
         Ok(None)
     }
 
+    /// How much data each of its nodes holds now, by a connection of its own; none if that is not known. The nodes have the
+    /// names that [`Target::placement`] gives them; a database on one node, which has no placement, has that of its server.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        Ok(None)
+    }
+
     /// A new session for transactions.
     ///
     /// # Errors
@@ -302,6 +311,15 @@ impl LoadProgress {
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// See [`Target::node_sizes`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSize {
+    /// The node.
+    pub node: String,
+    /// The bytes of the tables and their indexes there, by the database's own count.
+    pub bytes: u64,
 }
 
 /// What a database holds.

@@ -171,6 +171,7 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
     );
     let placement = open(&url, TxMode::Statements).placement(2).expect("a placement").expect("several nodes");
     assert_eq!((placement.nodes, placement.node_of), (vec!["a:5433".into(), "b:5433".into()], vec![0, 1]));
+    assert_eq!(open(&url, TxMode::Statements).node_sizes(), Ok(None), "not PostgreSQL's own sizes");
 
     let url = pretender(
         "family_citus",
@@ -183,8 +184,8 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
          CREATE FUNCTION fake.create_distributed_table(text, text, colocate_with text DEFAULT 'none') RETURNS void LANGUAGE sql \
          AS $$ INSERT INTO fake.spread VALUES ($1 || ' by ' || $2 || ' with ' || $3) $$; \
          CREATE FUNCTION fake.get_shard_id_for_distribution_column(text, int) RETURNS int LANGUAGE sql AS $$ SELECT $2 % 2 $$; \
-         CREATE TABLE fake.citus_shards (shardid int, nodename text, nodeport int); \
-         INSERT INTO fake.citus_shards VALUES (0, 'even', 1), (1, 'odd', 2)",
+         CREATE TABLE fake.citus_shards (shardid int, nodename text, nodeport int, shard_size bigint); \
+         INSERT INTO fake.citus_shards VALUES (0, 'even', 1, 20), (1, 'odd', 2, 30), (3, 'odd', 2, 12)",
     );
     let target = open(&url, TxMode::Statements);
     load(&*target, 3);
@@ -197,6 +198,9 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
     );
     let placement = target.placement(3).expect("a placement").expect("several nodes");
     assert_eq!((placement.nodes, placement.node_of), (vec!["odd:2".into(), "even:1".into()], vec![0, 1, 0]));
+    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let sizes: Vec<(&str, u64)> = sizes.iter().map(|of| (of.node.as_str(), of.bytes)).collect();
+    assert_eq!(sizes, [("even:1", 20), ("odd:2", 42)]);
     assert!(!target.describe().expect("a description").isolation_is_level_3);
     assert_conditions(&*target);
 }

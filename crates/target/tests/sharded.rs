@@ -97,6 +97,11 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         assert!(placement.nodes.iter().any(|node| node.contains(&format!("port={}", shard.port()))));
     }
 
+    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
+    assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());
+    assert!(sizes[2].bytes > sizes[0].bytes + (50 << 20), "two warehouses are more than one: {sizes:?}");
+
     let plain = open(&shared().create_database("beside_shards"));
     plain.create_schema(&meta()).expect("create_schema");
     load(plain.as_ref(), [LoadUnit::Items].into_iter().chain((1..=WAREHOUSES).map(warehouse)));
@@ -117,6 +122,8 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     // Without the shards in the URL it is the same database; ways that would lock whole tables are refused.
     let url = cluster.coordinator.url("postgres");
     assert!(open(&url).placement(WAREHOUSES).expect("a placement").is_some());
+    assert_eq!(open(&url).node_sizes(), Ok(None), "the shards are not known");
+    assert_eq!(plain.node_sizes().expect("sizes").expect("one size").len(), 1);
     let batched = TargetSpec::parse(&url, TxMode::Batched).expect("a good URL").open().expect("a target");
     let refused = batched.connect().err().expect("batched on shards");
     assert!(

@@ -66,9 +66,14 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         }
     }
 
+    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
+    assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());
+    assert!(sizes[2].bytes > sizes[0].bytes + (50 << 20), "two warehouses are more than one: {sizes:?}");
+
     let plain = open(&mariadb::shared().create_database("beside_spider"), TxMode::Statements);
     load(plain.as_ref(), WAREHOUSES);
-    assert_eq!(plain.placement(WAREHOUSES), Ok(None));
+    assert_eq!((plain.placement(WAREHOUSES), plain.node_sizes()), (Ok(None), Ok(None)));
     assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
     let inputs = inputs(WAREHOUSES, 300);
     for target in [&target, &plain] {

@@ -3,7 +3,7 @@
 use super::grid::Axis;
 use crate::source::{Entry, Source};
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale, axis_title, metric_title};
-use lydite_report::sweep::metric::Metric;
+use lydite_report::sweep::metric::{BOXED, Metric};
 use lydite_target::AbortReason;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -124,14 +124,35 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let kind = match (kind.as_deref(), entry("kind")) {
         (Some("line"), _) => Kind::Line,
         (Some("bar"), _) => Kind::Bar,
+        (Some("boxplot"), _) => Kind::Boxplot,
         (Some("table"), _) => Kind::Table,
         (Some(other), Some(entry)) => {
-            source.wrong(entry.line, "kind", &format!("{other:?} is not known: use line, bar or table"));
+            source.wrong(
+                entry.line,
+                "kind",
+                &format!("{other:?} is not known: use line, bar, boxplot or table"),
+            );
             Kind::Bar
         }
         _ if numeric(x) => Kind::Line,
         _ => Kind::Bar,
     };
+    let y_line = entry("y").map_or(line, |entry| entry.line);
+    for metric in metrics.iter().filter(|metric| metric.is_boxed() != (kind == Kind::Boxplot)) {
+        let problem = if kind == Kind::Boxplot {
+            format!(
+                "{:?} is one number, and a box plot shows those of all nodes: use {}",
+                metric.name(),
+                BOXED.join(" or ")
+            )
+        } else {
+            format!("{0:?} is a number of each node: use kind = \"boxplot\", or {0}.median", metric.name())
+        };
+        source.wrong(y_line, "y", &problem);
+    }
+    if let Some(entry) = entry("relative_to").filter(|_| kind == Kind::Boxplot) {
+        source.wrong(entry.line, "relative_to", "is nothing for a box plot: leave it out");
+    }
     let positive =
         || x.values.iter().all(|value| value.label.parse::<f64>().is_ok_and(|number| number > 0.0));
     let x_scale = match (x_scale.as_deref(), entry("x_scale")) {

@@ -142,8 +142,10 @@ impl Experiment {
         {
             let metric =
                 Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))?;
-            if !metrics.contains(&metric) {
-                metrics.push(metric);
+            for part in metric.parts() {
+                if !metrics.contains(&part) {
+                    metrics.push(part);
+                }
             }
         }
         let name = args

@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::metrics::MetricsData;
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
 use crate::model::{RunResult, Series};
@@ -25,6 +26,7 @@ const DECADES: i32 = 4;
 #[derive(Serialize)]
 pub(super) struct PageData {
     pub(super) runs: Vec<RunData>,
+    pub(super) metrics: MetricsData,
 }
 
 /// What the charts of one run draw.

@@ -6,6 +6,7 @@
 mod controls;
 mod data;
 mod markup;
+mod metrics;
 mod overlay;
 mod plot;
 mod range;
@@ -13,9 +14,11 @@ mod single;
 mod sweep;
 
 use crate::findings::disclaimer;
+use crate::metrics::Metrics;
 use crate::model::RunResult;
 use data::{PageData, RunData};
 use markup::Markup;
+use metrics::MetricsData;
 
 pub use sweep::render_sweep;
 
@@ -26,24 +29,45 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-/// Renders the report: of one result in full, of several as an overlay. Without any it says so.
+/// Renders the report: of one result in full, of several as an overlay. Without any it says so. Its metrics are those that
+/// the results tell of themselves.
 #[must_use]
 pub fn render_html(results: &[RunResult]) -> String {
+    render_report(results, &Metrics::told_by(results))
+}
+
+/// The same with metrics for which the user has said something.
+#[must_use]
+pub fn render_report(results: &[RunResult], metrics: &Metrics) -> String {
     match results {
         [] => {
             let nothing = Markup::with_text("p", &[], "There are no results to report.");
-            page("No results", vec![Section::first("Summary", nothing)], Vec::new(), results)
+            let data = PageData { runs: Vec::new(), metrics: MetricsData::new(metrics, &[]) };
+            page("No results", vec![Section::first("Summary", nothing)], &data, results)
         }
         [result] => {
-            let run = RunData::new(result, &result.target.kind);
-            page(&single::title(result), single::sections(result, &run), vec![run], results)
+            let names = [result.target.kind.clone()];
+            let run = RunData::new(result, &names[0]);
+            let sections = with_metrics(single::sections(result, &run), metrics, &names);
+            let data = PageData { runs: vec![run], metrics: MetricsData::new(metrics, &names) };
+            page(&single::title(result), sections, &data, results)
         }
         several => {
             let names = overlay::names(several);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
-            page(&format!("{} runs", several.len()), overlay::sections(several, &names), runs, results)
+            let sections = with_metrics(overlay::sections(several, &names), metrics, &names);
+            let data = PageData { runs, metrics: MetricsData::new(metrics, &names) };
+            page(&format!("{} runs", several.len()), sections, &data, results)
         }
     }
+}
+
+/// The sections with that of the metrics, which comes after the summary.
+fn with_metrics(mut sections: Vec<Section>, metrics: &Metrics, names: &[String]) -> Vec<Section> {
+    let content = metrics::content(metrics, names);
+    let heading = "Availability, scalability, balance of the nodes";
+    sections.insert(sections.len().min(1), Section::new("metrics", "Metrics", heading, content));
+    sections
 }
 
 /// A part of the page that the navigation can reach.
@@ -73,7 +97,7 @@ impl Section {
 }
 
 /// The page of results: its sections, the data of its charts, and the script that draws them.
-fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>, results: &[RunResult]) -> String {
+fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResult]) -> String {
     let mut disclaimers: Vec<&str> = results.iter().map(disclaimer).collect();
     disclaimers.sort_unstable();
     disclaimers.dedup();
@@ -91,7 +115,7 @@ fn page(title: &str, sections: Vec<Section>, runs: Vec<RunData>, results: &[RunR
         &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
     ));
 
-    let mut charts = Markup::data("data", &PageData { runs });
+    let mut charts = Markup::data("data", data);
     charts.push(Markup::fixed("<script>"));
     charts.push(Markup::fixed(SCRIPT));
     charts.push(Markup::fixed("</script>"));

@@ -52,7 +52,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     let longest = ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(1);
     let left = 26.0 + longest as f64 * LETTER + 6.0;
     let inner = width - left - RIGHT;
-    let bars = kind == Kind::Bar;
+    let bars = matches!(kind, Kind::Bar | Kind::Boxplot);
     let labels: Vec<Vec<String>> = if bars || scale == Scale::Even {
         let letters = (inner / panel.x.len().max(1) as f64 / LETTER).floor() as usize;
         panel.x.iter().map(|x| wrap(x, letters.max(4))).collect()
@@ -98,7 +98,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
         ],
         Markup::text(&panel.y_title),
     ));
-    all.push(if bars { draw_bars(panel, &frame, &places) } else { draw_lines(panel, &frame, &places) });
+    all.push(if bars { draw_bars(panel, kind, &frame, &places) } else { draw_lines(panel, &frame, &places) });
     let says = spoken(panel);
     let view = format!("0 0 {width} {height}");
     let place = [
@@ -116,14 +116,15 @@ pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
         return Markup::default();
     }
     let entries = panel.series.iter().enumerate().map(|(n, series)| {
-        let sample = if kind == Kind::Bar {
+        let bars = matches!(kind, Kind::Bar | Kind::Boxplot);
+        let sample = if bars {
             rectangle(n, 1.0, 2.0, 12.0, 10.0)
         } else {
             let mut sample = line(&colour("stroke line", n), 0.0, 7.0, 22.0, 7.0);
             sample.push(mark(n, 11.0, 7.0));
             sample
         };
-        let width = if kind == Kind::Bar { "14" } else { "22" };
+        let width = if bars { "14" } else { "22" };
         let mut entry =
             Markup::element("svg", &[("width", width), ("height", "14"), ("aria-hidden", "true")], sample);
         entry.push(Markup::text(&series.name));
@@ -159,7 +160,7 @@ fn places(panel: &Panel, bars: bool, scale: Scale, frame: &Frame) -> Vec<f64> {
         .collect()
 }
 
-fn draw_bars(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
+fn draw_bars(panel: &Panel, kind: Kind, frame: &Frame, places: &[f64]) -> Markup {
     let mut all = Markup::default();
     let series = panel.series.len().max(1) as f64;
     let band = frame.inner() / panel.x.len().max(1) as f64;
@@ -176,10 +177,21 @@ fn draw_bars(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
                 all.push(missing(centre, frame, cell, &of.name, x));
                 continue;
             };
-            let top = frame.y(value.median);
-            let mut bar = Markup::with_text("title", &[], &tip(&of.name, x, value));
-            bar.push(rectangle(n, centre - width * 0.46, top, width * 0.92, frame.bottom - top));
-            bar.push(whisker("whisker", centre, value, frame));
+            let mut bar = Markup::with_text("title", &[], &tip(&of.name, x, cell, value));
+            let (left, wide) = (centre - width * 0.46, width * 0.92);
+            // A box has its middle half where a bar has all that is below it.
+            let [low, high] = cell
+                .quartiles
+                .map_or([frame.bottom, frame.y(value.median)], |both| both.map(|at| frame.y(at)));
+            if kind == Kind::Boxplot {
+                bar.push(whisker("whisker", centre, value, frame));
+                bar.push(rectangle(n, left, high, wide, low - high));
+                let median = frame.y(value.median);
+                bar.push(line("median", left, median, left + wide, median));
+            } else {
+                bar.push(rectangle(n, left, high, wide, low - high));
+                bar.push(whisker("whisker", centre, value, frame));
+            }
             if numbered {
                 bar.push(text("middle", centre, frame.y(value.max) - 5.0, &number(value.median)));
             }
@@ -219,7 +231,7 @@ fn draw_lines(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
                 all.push(missing(centre, frame, cell, &series.name, x));
                 continue;
             };
-            let mut point = Markup::with_text("title", &[], &tip(&series.name, x, value));
+            let mut point = Markup::with_text("title", &[], &tip(&series.name, x, cell, value));
             // In the colour of its series: those of several stand close together.
             point.push(whisker(&colour("whisker", n), centre, value, frame));
             point.push(mark(n, centre, frame.y(value.median)));
@@ -332,9 +344,12 @@ fn tick(value: f64, step: f64) -> String {
 }
 
 /// What a mark stands for.
-fn tip(series: &str, x: &str, value: Spread) -> String {
+fn tip(series: &str, x: &str, cell: &Cell, value: Spread) -> String {
     let name: Vec<&str> = [series, x].into_iter().filter(|part| !part.is_empty()).collect();
-    let spread = if value.runs > 1 {
+    let spread = if let Some([q1, q3]) = cell.quartiles {
+        let [min, q1, q3, max] = [value.min, q1, q3, value.max].map(number);
+        format!(" (nodes from {min} to {max}, the middle half from {q1} to {q3})")
+    } else if value.runs > 1 {
         format!(" ({} to {}, {} runs)", number(value.min), number(value.max), value.runs)
     } else {
         String::new()
@@ -348,7 +363,11 @@ fn spoken(panel: &Panel) -> String {
         .series
         .iter()
         .flat_map(|series| {
-            panel.x.iter().zip(&series.cells).filter_map(|(x, cell)| Some(tip(&series.name, x, cell.value?)))
+            panel
+                .x
+                .iter()
+                .zip(&series.cells)
+                .filter_map(|(x, cell)| Some(tip(&series.name, x, cell, cell.value?)))
         })
         .collect();
     let title = if panel.title.is_empty() { String::new() } else { format!("{}, ", panel.title) };

@@ -203,6 +203,10 @@ fn numbers(figure: &Figure) -> Markup {
 /// A number of a figure, and of how many runs it is if there were to be more.
 fn cell(cell: &Cell) -> Markup {
     let mut all = spread(cell.value.as_ref());
+    if let Some([q1, q3]) = cell.quartiles {
+        let middle = format!(", middle half {} to {}", number(q1), number(q3));
+        all.push(Markup::with_text("small", &[], &middle));
+    }
     let runs = cell.value.map_or(0, |value| value.runs);
     if runs < cell.wanted {
         all.push(Markup::with_text("small", &[], &format!(" {runs} of {} runs", cell.wanted)));

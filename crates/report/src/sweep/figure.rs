@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::metric::Metric;
 use super::{Axis, Point, Spread, State};
 use crate::figures::plural;
+use crate::metrics::FiveNumbers;
 
 /// More places than these are counted only.
 const NAMES_TOLD: usize = 8;
@@ -19,6 +20,8 @@ pub enum Kind {
     Line,
     /// A bar for each point, those of a series side by side.
     Bar,
+    /// A box for each point: least, quartiles and greatest over the nodes.
+    Boxplot,
     /// The numbers alone.
     Table,
 }
@@ -106,8 +109,11 @@ pub struct Series {
 /// One mark of a figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The number; none if no complete run has it.
+    /// The number; none if no complete run has it. Of a box its least, median and greatest.
     pub value: Option<Spread>,
+    /// Of a box the first and the third quartile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quartiles: Option<[f64; 2]>,
     /// Runs that were wanted; 0 if there is no such point.
     pub wanted: u32,
     /// Runs that left a partial result.
@@ -175,6 +181,8 @@ impl FigureSpec {
         };
         let Some(point) = find(None) else { return Cell::default() };
         let runs = point.runs.iter();
+        let (boxed, quartiles) =
+            if self.kind == Kind::Boxplot { boxed(point, metric).unzip() } else { (None, None) };
         let values: Vec<f64> = match &self.relative_to {
             None => runs.filter_map(|run| run.counted(metric)).collect(),
             Some((axis, value)) => {
@@ -189,7 +197,8 @@ impl FigureSpec {
             }
         };
         Cell {
-            value: Spread::of(&values),
+            value: if self.kind == Kind::Boxplot { boxed } else { Spread::of(&values) },
+            quartiles,
             wanted: point.runs.len() as u32,
             partial: point.runs_in(State::Partial) as u32,
             unchecked: point
@@ -207,6 +216,7 @@ impl FigureSpec {
             "One run of each point: there is no spread to show".to_owned()
         } else {
             let shown = match self.kind {
+                Kind::Boxplot => "each of the five numbers is its median over the runs",
                 Kind::Table => "medians, and from the least to the greatest",
                 Kind::Line | Kind::Bar => {
                     "marks and their numbers are medians, whiskers go from the least to the greatest"
@@ -214,6 +224,11 @@ impl FigureSpec {
             };
             format!("{repetitions} runs of each point: {shown}")
         };
+        if self.kind == Kind::Boxplot {
+            return format!(
+                "A box is the middle half of the nodes, whiskers go to the least and the greatest. {runs}."
+            );
+        }
         match &self.relative_to {
             None => format!("{runs}."),
             Some((axis, value)) => {
@@ -221,6 +236,17 @@ impl FigureSpec {
             }
         }
     }
+}
+
+/// A box over the nodes: each of its five numbers is the median over the complete runs.
+fn boxed(point: &Point, metric: &str) -> Option<(Spread, [f64; 2])> {
+    let number = |name: &str| {
+        let name = format!("{metric}.{name}");
+        Spread::of(&point.runs.iter().filter_map(|run| run.counted(&name)).collect::<Vec<_>>())
+    };
+    let [min, q1, median, q3, max] = FiveNumbers::NAMES.map(number);
+    let (median, runs) = (median?.median, median?.runs);
+    Some((Spread { min: min?.median, median, max: max?.median, runs }, [q1?.median, q3?.median]))
 }
 
 impl Figure {

@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::figures::type_name;
 use crate::hdr;
+use crate::metrics::{FiveNumbers, OfNodes};
 use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
 
 /// Types of transactions of workloads other than TPC-C's.
@@ -22,7 +23,11 @@ const SHARES: [(&str, &str); 7] = [
 
 /// The short names, for messages.
 pub const SHORT_NAMES: &str = "tps, tps.TYPE, nopm, latency.p95, latency.TYPE.p95 (or mean, p50, p90, p99, p999, max), \
-     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction, driver_cpu_per_transaction";
+     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, \
+     nodes.ops.median, nodes.bytes.median (or min, q1, q3, max)";
+
+/// The metrics that a box plot shows: over the nodes of a run.
+pub const BOXED: [&str; 2] = ["nodes.ops", "nodes.bytes"];
 
 /// A number that every result has, or should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +40,20 @@ pub struct Metric {
 enum What {
     Tps(Option<String>),
     Nopm,
-    Latency { of: Option<String>, share: &'static str },
+    Latency {
+        of: Option<String>,
+        share: &'static str,
+    },
     AbortRate(Option<String>),
     RollbackRate,
     CpuPerTransaction,
     DriverCpuPerTransaction,
+    TpsPerNode,
+    /// One of the five numbers over the nodes; without it all of them, which are a box.
+    Nodes {
+        bytes: bool,
+        number: Option<usize>,
+    },
     Path(Vec<String>),
 }
 
@@ -61,6 +75,18 @@ impl Metric {
             ["rollback_rate"] => What::RollbackRate,
             ["cpu_per_transaction"] => What::CpuPerTransaction,
             ["driver_cpu_per_transaction"] => What::DriverCpuPerTransaction,
+            ["tps_per_node"] => What::TpsPerNode,
+            ["nodes", of @ ("ops" | "bytes")] => What::Nodes { bytes: *of == "bytes", number: None },
+            ["nodes", of @ ("ops" | "bytes"), number] => {
+                let number = FiveNumbers::NAMES.iter().position(|name| name == number);
+                let number = number.ok_or_else(|| {
+                    format!(
+                        "is none of the five numbers over the nodes: use {}",
+                        FiveNumbers::NAMES.join(", ")
+                    )
+                })?;
+                What::Nodes { bytes: *of == "bytes", number: Some(number) }
+            }
             _ => What::Path(path(&parts)?),
         };
         Ok(Self { name: name.to_owned(), what })
@@ -81,6 +107,23 @@ impl Metric {
         }
     }
 
+    /// Whether it is all five numbers over the nodes, which a box plot shows.
+    #[must_use]
+    pub fn is_boxed(&self) -> bool {
+        matches!(self.what, What::Nodes { number: None, .. })
+    }
+
+    /// The metrics that each run must be asked for to know this one: itself, or the five numbers of a box.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let What::Nodes { bytes, number: None } = self.what else { return vec![self.clone()] };
+        let part = |(number, name): (usize, &str)| Self {
+            name: format!("{}.{name}", self.name),
+            what: What::Nodes { bytes, number: Some(number) },
+        };
+        FiveNumbers::NAMES.into_iter().enumerate().map(part).collect()
+    }
+
     /// What it is, in words.
     #[must_use]
     pub fn title(&self) -> String {
@@ -98,6 +141,12 @@ impl Metric {
             What::RollbackRate => "Rolled back as entered".to_owned(),
             What::CpuPerTransaction => "Processor time".to_owned(),
             What::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
+            What::TpsPerNode => "Throughput of each node".to_owned(),
+            What::Nodes { bytes, number } => {
+                let of = if *bytes { "Data of a node" } else { "Operations of a node" };
+                let names = [", least", ", first quartile", ", median", ", third quartile", ", greatest"];
+                format!("{of}{}", number.and_then(|number| names.get(number).copied()).unwrap_or_default())
+            }
             What::Path(_) => self.name.clone(),
         }
     }
@@ -112,6 +161,9 @@ impl Metric {
             What::AbortRate(_) => "% of attempts",
             What::RollbackRate => "% of transactions",
             What::CpuPerTransaction | What::DriverCpuPerTransaction => "µs/transaction",
+            What::TpsPerNode => "transactions/s and node",
+            What::Nodes { bytes: true, .. } => "bytes",
+            What::Nodes { bytes: false, .. } => "per second",
             What::Path(parts) => {
                 // The unit is the last part of a name; of a latency's percentile, of the name before.
                 let named = |part: &String| {
@@ -155,6 +207,13 @@ impl Metric {
             // A target without a driver spends nothing in one.
             What::DriverCpuPerTransaction => (completed(result) > 0)
                 .then(|| result.client.driver_cpu_us_per_transaction.unwrap_or_default()),
+            What::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
+            // All five are no number; the median stands for them.
+            What::Nodes { bytes, number } => {
+                let nodes = OfNodes::told_by(result)?;
+                let five = if *bytes { nodes.bytes_spread()?.1 } else { nodes.ops_spread()? };
+                five.numbers().get(number.unwrap_or(2)).copied()
+            }
             What::Path(parts) => {
                 let document = serde_json::to_value(result).ok()?;
                 parts
@@ -230,7 +289,7 @@ fn share_of(name: &str) -> Result<&'static str, String> {
 /// A path, if a result has anything by its first name.
 fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let top = serde_json::to_value(RunResult::default()).unwrap_or_default();
-    let optional = ["load", "delivery", "pacing"];
+    let optional = ["load", "delivery", "pacing", "nodes"];
     let first = parts.first().copied().unwrap_or_default();
     let known = top.get(first).is_some() || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {

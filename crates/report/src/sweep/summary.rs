@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::metric::Metric;
 use super::{Spread, State, Sweep};
-use crate::figures::number;
+use crate::figures::{aligned, clean, number};
 
 /// The median, from the least to the greatest if they differ, and of how many runs if not of all that are complete.
 fn cell(spread: Option<&Spread>, complete: usize) -> String {
@@ -43,23 +43,7 @@ pub fn render_summary(sweep: &Sweep) -> String {
         let cells = sweep.metrics.iter().map(|name| cell(point.metrics.get(name), complete));
         rows.push([clean(&point.label), done].into_iter().chain(cells).collect());
     }
-    let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
-        })
-        .collect();
-    let mut out = format!("{}\n\n", clean(&sweep.title));
-    for row in &rows {
-        let mut line = String::new();
-        for (column, (text, width)) in row.iter().zip(&widths).enumerate() {
-            let gap = " ".repeat(width - text.chars().count());
-            // Names to the left, numbers to the right.
-            let text = if column == 0 { format!("{text}{gap}") } else { format!("  {gap}{text}") };
-            line.push_str(&text);
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
+    let mut out = format!("{}\n\n{}", clean(&sweep.title), aligned(&rows, 1));
     let remarks = sweep.remarks();
     if !remarks.is_empty() {
         out.push('\n');
@@ -68,11 +52,6 @@ pub fn render_summary(sweep: &Sweep) -> String {
         let _ = writeln!(out, "! {}", clean(&remark));
     }
     out
-}
-
-/// Text without what could move the cursor of a terminal.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
 /// The points as CSV (RFC 4180): the label, the axes, how many runs are in which state, median, least and greatest

@@ -31,7 +31,7 @@ use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
 };
 use copy::Way;
 use load_lock::{LoadLock, MARK};
@@ -573,6 +573,10 @@ impl Target for Mysql {
 
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
         self.read_placement(warehouses)
+    }
+
+    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

@@ -13,7 +13,7 @@ use crate::mysql::{Mysql, schema};
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
 use crate::sql::shards::{self, ShardedLoader};
-use crate::target::Target;
+use crate::target::{NodeSize, Target};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
@@ -201,6 +201,33 @@ impl Mysql {
         )
         .map_err(self.failed("look for shards (this wants SELECT on the database mysql)"))?;
         shards::placement(parts, warehouses, &self.config.place())
+    }
+}
+
+impl Mysql {
+    /// How much each shard holds of the database, as the engine there estimates it; none without shards in the URL.
+    pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        if self.shards.is_empty() {
+            return Ok(None);
+        }
+        let prefix = self.connect_wire()?.column(&format!("SELECT {PREFIX}"));
+        let prefix = prefix.map_err(self.failed("name the shards"))?.concat();
+        let size = |(number, (shard, (host, port))): (usize, (&Self, &(String, u16)))| {
+            let bytes = shard
+                .connect_wire()?
+                .column(
+                    "SELECT cast(coalesce(sum(data_length + index_length), 0) AS unsigned) \
+                     FROM information_schema.tables WHERE table_schema = database()",
+                )
+                .map_err(shard.failed("ask for the size of the database"))?
+                .concat();
+            let bytes = bytes.parse().map_err(|_| {
+                let place = shard.config.place();
+                TargetError::database(format!("{place}: the server does not tell the size of its data"))
+            })?;
+            Ok(NodeSize { node: format!("{prefix}{number} (host={host} port={port})"), bytes })
+        };
+        (1..).zip(self.shards.iter().zip(&self.config.shards)).map(size).collect::<Result<_, _>>().map(Some)
     }
 }
 

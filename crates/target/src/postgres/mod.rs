@@ -28,7 +28,7 @@ use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+    ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
 };
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use load_lock::LoadLock;
@@ -512,6 +512,10 @@ impl Target for Postgres {
             node_of.push(index as u32);
         }
         Ok(Some(Placement { nodes, node_of }))
+    }
+
+    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

@@ -42,6 +42,9 @@ pub(crate) struct Product {
     pub(crate) distribution: fn(&Config, Table, u32) -> Vec<String>,
     /// A query of the node that has `{warehouse}`; none if the database has one node.
     pub(crate) placement: Option<&'static str>,
+    /// A query of the nodes, as `placement` names them, and the bytes that each holds; none if they do not tell, or if the
+    /// database has one node.
+    pub(crate) sizes: Option<&'static str>,
 }
 
 /// No statements: one node, or the database spreads tables by itself.
@@ -66,6 +69,7 @@ pub(crate) static POSTGRES: Product = Product {
     batch: None,
     distribution: nothing,
     placement: None,
+    sizes: None,
 };
 
 /// CockroachDB. Repeatable read is not offered: servers give serializable for it unless a setting says otherwise.
@@ -120,6 +124,9 @@ pub(crate) static CITUS: Product = Product {
     placement: Some(
         "SELECT nodename || ':' || nodeport FROM citus_shards \
          WHERE shardid = get_shard_id_for_distribution_column('warehouse', {warehouse})",
+    ),
+    sizes: Some(
+        "SELECT nodename || ':' || nodeport, sum(shard_size)::bigint FROM citus_shards GROUP BY 1 ORDER BY 1",
     ),
     ..POSTGRES
 };

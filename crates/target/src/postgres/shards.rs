@@ -14,6 +14,7 @@ use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::Admin;
 use crate::sql::shards::{self, ShardedLoader};
+use crate::target::NodeSize;
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
@@ -166,6 +167,57 @@ impl Postgres {
         )
         .map_err(self.failed("look for shards"))?;
         shards::placement(parts, warehouses, &self.config.place())
+    }
+}
+
+/// The number of bytes of a row of a catalog.
+fn size(node: String, bytes: Option<&str>, place: &str) -> Result<NodeSize, TargetError> {
+    let known = bytes.and_then(|bytes| bytes.parse().ok()).map(|bytes| NodeSize { node, bytes });
+    known.ok_or_else(|| {
+        TargetError::database(format!("{place}: the server does not tell the size of its data"))
+    })
+}
+
+impl Postgres {
+    /// How much each server holds of the database; none if they do not tell, or if the URL does not name the shards.
+    pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        let place = self.config.place();
+        if let Some(query) = self.config.product.sizes {
+            let mut sizes = Vec::new();
+            self.connect_wire()?
+                .query_each(query, &mut |row| {
+                    if let [Some(node), bytes] = row {
+                        sizes.push(size((*node).to_owned(), *bytes, &place));
+                    }
+                })
+                .map_err(self.failed("ask the nodes for their sizes"))?;
+            return sizes.into_iter().collect::<Result<_, _>>().map(Some);
+        }
+        if self.config.product.placement.is_some() {
+            return Ok(None);
+        }
+        if !self.shards.is_empty() {
+            let sizes = self.shards.iter().zip(&self.config.shards).enumerate().map(
+                |(index, (shard, (host, port)))| {
+                    shard.size(format!("{} (host={host} port={port})", server(index)))
+                },
+            );
+            return sizes.collect::<Result<_, _>>().map(Some);
+        }
+        if is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))? {
+            return Ok(None);
+        }
+        Ok(Some(vec![self.size(place)?]))
+    }
+
+    /// What this server holds of its database.
+    fn size(&self, node: String) -> Result<NodeSize, TargetError> {
+        let bytes = self
+            .connect_wire()?
+            .column("SELECT pg_database_size(current_database())")
+            .map_err(self.failed("ask for the size of the database"))?
+            .concat();
+        size(node, Some(&bytes), &self.config.place())
     }
 }
 

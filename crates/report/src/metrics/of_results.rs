@@ -1,0 +1,232 @@
+//! The metrics of results: what each of them needs is taken from the documents, or from what the user says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Availability, Event, FiveNumbers, Settling, Size, availability, scalability};
+use crate::model::{NodeBytes, NodeFigures, RunResult};
+
+/// Keys of a plan that change with the size of a cluster, or change nothing but chance.
+const SCALED: [&str; 11] = [
+    "active_warehouses",
+    "c_load",
+    "jobs",
+    "load_seed",
+    "nodes",
+    "rate",
+    "seed",
+    "sessions",
+    "target",
+    "terminals",
+    "warehouses",
+];
+
+/// What the user says of results.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Asked {
+    /// What happened in each of the runs.
+    pub events: Vec<Event>,
+    /// The number of nodes of each run, in their order; without it what the results say themselves.
+    pub nodes: Option<Vec<u32>>,
+    /// When throughput counts as stable.
+    pub settling: Settling,
+}
+
+/// The metrics that can be told of some results; runs are given by their index.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Metrics {
+    /// When throughput counted as stable.
+    pub settling: Settling,
+    /// Availability, of each run, if there are events.
+    pub events: Vec<OfEvents>,
+    /// Scalability, of each database of which there are runs with several numbers of nodes.
+    pub by_nodes: Vec<ByNodes>,
+    /// Schedulability, of each run that tells of several nodes.
+    pub nodes: Vec<OfNodes>,
+    /// Runs that are in no scalability though others are, as it is not known how many nodes they had.
+    pub of_unknown_size: Vec<usize>,
+}
+
+/// How available the database of a run was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfEvents {
+    /// The run.
+    pub run: usize,
+    /// In the order of the events.
+    pub events: Vec<Availability>,
+}
+
+/// How a database scales.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ByNodes {
+    /// The kind of database.
+    pub kind: String,
+    /// By number of nodes.
+    pub sizes: Vec<Size>,
+    /// Keys of the plan in which its runs differ, beyond what changes with the size.
+    pub differing: Vec<String>,
+}
+
+/// What the nodes of a run did and held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfNodes {
+    /// The run.
+    pub run: usize,
+    /// The nodes.
+    pub names: Vec<String>,
+    /// By node, operations per second in the mean of the window; empty if that is not known.
+    pub ops: Vec<f64>,
+    /// By node, bytes when it was first and when it was last asked; empty if that is not known.
+    pub bytes: Vec<(u64, u64)>,
+}
+
+impl OfNodes {
+    /// Of a run's result; none if it does not tell of its nodes.
+    pub(crate) fn told_by(result: &RunResult) -> Option<Self> {
+        of_nodes(0, result)
+    }
+
+    /// Operations per second over the nodes.
+    #[must_use]
+    pub fn ops_spread(&self) -> Option<FiveNumbers> {
+        FiveNumbers::of(&self.ops)
+    }
+
+    /// Bytes over the nodes, when it was first and when it was last asked.
+    #[must_use]
+    pub fn bytes_spread(&self) -> Option<(FiveNumbers, FiveNumbers)> {
+        let of = |which: fn(&(u64, u64)) -> u64| {
+            FiveNumbers::of(&self.bytes.iter().map(|of| which(of) as f64).collect::<Vec<_>>())
+        };
+        Some((of(|of| of.0)?, of(|of| of.1)?))
+    }
+}
+
+/// Why the metrics that were asked for can't be told.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MetricsError {
+    /// An event of a run can't be judged.
+    #[error("the event {event}: {problem}")]
+    Event {
+        /// The run.
+        run: usize,
+        /// The event's name.
+        event: String,
+        /// Why, and what to do.
+        problem: String,
+    },
+    /// The numbers of nodes do not belong to these results.
+    #[error("{0}")]
+    Nodes(String),
+}
+
+impl Metrics {
+    /// The metrics of these results.
+    ///
+    /// # Errors
+    /// What was asked for can't be told from them.
+    pub fn of(results: &[RunResult], asked: &Asked) -> Result<Self, MetricsError> {
+        let sizes = sizes(results, asked)?;
+        let by_nodes = scalabilities(results, &sizes);
+        if asked.nodes.is_some() && by_nodes.is_empty() {
+            let words = "scalability needs results of one database with two numbers of nodes at least";
+            return Err(MetricsError::Nodes(words.to_owned()));
+        }
+        let unknown = |run: &usize| sizes.get(*run).copied().flatten().is_none();
+        let of_unknown_size =
+            if by_nodes.is_empty() { Vec::new() } else { (0..results.len()).filter(unknown).collect() };
+        let events = if asked.events.is_empty() {
+            Vec::new()
+        } else {
+            results
+                .iter()
+                .enumerate()
+                .map(|(run, result)| of_events(run, result, asked))
+                .collect::<Result<_, _>>()?
+        };
+        let nodes = results.iter().enumerate().filter_map(|(run, result)| of_nodes(run, result));
+        // One node has nothing to balance.
+        let nodes = nodes.filter(|of| of.names.len() > 1).collect();
+        Ok(Self { settling: asked.settling, events, by_nodes, nodes, of_unknown_size })
+    }
+
+    /// Those that results have of themselves, without anything said of them.
+    #[must_use]
+    pub fn told_by(results: &[RunResult]) -> Self {
+        // Only what is asked for can be refused.
+        Self::of(results, &Asked::default()).unwrap_or_default()
+    }
+
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.by_nodes.is_empty() && self.nodes.is_empty()
+    }
+}
+
+/// The number of nodes of each run.
+fn sizes(results: &[RunResult], asked: &Asked) -> Result<Vec<Option<u32>>, MetricsError> {
+    let Some(nodes) = &asked.nodes else { return Ok(results.iter().map(RunResult::node_count).collect()) };
+    if nodes.len() != results.len() {
+        return Err(MetricsError::Nodes(format!(
+            "there are {} numbers of nodes for {} results: give one for each, in their order",
+            nodes.len(),
+            results.len()
+        )));
+    }
+    Ok(nodes.iter().copied().map(Some).collect())
+}
+
+fn scalabilities(results: &[RunResult], sizes: &[Option<u32>]) -> Vec<ByNodes> {
+    let mut kinds: BTreeMap<String, Vec<(u32, &RunResult)>> = BTreeMap::new();
+    for (result, nodes) in results.iter().zip(sizes) {
+        let Some(nodes) = nodes else { continue };
+        let kind = match result.workload() {
+            "tpcc" => result.target.kind.clone(),
+            workload => format!("{} ({workload})", result.target.kind),
+        };
+        kinds.entry(kind).or_default().push((*nodes, result));
+    }
+    let of_kind = |(kind, runs): (String, Vec<(u32, &RunResult)>)| {
+        let sizes = scalability(&runs.iter().map(|(nodes, result)| (*nodes, result.tps)).collect::<Vec<_>>());
+        let plans: Vec<_> = runs.iter().map(|(_, result)| result.plan_flat()).collect();
+        let keys: BTreeSet<&String> = plans.iter().flat_map(BTreeMap::keys).collect();
+        let differs = |key: &&String| plans.windows(2).any(|pair| pair[0].get(*key) != pair[1].get(*key));
+        let differing = keys.into_iter().filter(|key| !SCALED.contains(&key.as_str())).filter(differs);
+        let differing = differing.cloned().collect();
+        (sizes.len() > 1).then_some(ByNodes { kind, sizes, differing })
+    };
+    kinds.into_iter().filter_map(of_kind).collect()
+}
+
+fn of_events(run: usize, result: &RunResult, asked: &Asked) -> Result<OfEvents, MetricsError> {
+    let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
+    seconds.truncate(result.whole_seconds());
+    let events = availability(&seconds, &asked.events, &asked.settling).map_err(|refused| {
+        let event = asked.events.get(refused.event).map(|event| event.name.clone()).unwrap_or_default();
+        MetricsError::Event { run, event, problem: refused.problem }
+    })?;
+    Ok(OfEvents { run, events })
+}
+
+fn of_nodes(run: usize, result: &RunResult) -> Option<OfNodes> {
+    let NodeFigures { names, ops, bytes, .. } = result.nodes.as_ref()?;
+    let seconds = result.whole_seconds();
+    let rate = |of: &Vec<u64>| {
+        let whole = of.get(..seconds.min(of.len())).unwrap_or_default();
+        let sum: u64 = whole.iter().fold(0, |sum, each| sum.saturating_add(*each));
+        (!whole.is_empty()).then(|| sum as f64 / whole.len() as f64)
+    };
+    // What is not known of all nodes is not known: a summary of some would look more balanced than the database is.
+    let ops: Option<Vec<f64>> = ops.iter().map(rate).collect();
+    let ends = |NodeBytes { of, .. }: &NodeBytes| -> Option<Vec<(u64, u64)>> {
+        of.iter().map(|each| Some((*each.first()?, *each.last()?))).collect()
+    };
+    let bytes = bytes.as_ref().and_then(ends).filter(|bytes| bytes.len() == names.len());
+    let of = OfNodes {
+        run,
+        names: names.clone(),
+        ops: ops.filter(|ops| ops.len() == names.len()).unwrap_or_default(),
+        bytes: bytes.unwrap_or_default(),
+    };
+    (!(of.ops.is_empty() && of.bytes.is_empty())).then_some(of)
+}

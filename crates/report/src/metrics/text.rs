@@ -1,0 +1,154 @@
+//! The metrics as text for the terminal.
+
+use std::fmt::Write as _;
+
+use super::{Aftermath, Availability, FiveNumbers, Metrics, Settling};
+use crate::figures::{aligned, bytes, clean, count, duration, number};
+
+/// What R_e and T_e are.
+pub(crate) const AVAILABILITY: &str = "R_e = 1 − |TPS_e − TPS_n| / TPS_n, T_e = 1 / (t + 1), t in seconds";
+/// What scalability is.
+pub(crate) const SCALABILITY: &str =
+    "1 − |TPS2/N2 − TPS1/N1| / (TPS1/N1), medians of the runs with the same N";
+
+impl Settling {
+    /// In words.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "stable from when means of {} s stay within {} % of their level for {} s",
+            self.window_s, self.within_percent, self.hold_s
+        )
+    }
+}
+
+/// What followed an event's beginning or its end, for the rows of a table.
+pub(crate) fn rows_of(event: &Availability) -> Vec<(String, f64, &Aftermath)> {
+    let name = &event.event.name;
+    let mut rows = vec![(name.clone(), event.event.from_s, &event.began)];
+    if let (Some(ended), Some(to_s)) = (&event.ended, event.event.to_s) {
+        rows.push((format!("{name}, its end"), to_s, ended));
+    }
+    rows
+}
+
+/// The numbers of such a row: TPS_n, TPS_e, the lowest second, t, R_e, T_e.
+pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
+    let stable = after.stable;
+    [
+        number(event.normal_tps),
+        number(stable.map(|stable| stable.tps)),
+        number(after.lowest_tps),
+        stable.map_or("–".to_owned(), |stable| stable.after_s.to_string()),
+        share(event.kept(after)),
+        share(stable.map(|stable| 1.0 / (stable.after_s + 1.0))),
+    ]
+}
+
+/// A number around 1, with three places after the point.
+pub(crate) fn share(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
+}
+
+/// What must be known with the numbers, one line each.
+pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
+    let name = |run: usize| names.get(run).map_or("", String::as_str);
+    let mut all = Vec::new();
+    for of in &metrics.events {
+        for (what, _, after) in
+            of.events.iter().flat_map(rows_of).filter(|(_, _, after)| after.stable.is_none())
+        {
+            let watched = duration(after.watched_s as f64);
+            all.push(format!(
+                "{}, {what}: throughput did not become stable again within the {watched} looked at after it, so there is \
+                 no R_e and no T_e (--stable allows more, a longer run shows more).",
+                name(of.run)
+            ));
+        }
+        if of.events.first().is_some_and(|first| !first.normal_is_stable) {
+            all.push(format!(
+                "{}: throughput was not stable before the first event either, by the same measure: R_e is as uncertain as \
+                 that.",
+                name(of.run)
+            ));
+        }
+    }
+    for of in metrics.by_nodes.iter().filter(|of| !of.differing.is_empty()) {
+        all.push(format!(
+            "{}: not only the number of nodes differs between these runs, but {}.",
+            of.kind,
+            of.differing.join(", ")
+        ));
+    }
+    if !metrics.of_unknown_size.is_empty() {
+        let runs: Vec<&str> = metrics.of_unknown_size.iter().map(|run| name(*run)).collect();
+        all.push(format!(
+            "Not in the scalability, as it is not known how many nodes they had (say it with --nodes): {}.",
+            runs.join(", ")
+        ));
+    }
+    all
+}
+
+/// The metrics as tables, `names` being those of the runs; nothing if there are none.
+#[must_use]
+pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
+    let name = |run: usize| clean(names.get(run).map_or("", String::as_str));
+    let text = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+    let mut out = String::new();
+    if !metrics.events.is_empty() {
+        let mut rows = vec![text(&["run", "event", "at s", "TPS_n", "TPS_e", "lowest", "t s", "R_e", "T_e"])];
+        for of in &metrics.events {
+            for event in &of.events {
+                for (what, at_s, after) in rows_of(event) {
+                    let cells = [name(of.run), clean(&what), at_s.to_string()];
+                    rows.push(cells.into_iter().chain(cells_of(event, after)).collect());
+                }
+            }
+        }
+        let _ = writeln!(out, "Availability: {AVAILABILITY}; {}", metrics.settling.words());
+        let _ = writeln!(out, "{}", aligned(&rows, 2));
+    }
+    if !metrics.by_nodes.is_empty() {
+        let columns = ["database", "N", "runs", "tps", "tps/N", "from the least N", "from the N before"];
+        let mut rows = vec![text(&columns)];
+        for of in &metrics.by_nodes {
+            rows.extend(of.sizes.iter().map(|size| {
+                let cells = [
+                    clean(&of.kind),
+                    size.nodes.to_string(),
+                    size.runs.to_string(),
+                    number(size.tps),
+                    number(size.tps_per_node),
+                    share(size.from_least),
+                    share(size.from_previous),
+                ];
+                cells.to_vec()
+            }));
+        }
+        let _ = writeln!(out, "Scalability: {SCALABILITY}");
+        let _ = writeln!(out, "{}", aligned(&rows, 1));
+    }
+    if !metrics.nodes.is_empty() {
+        let mut rows = vec![text(&["run", "of each node", "nodes", "min", "Q1", "median", "Q3", "max"])];
+        for of in &metrics.nodes {
+            let mut row = |what: &str, five: FiveNumbers, told: &dyn Fn(f64) -> String| {
+                let lead = [name(of.run), what.to_owned(), count(of.names.len() as u64)];
+                rows.push(lead.into_iter().chain(five.numbers().map(told)).collect());
+            };
+            if let Some(five) = of.ops_spread() {
+                row("operations per second", five, &|value| number(value));
+            }
+            if let Some((first, last)) = of.bytes_spread() {
+                let size = |value: f64| bytes(value.round() as u64);
+                row("data before the run", first, &size);
+                row("data after the run", last, &size);
+            }
+        }
+        let _ = writeln!(out, "Schedulability: over the nodes; quartiles interpolated linearly");
+        let _ = writeln!(out, "{}", aligned(&rows, 2));
+    }
+    for remark in remarks(metrics, names) {
+        let _ = writeln!(out, "! {}", clean(&remark));
+    }
+    out
+}
