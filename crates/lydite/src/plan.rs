@@ -8,6 +8,7 @@ use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{Phases, Span, WantedStep};
 use crate::raw::Raw;
+use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
@@ -49,6 +50,7 @@ pub(crate) const KEYS: &[&str] = &[
     "homes",
     "homes_shift",
     "refresh",
+    "verify",
     "ci",
     "phase",
     "workload",
@@ -61,7 +63,8 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Those that mean something for TPC-C only.
-const TPCC_KEYS: &[&str] = &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
+const TPCC_KEYS: &[&str] =
+    &["warehouses", "active_warehouses", "mix", "refresh", "verify", "rte.wait_factor", "rte.delivery_log"];
 
 /// Sessions are threads and connections of this machine.
 pub(crate) const MAX_SESSIONS: u32 = 20_000;
@@ -109,6 +112,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<WantedStep>,
     /// How often the database is asked again where its warehouses are; never if none.
     pub(crate) refresh: Option<Duration>,
+    /// Whether the function tests come before a run over several nodes.
+    pub(crate) verify: Before,
     wanted: WantedMode,
 }
 
@@ -221,6 +226,7 @@ impl Plan {
         let open = matches!(wanted, Some(WantedMode::Open { .. }));
         contention::allowed(&mut raw, !rte && !open);
         let refresh = raw.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
+        let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
         let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
         if workload == Some(Name::Micro) && (steps.len() > 1 || !raw.phases.is_empty()) {
@@ -259,6 +265,7 @@ impl Plan {
                 phases,
                 steps,
                 refresh: (!refresh.is_zero()).then_some(refresh),
+                verify,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),

@@ -15,6 +15,7 @@ use crate::phases::Span;
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
 use crate::targets::typed;
+use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
@@ -66,6 +67,11 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if plan.check && stored {
         checks = before(conditions(CheckedWhen::Before)?)?;
     }
+    let functions = if stored && plan.verify != Before::Off && settled.over_real_nodes() {
+        FoundBefore::make(&target, meta.warehouses, plan.verify == Before::Strict, style, &interrupt)?
+    } else {
+        FoundBefore::default()
+    };
     let homes = imbalance::homes(&plan.steps, (first_warehouse, warehouses))?;
     let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes);
     let steps = steps.map(|((step, distribution), homes)| Step {
@@ -117,7 +123,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         url: &description.url,
         stored,
         check: "3.3.2",
-        result: &|checks, checked| parts.result(checks, checked).map(|result| sizes.told_in(result)),
+        result: &|checks, checked| {
+            parts.result(checks, checked).map(|result| functions.told_in(sizes.told_in(result)))
+        },
         after: &|| conditions(CheckedWhen::After),
     };
     run.conclude(&measurement, checks)
