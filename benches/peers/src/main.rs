@@ -17,7 +17,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Mix, Timestamp, TransactionKind};
+use lydite_tpcc::{Districts, Mix, Timestamp, TransactionKind};
 use options::{Config, Durability};
 use std::error::Error;
 use std::process::ExitCode;
@@ -62,6 +62,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let target = target(name, durability)?;
     let meta = DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,
@@ -73,6 +74,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let plan = RunPlan {
         first_warehouse: 1,
         warehouses,
+        districts: Districts::uniform(),
         mode: Mode::Direct { terminals: sessions },
         warmup: WARMUP,
         duration: Duration::from_secs(u64::from(seconds)),

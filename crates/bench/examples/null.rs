@@ -7,7 +7,7 @@
 use lydite_bench::{Arrival, Measurement, Mode, RetryPolicy, RunControl, RunPlan, run};
 use lydite_target::{Target, TargetSpec, TxMode};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{Mix, TransactionKind};
+use lydite_tpcc::{Districts, Mix, TransactionKind};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = RunPlan {
         first_warehouse: 1,
         warehouses,
+        districts: Districts::uniform(),
         mode,
         warmup: Duration::from_secs(3),
         duration: Duration::from_secs(10),

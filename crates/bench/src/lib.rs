@@ -10,7 +10,7 @@
 //! ```
 //! use lydite_bench::{Mode, RetryPolicy, RunControl, RunPlan, run};
 //! use lydite_target::{Target, TargetSpec, TxMode};
-//! use lydite_tpcc::{Mix, nurand::{CLoad, RunConstants}};
+//! use lydite_tpcc::{Districts, Mix, nurand::{CLoad, RunConstants}};
 //! use std::{sync::Arc, time::Duration};
 //!
 //! let spec = TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?;
@@ -18,6 +18,7 @@
 //! let plan = RunPlan {
 //!     first_warehouse: 1,
 //!     warehouses: 2,
+//!     districts: Districts::uniform(),
 //!     mode: Mode::Direct { terminals: 1 },
 //!     warmup: Duration::from_millis(10),
 //!     duration: Duration::from_millis(50),

@@ -5,7 +5,7 @@ use crate::contention::ContentionPhase;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, InputPlan, ItemId, Mix, Placement, WarehouseId};
+use lydite_tpcc::{Distribution, Districts, InputPlan, ItemId, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct RunPlan {
     pub first_warehouse: u32,
     /// How many warehouses are active, at least 1.
     pub warehouses: u32,
+    /// Districts of each warehouse of the database.
+    pub districts: Districts,
     /// Who sends transactions, and when.
     pub mode: Mode,
     /// Runs before the measured window and is not counted. May be zero.
@@ -34,7 +36,8 @@ pub struct RunPlan {
     /// The homes of transactions; each terminal has its own if there is none. Not where users are emulated.
     pub homes: Option<Arc<Homes>>,
     /// How many transactions compete for the stock of item 1 in the first active warehouse; nothing if that is not controlled.
-    /// In direct mode only, and with a terminal for each session, so that each has a district of its own.
+    /// In direct mode only, and with a terminal for each session, so that each has a district of its own; where data is
+    /// skewed with a warehouse for each session.
     pub contention: Vec<ContentionPhase>,
     /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
     pub placement: Option<Arc<Placement>>,
@@ -196,6 +199,7 @@ impl RunPlan {
             seed: self.seed,
             first_warehouse: WarehouseId(self.first_warehouse),
             warehouses: self.warehouses,
+            districts: self.districts.clone(),
             constants: self.constants,
             mix: self.mix,
             distribution: self.distribution.clone(),

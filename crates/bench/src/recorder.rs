@@ -142,7 +142,7 @@ impl<W: Runnable> Recorder<W> {
             self.facts.completed(&self.inputs, ended.transaction);
         }
         if let Some(outcome) = ended.outcome {
-            self.facts.answered(outcome, Duration::from_nanos(ended.answered - ended.due));
+            self.facts.answered(ended.transaction, outcome, Duration::from_nanos(ended.answered - ended.due));
         }
     }
 

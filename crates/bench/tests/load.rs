@@ -9,7 +9,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Timestamp, WarehouseId};
+use lydite_tpcc::{Districts, Timestamp, WarehouseId};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -130,6 +130,7 @@ fn population(warehouses: u32) -> Population {
 fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,

@@ -10,9 +10,9 @@ use crate::raw::Raw;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, ContentionPhase, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
-use lydite_tpcc::Mix;
 use lydite_tpcc::home::Skew;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::{DataSkew, Mix};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -47,6 +47,7 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_strategy",
     "dis_payment",
     "homes",
+    "data_skew",
     "ci",
     "phase",
     "workload",
@@ -99,6 +100,8 @@ pub(crate) struct Plan {
     pub(crate) contention: Vec<ContentionPhase>,
     /// How the homes of transactions are spread, if that is controlled.
     pub(crate) homes: Option<Skew>,
+    /// How the districts are to be spread over the warehouses, if the plan says.
+    pub(crate) data_skew: Option<DataSkew>,
     wanted: WantedMode,
 }
 
@@ -206,6 +209,10 @@ impl Plan {
         let wanted = wanted(&mut raw, warehouses);
         let rte = matches!(wanted, Some(WantedMode::Rte { .. }));
         let homes = imbalance::wanted(&mut raw, rte);
+        let data_skew = imbalance::data(&mut raw, warehouses);
+        if rte {
+            imbalance::only_uniform(&mut raw, data_skew);
+        }
         let direct = !matches!(wanted, Some(WantedMode::Rte { .. } | WantedMode::Open { .. }));
         let (contention, duration) = contention::wanted(&mut raw, duration, Duration::from_secs(30), direct);
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
@@ -239,6 +246,7 @@ impl Plan {
                 distribution,
                 contention,
                 homes,
+                data_skew,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),

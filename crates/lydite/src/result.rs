@@ -71,7 +71,12 @@ impl Parts<'_> {
             controls: joined([
                 self.settled.json(&measured.facts.touched),
                 contention::json(measured.contention.as_ref()),
-                imbalance::json(self.homes, &measured.facts.homes, self.settled.placement.as_deref()),
+                imbalance::json(
+                    self.homes,
+                    &measured.facts.homes,
+                    (self.plan.data_skew, self.meta),
+                    self.settled.placement.as_deref(),
+                ),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -104,6 +109,10 @@ impl Parts<'_> {
             Some(skew) => json!({ "homes": skew.to_string() }),
             None => json!({}),
         };
+        let data = match self.meta.districts.skew().or(plan.data_skew) {
+            Some(skew) => json!({ "data_skew": skew.to_string() }),
+            None => json!({}),
+        };
         let active = match plan.active {
             Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
             None => json!({}),
@@ -121,6 +130,7 @@ impl Parts<'_> {
             json,
             active,
             homes,
+            data,
             self.settled.plan_json(),
             contention::plan_json(&plan.contention),
             plan_common(plan, self.description),
@@ -149,6 +159,7 @@ impl Parts<'_> {
             })
         };
         RunFacts {
+            data_skew: self.meta.districts.skew(),
             wait_factor,
             terminals_per_warehouse: f64::from(terminals) / warehouses,
             // An open loop and a session that serves several warehouses in turn have no terminal that stays.

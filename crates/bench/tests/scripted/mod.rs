@@ -9,7 +9,7 @@ use lydite_target::{
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{Mix, Outcome, Transaction};
+use lydite_tpcc::{Districts, Mix, Outcome, Transaction};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -200,6 +200,7 @@ pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     RunPlan {
         first_warehouse: 1,
         warehouses: 2,
+        districts: Districts::uniform(),
         mode,
         warmup: Duration::ZERO,
         duration: Duration::from_millis(milliseconds),
