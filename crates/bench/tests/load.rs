@@ -198,6 +198,17 @@ fn an_unfinished_load_of_other_rows_is_refused() {
         "{error}"
     );
     assert_eq!(shelf.now(), loading(5, &[2]));
+
+    let districts = Districts::spread("zipf(1.5)".parse().unwrap(), 5).unwrap();
+    let (warehouses, items) = (vec![WarehouseId(2)], true);
+    let skewed = DatabaseState::Loading { meta: DatabaseMeta { districts, ..meta(5) }, items, warehouses };
+    let shelf = Shelf::new(skewed.clone());
+    let error = fill(&shelf, 5, true).unwrap_err();
+    assert!(
+        error.message.contains("of 5 warehouses with data_skew zipf(1.5) from seed 7, not of 5"),
+        "{error}"
+    );
+    assert_eq!(shelf.now(), skewed);
 }
 
 #[test]

@@ -213,12 +213,11 @@ fn make_ready(
     interrupt: &Interrupt,
 ) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
     let mut state = target.state()?;
-    let (mut warehouses, mut skew) = (plan.warehouses, plan.data_skew);
+    let (mut warehouses, skew) = (plan.warehouses, plan.data_skew);
     if plan.fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
-            // The same size and spread again, unless others are asked for.
+            // The same size again, unless another is asked for.
             warehouses = warehouses.or(Some(meta.warehouses));
-            skew = skew.or(meta.districts.skew());
         }
         // A plan that does not fit must not cost the data.
         let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed, skew)?;

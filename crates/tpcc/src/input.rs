@@ -167,7 +167,9 @@ impl Terminal {
     /// Clause 2.4.1. The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        let d_id = if plan.hot.is_some() { self.d_id } else { plan.any_district(self.w_id, stream) };
+        // Where data is skewed each session has a warehouse to itself, with all of its districts.
+        let own = plan.hot.is_some() && plan.districts.skew().is_none();
+        let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
         let c_id = plan.constants.customer(stream);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);

@@ -7,7 +7,7 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::TransactionKind;
 use lydite_tpcc::{
-    CUSTOMERS_PER_DISTRICT, DataSkew, DistrictId, Districts, InputPlan, Mix, Timestamp, Transaction,
+    CUSTOMERS_PER_DISTRICT, DataSkew, DistrictId, Districts, InputPlan, ItemId, Mix, Timestamp, Transaction,
     WarehouseId,
 };
 use proptest::prelude::*;
@@ -156,20 +156,25 @@ fn rows_beyond_the_two_hundred_and_fifty_fifth_district_have_streams_of_their_ow
     assert_eq!(names.len(), 400);
 }
 
-/// Clauses 2.4.1.2, 2.5.1.2, 2.6.1.2, 2.7.1 and 2.8.1, on the districts that there are.
+/// Clauses 2.4.1.2, 2.5.1.2, 2.6.1.2, 2.7.1 and 2.8.1, on the districts that there are; with contention control too.
 #[test]
 fn terminals_draw_every_district_that_exists_and_no_other() {
     let plan = InputPlan {
         districts: spread("zipf(1.2)", 5),
         ..InputPlan::new(3, 5, CLoad::from_seed(1), Mix::Deck)
     };
+    draw_every_district(&plan);
+    draw_every_district(&InputPlan { hot: Some((WarehouseId(1), ItemId(1))), ..plan });
+}
+
+fn draw_every_district(plan: &InputPlan) {
     let mut seen: HashMap<(TransactionKind, WarehouseId), BTreeSet<DistrictId>> = HashMap::new();
     let mut paid: HashMap<WarehouseId, BTreeSet<DistrictId>> = HashMap::new();
     for index in 0..plan.terminals() {
         let mut terminal = plan.terminal(index);
         assert!(terminal.district().0 <= plan.districts.of(terminal.warehouse()));
         for _ in 0..2_000 {
-            let transaction = terminal.next(&plan);
+            let transaction = terminal.next(plan);
             let w = transaction.home();
             let d = match &transaction {
                 Transaction::NewOrder(order) => order.d_id,

@@ -223,8 +223,8 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
                         line,
                         "reload",
                         &format!(
-                            "\"once\" needs one number of warehouses and one data_skew for each database, and {url} is to have several: \
-                             use \"each-run\", or give each number a target of its own"
+                            "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is \
+                             to have several: use \"each-run\", or give each a target of its own"
                         ),
                     );
                 }
