@@ -119,7 +119,7 @@ mod tests {
         Rotation::new(Arc::new(Course::steady(inputs)), sessions)
     }
 
-    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u8)> {
+    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u16)> {
         group.iter().map(|seat| (seat.terminal.warehouse().0, seat.terminal.district().0)).collect()
     }
 
@@ -129,9 +129,9 @@ mod tests {
             let rotation = rotation(3, sessions);
             let groups = rotation.resting.lock();
             assert!(groups.len() >= sessions as usize, "{sessions} sessions");
-            let mut played: Vec<(u32, u8)> = groups.iter().flat_map(|group| places(group)).collect();
+            let mut played: Vec<(u32, u16)> = groups.iter().flat_map(|group| places(group)).collect();
             played.sort_unstable();
-            let all: Vec<(u32, u8)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
+            let all: Vec<(u32, u16)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
             assert_eq!(played, all, "{sessions} sessions");
         }
     }
@@ -164,7 +164,7 @@ mod tests {
     fn sessions_beyond_the_terminals_are_spread_over_the_warehouses() {
         let rotation = rotation(2, 25);
         let groups = rotation.resting.lock();
-        let extras: Vec<(u32, u8)> = groups.iter().skip(20).flat_map(|group| places(group)).collect();
+        let extras: Vec<(u32, u16)> = groups.iter().skip(20).flat_map(|group| places(group)).collect();
         assert_eq!(extras, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]);
     }
 }

@@ -12,8 +12,8 @@ use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
-use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::{DataSkew, Mix};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -51,6 +51,7 @@ pub(crate) const KEYS: &[&str] = &[
     "homes_shift",
     "refresh",
     "verify",
+    "data_skew",
     "ci",
     "phase",
     "workload",
@@ -114,6 +115,8 @@ pub(crate) struct Plan {
     pub(crate) refresh: Option<Duration>,
     /// Whether the function tests come before a run over several nodes.
     pub(crate) verify: Before,
+    /// How the districts are to be spread over the warehouses, if the plan says.
+    pub(crate) data_skew: Option<DataSkew>,
     wanted: WantedMode,
 }
 
@@ -233,6 +236,10 @@ impl Plan {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
         let Phases { spans: phases, duration, .. } = phases;
+        let data_skew = imbalance::data(&mut raw, warehouses);
+        if rte {
+            imbalance::only_uniform(&mut raw, data_skew);
+        }
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
@@ -266,6 +273,7 @@ impl Plan {
                 steps,
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
+                data_skew,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -303,6 +311,11 @@ impl Plan {
             )));
         }
         Ok((first, last - first + 1))
+    }
+
+    /// Whether transactions are to compete for rows.
+    pub(crate) fn contends(&self) -> bool {
+        self.steps.iter().any(|step| !step.contention.is_empty())
     }
 
     /// The mode on a database with this many warehouses.

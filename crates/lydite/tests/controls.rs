@@ -341,3 +341,71 @@ homes = "zipf(ramp(1))"
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
 }
+
+/// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was loaded is known
+/// from then on.
+#[test]
+fn skewed_data_is_loaded_measured_checked_and_told() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("gemel"), directory.path().join("r.json"));
+    let url = format!("gemel:{}", text(&database));
+    let run = |more: &[&str]| {
+        let usual =
+            ["run", &url, "--duration", "1s", "--warmup", "0", "--terminals", "2", "--json", text(&result)];
+        lydite(&[&usual[..], more].concat())
+    };
+    run(&["--warehouses", "3", "--set", "data_skew=zipf(2)"]).code(0);
+    for wanted in ["data_skew=zipf(2)", "homes=zipf(1)"] {
+        let ended = run(&["--set", wanted]).code(0);
+        assert!(
+            ended.stdout.contains("data     zipf(2): 22 districts at the largest warehouse"),
+            "{ended:?}"
+        );
+        let result = json(&result);
+        assert_eq!(result["plan"]["data_skew"], "zipf(2)");
+        let data = &result["controls"]["imbalance"]["data"];
+        assert_eq!((&data["asked"], &data["districts"]), (&"zipf(2)".into(), &serde_json::json!([22, 6, 2])));
+        let checks = result["checks"].as_array().expect("checks");
+        assert!(checks.len() == 24 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        let rules = result["compliance"].as_array().expect("rules");
+        let population = rules.iter().find(|rule| rule["rule"] == "districts per warehouse").expect("a rule");
+        assert_eq!((&population["met"], &population["clause"]), (&false.into(), &"4.3.3.1".into()));
+    }
+    lydite(&["check", &url]).code(0);
+    for (arguments, said) in [
+        (
+            &["--set", "data_skew=zipf(1)"][..],
+            "holds districts that are spread by zipf(2), but the plan wants",
+        ),
+        (&["--set", "data_skew=zipf(0)"], "holds districts that are spread by zipf(2), but the plan wants"),
+        (&["--set", "data_skew=hotspot(0.1,0.9)"], "data is spread by zipf(s) alone"),
+        (&["--set", "data_skew=zipf(5)", "--warehouses", "4000"], "at most 32767 are possible"),
+        (&["--mode", "rte", "--set", "data_skew=zipf(2)"], "a warehouse's users are ten"),
+        (&["--set", "workload=micro", "--set", "data_skew=zipf(2)"], "data_skew"),
+    ] {
+        let refused = run(arguments).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    // What is loaded speaks too; and no plan that does not fit costs the data.
+    let refused = lydite(&["run", &url, "--duration", "1s", "--mode", "rte"]).code(2);
+    assert!(refused.stderr.contains("the database was loaded with zipf(2)"), "{refused:?}");
+    let refused = lydite(&["run", &url, "--ci", "3", "--phase", "5s", "--terminals", "4"]).code(2);
+    assert!(
+        refused.stderr.contains("4 sessions need a warehouse each with data_skew zipf(2)"),
+        "{refused:?}"
+    );
+    lydite(&["check", &url]).code(0);
+
+    let other = ["load", &url, "--warehouses", "3", "--data-skew"];
+    let refused = lydite(&[&other[..], &["zipf(2)"]].concat()).code(2);
+    assert!(refused.stderr.contains("3 warehouses with data_skew zipf(2) from seed 1"), "{refused:?}");
+    lydite(&[&other[..], &["explicit(1)", "--fresh"]].concat()).code(2);
+    lydite(&["check", &url]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--fresh"]).code(0);
+    let refused =
+        run(&["--set", "data_skew=zipf(0.5)", "--fresh", "--mode", "rte", "--warehouses", "2"]).code(2);
+    assert!(refused.stderr.contains("must be direct or open with data_skew"), "{refused:?}");
+    // One warehouse has the standard's ten, however steep.
+    let ended = run(&["--set", "data_skew=zipf(0.5)"]).code(0);
+    assert!(ended.stdout.contains("data     zipf(0.5): 10 districts at the largest warehouse"), "{ended:?}");
+}
