@@ -68,17 +68,17 @@ impl<W: Runnable> Rotation<W> {
             if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return None;
             }
-            let row = worker.contender.as_ref().and_then(|contender| contender.join(now));
-            let inputs = &cursor.stage(now).inputs;
+            // Waiting for the gate or the connection may have taken long.
+            let due = worker.now();
+            if worker.shared.window.over(due) {
+                return None;
+            }
+            let row = worker.contender.as_ref().and_then(|contender| contender.join(due));
+            let inputs = &cursor.stage(due).inputs;
             let transaction = match row {
                 Some(row) => W::contending(inputs, &mut seat.terminal, row),
                 None => W::next(inputs, &mut seat.terminal),
             };
-            let due = worker.now();
-            if worker.shared.window.over(due) {
-                worker.contender.iter().for_each(|contender| contender.leave(due));
-                return None;
-            }
             let answer = worker.play((due, due), transaction, || {
                 seat.gate.shut();
                 let gate = Arc::clone(&seat.gate);
@@ -92,7 +92,7 @@ impl<W: Runnable> Rotation<W> {
 }
 
 impl<W: Runnable> Drive<W> for Rotation<W> {
-    /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
+    /// Plays until the run is over. A transaction is due when its input begins to be made. Where the database commits in
     /// a pipeline, the session goes on with the next terminal while the answer is on its way.
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         let mut cursor = Cursor::new(&self.course);

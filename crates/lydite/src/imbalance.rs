@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// The keys of a plan that it reads.
 pub(crate) const KEYS: &[&str] = &["homes", "homes_shift", "data_skew"];
 
+/// The most shares of homes in all steps of a run: each takes 24 bytes.
+const MAX_SHARES: u64 = 10_000_000;
+
 /// Why emulated users need the standard's data.
 const TEN_USERS: &str = "must be direct or open with data_skew: a warehouse's users are ten, each with a district of its own \
                          (clause 4.2.1)";
@@ -130,6 +133,7 @@ pub(crate) fn homes(
     (first, warehouses): (u32, u32),
 ) -> Result<Vec<Option<Arc<Homes>>>, Failure> {
     let mut all: Vec<Option<Arc<Homes>>> = Vec::with_capacity(steps.len());
+    let mut made = 0;
     for (number, step) in steps.iter().enumerate() {
         let before = number.checked_sub(1).map(|before| (&steps[before], &all[before]));
         let same = before
@@ -138,6 +142,13 @@ pub(crate) fn homes(
             (Some((_, homes)), _) => homes.clone(),
             (None, None) => None,
             (None, Some(skew)) => {
+                made += u64::from(warehouses);
+                if made > MAX_SHARES {
+                    return Err(Failure::usage(format!(
+                        "homes: they change so often that {warehouses} warehouses would have more than {MAX_SHARES} shares \
+                         in all: use fewer phases, a shorter curve, or fewer warehouses"
+                    )));
+                }
                 let homes = Homes::new(skew.clone(), WarehouseId(first), warehouses)
                     .map_err(|problem| Failure::usage(format!("homes: {problem}")))?;
                 Some(Arc::new(homes.moved_on(step.homes_shift)))

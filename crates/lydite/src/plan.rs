@@ -6,7 +6,7 @@ use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
 use crate::imbalance;
 use crate::micro::{self, MicroWanted};
-use crate::phases::{Phases, Span, WantedStep};
+use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
 use crate::verify::Before;
 use jiff::SignedDuration;
@@ -212,13 +212,11 @@ impl Plan {
         if duration.is_some_and(|duration| duration.is_zero()) {
             raw.wrong("duration", "must be more than zero, for example 30s");
         }
-        let base = raw.clone();
+        let (base, tables) = (raw.clone(), !raw.phases.is_empty());
         let phases =
             Phases::take(&mut raw, duration.filter(|duration| !duration.is_zero()), DEFAULT_DURATION);
         let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
-        let mix = raw
-            .read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string()))
-            .unwrap_or_default();
+        let mix = raw.read("mix", phases::read_mix).unwrap_or_default();
         let seed = raw.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
         let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
         let retry = retry(&mut raw);
@@ -232,7 +230,7 @@ impl Plan {
         let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
         let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
-        if workload == Some(Name::Micro) && (steps.len() > 1 || !raw.phases.is_empty()) {
+        if workload == Some(Name::Micro) && (steps.len() > 1 || tables) {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
         let Phases { spans: phases, duration, .. } = phases;

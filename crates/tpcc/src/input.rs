@@ -84,6 +84,7 @@ impl InputPlan {
         Terminal {
             stream: Stream::new(self.seed, Purpose::Terminal, u64::from(index)),
             deck: Deck::default(),
+            own: w_id,
             w_id,
             d_id: DistrictId(place % self.districts.of(w_id).max(1) + 1),
         }
@@ -110,6 +111,9 @@ impl InputPlan {
 pub struct Terminal {
     stream: Stream,
     deck: Deck,
+    /// Its home without control of homes.
+    own: WarehouseId,
+    /// Its home at the moment.
     w_id: WarehouseId,
     d_id: DistrictId,
 }
@@ -129,9 +133,10 @@ impl Terminal {
 
     /// Chooses the type of the next transaction (clause 5.2.4), and its home if homes are controlled.
     pub fn next_kind(&mut self, plan: &InputPlan) -> TransactionKind {
-        if let Some(homes) = &plan.homes {
-            self.w_id = homes.draw(&mut self.stream);
-        }
+        self.w_id = match &plan.homes {
+            Some(homes) => homes.draw(&mut self.stream),
+            None => self.own,
+        };
         plan.mix.draw(&mut self.deck, &mut self.stream)
     }
 

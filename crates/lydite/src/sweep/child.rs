@@ -37,7 +37,7 @@ pub(super) fn run(
     if fresh {
         command.arg("--fresh");
     }
-    if !verify && !point.given.contains_key("verify") {
+    if !verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
         command.args(["--set", "verify=off"]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -120,7 +120,7 @@ struct Work<'a> {
     /// The runs of each point.
     runs: Vec<Vec<Run>>,
     environment: Environment,
-    /// Targets on which a run was made, by their URLs: the function tests are the first one's.
+    /// Targets on which the function tests were made, by their URLs: once is enough.
     seen: BTreeSet<String>,
 }
 
@@ -216,7 +216,8 @@ impl<'a> Work<'a> {
         let json = self.directory.result(point, repetition);
         let target = &point.plan.target;
         let fresh = experiment.reload == Reload::EachRun && target.stores() && !target.is_temporary();
-        let verify = point.given.get("target").is_none_or(|url| self.seen.insert(url.clone()));
+        let url = point.given.get("target").cloned().unwrap_or_default();
+        let verify = !self.seen.contains(&url);
         let ending =
             child::run(point, &json, (fresh, verify), &self.directory.lock, interrupt, look).unwrap_or_else(
                 |error| Ending { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") },
@@ -228,6 +229,9 @@ impl<'a> Work<'a> {
         let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
         let (run, result) = store::look(root, &self.directory.manifest, experiment, point, repetition);
         note(&mut self.environment, &run, result.as_ref());
+        if result.is_some_and(|result| result.controls.get("functions").is_some()) {
+            self.seen.insert(url);
+        }
         if let Some(place) = self.runs.get_mut(number).and_then(|runs| runs.get_mut(repetition as usize - 1))
         {
             *place = run.clone();

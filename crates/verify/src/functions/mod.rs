@@ -343,8 +343,10 @@ impl Prepared {
         while self.underway.count() > 0 && Instant::now() < end {
             thread::sleep(AGAIN);
         }
+        // Counted before: what ends meanwhile may have come after the last look.
+        let underway = self.underway.count();
         let restored = self.restore_now(patience);
-        match self.underway.count() {
+        match underway {
             0 => restored,
             count => Err(format!(
                 "{} had no answer {:.0} s after the tests, and may still be committed",
