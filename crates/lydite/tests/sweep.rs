@@ -245,6 +245,9 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
     let distribution = root.join("experiments/dike/fig17a.toml");
     let ended = lydite(&["sweep", text(&distribution), "--dry-run", "--out", "/nonexistent/out"]).code(0);
     assert!(ended.stdout.contains("36 points"), "{ended:?}");
+    let data = root.join("experiments/dike/fig17c.toml");
+    let ended = lydite(&["sweep", text(&data), "--dry-run", "--out", "/nonexistent/out"]).code(0);
+    assert!(ended.stdout.contains("3 points"), "{ended:?}");
     let adapters = root.join("experiments/adapters.toml");
     let ended = lydite(&["sweep", text(&adapters), "--dry-run", "--out", "/nonexistent/out"]).code(0);
     assert!(ended.stdout.contains("6 points, 3 runs of each"), "{ended:?}");
