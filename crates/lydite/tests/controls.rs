@@ -386,13 +386,20 @@ homes = "zipf(ramp(1))"
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
     // However many steps a curve has, it is wrong once.
-    let refused = lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
+    let refused =
+        lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
     assert_eq!(refused.stderr.matches("must be from 0").count(), 1, "{refused:?}");
     for (tables, said) in [
         ("[phase]\nlasts = \"1s\"", "line 2: phase must be a time, or tables with two brackets"),
-        ("mode = \"open\"\n[[phase]]\nlasts = \"1s\"\nrate = 5\n[[phase]]\nlasts = \"1s\"", "give the plan a rate"),
+        (
+            "mode = \"open\"\n[[phase]]\nlasts = \"1s\"\nrate = 5\n[[phase]]\nlasts = \"1s\"",
+            "give the plan a rate",
+        ),
         ("workload = \"micro\"\n[[phase]]\nlasts = \"1s\"\nmix = \"deck\"", "for --workload tpcc only"),
-        ("duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3", "line 4, from: phase 1 does not say how long"),
+        (
+            "duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3",
+            "line 4, from: phase 1 does not say how long",
+        ),
     ] {
         std::fs::write(&plan, format!("target = \"null:\"\n{tables}\n")).expect("written");
         let refused = lydite(&["run", "--config", text(&plan)]).code(2);

@@ -609,3 +609,13 @@ y = ["abort_rate", "abort_rate.serialization", "abort_rate.csr"]
         assert_near(drawn, 100.0 * counted as f64 / (completed + all) as f64);
     }
 }
+
+#[test]
+fn sweeps_of_the_microbenchmark_make_all_their_runs() {
+    let bench = Bench::new(
+        "[plan]\nworkload = \"micro\"\nduration = \"200ms\"\nwarmup = \"0s\"\nmicro.records = 500\n\
+         [axes]\nterminals = [1, 2]\n",
+    );
+    bench.sweep(&["--repetitions", "2"]).run().code(0);
+    assert_eq!(bench.results().len(), 4);
+}
