@@ -12,6 +12,8 @@ const STYLE: &str = include_str!("plot.css");
 
 /// Remarks beyond these are counted only; the table of runs has them all.
 const REMARKS: usize = 12;
+/// The numbers of a figure are folded if they have more rows than these, as those of a run's seconds.
+const ROWS: usize = 40;
 
 /// Renders the page of a sweep.
 #[must_use]
@@ -197,7 +199,15 @@ fn numbers(figure: &Figure) -> Markup {
             );
         }
     }
-    named_table(&caption, &columns, rows)
+    let many = rows.len() > ROWS;
+    let count = plural(rows.len() as u64, "row");
+    let table = named_table(&caption, &columns, rows);
+    if !many {
+        return table;
+    }
+    let mut folded = Markup::with_text("summary", &[], &count);
+    folded.push(table);
+    Markup::element("details", &[], folded)
 }
 
 /// A number of a figure, and of how many runs it is if there were to be more.
