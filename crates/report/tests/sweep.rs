@@ -170,6 +170,10 @@ fn a_figure_over_time_spreads_each_second_over_the_complete_runs() {
     assert!(gaps.contains("Without a number: off, 0; off, 1; off, 2."), "{gaps}");
     let page = render_sweep(&sweep);
     assert!(page.contains("<polyline") && !page.contains("NaN"));
+    assert!(
+        page.contains("<summary>Second by second</summary>"),
+        "its table does not push the next figure away"
+    );
 
     let nothing = over_time.draw(&sweep.axes, &[]);
     assert_eq!(nothing.gaps(), ["Without a number: all of it."]);

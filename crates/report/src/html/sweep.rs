@@ -12,8 +12,6 @@ const STYLE: &str = include_str!("plot.css");
 
 /// Remarks beyond these are counted only; the table of runs has them all.
 const REMARKS: usize = 12;
-/// The numbers of a figure are folded if they have more rows than these, as those of a run's seconds.
-const ROWS: usize = 40;
 
 /// Renders the page of a sweep.
 #[must_use]
@@ -136,7 +134,9 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
             panels.collect(),
         ));
     }
-    all.push(numbers(figure));
+    let numbers = numbers(figure);
+    // A row for each second is more than anybody reads beside a picture.
+    all.push(if spec.is_over_time(&sweep.axes) { folded("Second by second", numbers) } else { numbers });
     for gap in figure.gaps() {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
     }
@@ -199,15 +199,14 @@ fn numbers(figure: &Figure) -> Markup {
             );
         }
     }
-    let many = rows.len() > ROWS;
-    let count = plural(rows.len() as u64, "row");
-    let table = named_table(&caption, &columns, rows);
-    if !many {
-        return table;
-    }
-    let mut folded = Markup::with_text("summary", &[], &count);
-    folded.push(table);
-    Markup::element("details", &[], folded)
+    named_table(&caption, &columns, rows)
+}
+
+/// What is shown when one asks for it.
+fn folded(words: &str, what: Markup) -> Markup {
+    let mut all = Markup::with_text("summary", &[], words);
+    all.push(what);
+    Markup::element("details", &[], all)
 }
 
 /// A number of a figure, and of how many runs it is if there were to be more.
