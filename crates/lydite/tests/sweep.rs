@@ -233,15 +233,18 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // A file may need a workload that this program does not have.
     let micro = lydite(&["run", "--help"]).stdout.contains("--workload");
-    let mut tried = 0;
-    for entry in fs::read_dir(root.join("experiments/skeena")).unwrap() {
-        let path = entry.unwrap().path();
-        if micro || !fs::read_to_string(&path).unwrap().contains("workload = \"micro\"") {
-            lydite(&["sweep", text(&path), "--dry-run", "--out", "/nonexistent/out"]).code(0);
-            tried += 1;
+    for (folder, least) in [("", 1), ("skeena", 6), ("dike", 12)] {
+        let mut tried = 0;
+        for entry in fs::read_dir(root.join("experiments").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let experiment = path.extension().is_some_and(|end| end == "toml");
+            if experiment && (micro || !fs::read_to_string(&path).unwrap().contains("workload = \"micro\"")) {
+                lydite(&["sweep", text(&path), "--dry-run", "--out", "/nonexistent/out"]).code(0);
+                tried += 1;
+            }
         }
+        assert!(tried >= least, "{tried} files in {folder:?}");
     }
-    assert!(tried >= 6, "{tried} files");
     let distribution = root.join("experiments/dike/fig17a.toml");
     let ended = lydite(&["sweep", text(&distribution), "--dry-run", "--out", "/nonexistent/out"]).code(0);
     assert!(ended.stdout.contains("36 points"), "{ended:?}");
@@ -294,6 +297,97 @@ fn a_box_plot_is_of_the_nodes_and_the_nodes_are_of_a_box_plot() {
         let told = run["values"]["tps_per_node"].as_f64().unwrap();
         assert_near(told, result["tps"].as_f64().unwrap() / 2.0);
     }
+}
+
+#[test]
+fn a_key_without_a_value_is_taken_out_of_the_plan() {
+    let bench = Bench::new("[plan]\ntarget = \"null:\"\nnodes = 3\nduration = \"300ms\"\nwarmup = \"0s\"\n");
+    let with = bench.sweep(&["--dry-run"]).run().code(0);
+    assert!(with.stdout.contains("nodes = 3"), "{with:?}");
+    let without =
+        bench.sweep(&["--dry-run", "--set", "nodes=", "--set", "target=null:?nodes=2"]).run().code(0);
+    assert!(!without.stdout.contains("nodes = 3"), "{without:?}");
+    let ended = bench.sweep(&["--dry-run", "--set", "rate="]).run().code(2);
+    assert!(
+        ended.only_error().contains("--set rate=: takes a key out of [plan], which has no rate"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_figure_over_time_has_the_seconds_of_each_run() {
+    let bench = Bench::new(
+        r#"
+[plan]
+target = "null:?nodes=3"
+warmup = "0s"
+phase = "1s"
+dis_ratio = "0,50,100"
+
+[axes]
+terminals = [1, 2]
+
+[[figure]]
+title = "Throughput over time"
+x = "second"
+series = "terminals"
+y = ["tps", "tps.payment", "controls.distribution.per_second.ratio_percent"]
+"#,
+    );
+    bench.sweep(&[]).run().code(0);
+    let summary = bench.summary();
+    let panels = summary["figures"][0]["panels"].as_array().unwrap();
+    assert_eq!(panels.len(), 3, "one for each metric");
+    for (number, point) in summary["points"].as_array().unwrap().iter().enumerate() {
+        let result = json(&bench.out().join(point["runs"][0]["file"].as_str().unwrap()));
+        let list = |at: &Value| -> Vec<f64> {
+            at.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+        };
+        let types = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+        let all: Vec<Vec<f64>> = types.iter().map(|of| list(&result["series"][of])).collect();
+        let sums: Vec<f64> = (0..3).map(|second| all.iter().map(|of| of[second]).sum()).collect();
+        let ratios = list(&result["controls"]["distribution"]["per_second"]["ratio_percent"]);
+        for (panel, expected) in panels.iter().zip([sums, all[1].clone(), ratios]) {
+            assert_eq!(panel["x"], serde_json::json!(["0", "1", "2"]));
+            let cells = panel["series"][number]["cells"].as_array().unwrap();
+            let drawn: Vec<f64> =
+                cells.iter().map(|cell| cell["value"]["median"].as_f64().unwrap()).collect();
+            assert_eq!(drawn, expected, "{}", panel["metric"]);
+        }
+    }
+    let ratios = &panels[2]["series"][0]["cells"];
+    // An order at the border of two seconds may belong to either.
+    let ratio = |second: usize| ratios[second]["value"]["median"].as_f64().unwrap();
+    assert!(ratio(0) < 10.0 && ratio(2) > 90.0, "the phases are told apart: {ratios}");
+    let columns = summary["metrics"].as_array().unwrap();
+    assert!(!columns.iter().any(|name| name.as_str().unwrap().starts_with("controls.")), "{columns:?}");
+}
+
+#[test]
+fn a_figure_over_time_is_a_line_of_what_is_known_by_second() {
+    let bench = Bench::new(
+        r#"[plan]
+target = "null:"
+
+[axes]
+terminals = [1, 2]
+
+[[figure]]
+title = "Over time"
+kind = "bar"
+x = "second"
+y = ["tps", "latency.p95"]
+relative_to = { terminals = 1 }
+x_scale = "log"
+"#,
+    );
+    bench.sweep(&["--dry-run"]).run().code(2).told(&[
+        &["grid.toml, line 7, figure", "leaves axis terminals open"],
+        &["grid.toml, line 9, kind", "must be line"],
+        &["grid.toml, line 11, y", "\"latency.p95\" is known of whole runs only"],
+        &["grid.toml, line 12, relative_to", "is nothing for a figure over time"],
+        &["grid.toml, line 13, x_scale", "needs numbers above 0, and second has others"],
+    ]);
 }
 
 #[test]

@@ -136,6 +136,68 @@ fn a_box_has_the_median_of_each_of_the_five_numbers_over_the_runs() {
 }
 
 #[test]
+fn a_figure_over_time_spreads_each_second_over_the_complete_runs() {
+    let metric = "controls.contention.per_second";
+    let run = |state: State, list: &[Option<f64>]| Run {
+        seconds: BTreeMap::from([(metric.to_owned(), list.to_vec())]),
+        ..Run::without_result(1, "a.json", state, "")
+    };
+    let mut sweep = sweep(&[]);
+    // One ended a second before the other, and had nothing to measure in its second one.
+    sweep.points[0].runs = vec![
+        run(State::Complete, &[Some(1.0), Some(2.0), Some(3.0)]),
+        run(State::Complete, &[Some(3.0), None]),
+        run(State::Partial, &[Some(99.0)]),
+    ];
+    let over_time = FigureSpec {
+        x: "second".into(),
+        y: vec![metric.into()],
+        x_scale: Scale::Linear,
+        only: BTreeMap::from([("terminals".to_owned(), vec!["1".to_owned()])]),
+        ..spec(Kind::Line)
+    };
+    sweep.figures = vec![over_time.draw(&sweep.axes, &sweep.points)];
+    let panel = &sweep.figures[0].panels[0];
+    assert_eq!(panel.x, ["0", "1", "2"]);
+    let [on, off] = panel.series.as_slice() else { panic!("{:?}", panel.series) };
+    let values: Vec<_> = on.cells.iter().map(|cell| cell.value).collect();
+    assert_eq!(values, [Spread::of(&[1.0, 3.0]), Spread::of(&[2.0]), Spread::of(&[3.0])]);
+    assert_eq!(on.cells.iter().map(|cell| cell.wanted).collect::<Vec<_>>(), [3, 2, 2]);
+    assert!(off.cells.iter().all(|cell| cell.value.is_none()), "it has no such list");
+    let gaps = sweep.figures[0].gaps().join(" ");
+    assert!(gaps.contains("Of fewer runs: on, 0 (2 of 3); on, 1 (1 of 2)"), "{gaps}");
+    assert!(gaps.contains("Not shown: 1 partial result."), "told once, not for each second: {gaps}");
+    assert!(gaps.contains("Without a number: off, 0; off, 1; off, 2."), "{gaps}");
+    let page = render_sweep(&sweep);
+    assert!(page.contains("<polyline") && !page.contains("NaN"));
+    assert!(
+        page.contains("<summary>Second by second</summary>"),
+        "its table does not push the next figure away"
+    );
+
+    let nothing = over_time.draw(&sweep.axes, &[]);
+    assert_eq!(nothing.gaps(), ["Without a number: all of it."]);
+}
+
+#[test]
+fn throughput_and_lists_are_known_by_second() {
+    let mut result = result();
+    result.series.new_order = vec![4, 5];
+    result.series.payment = vec![6, 0];
+    result.controls = json!({"contention": {"per_second": [9.5, null], "names": ["a"]}});
+    let seconds = |name: &str| Metric::parse(name).unwrap().seconds_of(&result);
+    assert_eq!(seconds("tps"), Some(vec![Some(10.0), Some(5.0)]));
+    assert_eq!(seconds("tps.payment"), Some(vec![Some(6.0), Some(0.0)]));
+    assert_eq!(seconds("controls.contention.per_second"), Some(vec![Some(9.5), None]));
+    assert_eq!(seconds("series.aborts"), Some(vec![]));
+    assert_eq!(seconds("controls.contention.names"), None, "no numbers");
+    assert_eq!(seconds("controls.contention"), None, "no list");
+    assert_eq!(seconds("latency.p95"), None, "of the whole run only");
+    assert!(Metric::parse("tps").unwrap().has_seconds());
+    assert!(!Metric::parse("latency.p95").unwrap().has_seconds());
+}
+
+#[test]
 fn the_latency_of_all_types_comes_from_all_their_histograms() {
     let near_ms = |name: &str, ms: f64| {
         let found = value(name).unwrap();

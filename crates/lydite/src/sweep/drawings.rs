@@ -2,7 +2,7 @@
 
 use super::grid::Axis;
 use crate::source::{Entry, Source};
-use lydite_report::sweep::figure::{FigureSpec, Kind, Scale, axis_title, metric_title};
+use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
 use lydite_report::sweep::metric::{BOXED, Metric};
 use lydite_target::AbortReason;
 use std::collections::BTreeMap;
@@ -69,6 +69,86 @@ fn numeric(axis: &Axis) -> bool {
     axis.values.iter().all(|value| value.label.parse::<f64>().is_ok_and(f64::is_finite))
 }
 
+/// What is along the bottom.
+#[derive(Clone, Copy)]
+enum Along<'a> {
+    Axis(&'a Axis),
+    /// The seconds of each run.
+    Seconds,
+}
+
+impl Along<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Axis(axis) => &axis.name,
+            Self::Seconds => SECOND,
+        }
+    }
+
+    fn numeric(&self) -> bool {
+        match self {
+            Self::Axis(axis) => numeric(axis),
+            Self::Seconds => true,
+        }
+    }
+
+    /// Whether it has a place on a logarithmic scale; the first second is 0.
+    fn positive(&self) -> bool {
+        match self {
+            Self::Axis(axis) => {
+                axis.values.iter().all(|value| value.label.parse::<f64>().is_ok_and(|number| number > 0.0))
+            }
+            Self::Seconds => false,
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Self::Axis(axis) => axis_title(&axis.name),
+            Self::Seconds => "second of the window".into(),
+        }
+    }
+}
+
+/// The place of `x`: an axis, or the seconds if no axis has their name.
+fn along<'a>(source: &mut Source, entry: &Entry<'_, '_>, axes: &'a [Axis]) -> Option<Along<'a>> {
+    let name = source.scalar(entry)?;
+    match axes.iter().find(|axis| axis.name == name) {
+        Some(axis) => Some(Along::Axis(axis)),
+        None if name == SECOND => Some(Along::Seconds),
+        None => {
+            let problem = format!(
+                "{name:?} is no axis: use one of {}, or {SECOND} for what happened while a run lasted",
+                names(axes)
+            );
+            source.wrong(entry.line, &entry.key, &problem);
+            None
+        }
+    }
+}
+
+/// What a figure over time can't be.
+fn over_time(source: &mut Source, kind: Kind, metrics: &[Metric], entries: &[Entry<'_, '_>], line: usize) {
+    let line_of = |key: &str| entries.iter().find(|entry| entry.key == key).map_or(line, |entry| entry.line);
+    if kind != Kind::Line {
+        source.wrong(line_of("kind"), "kind", "must be line where x is the seconds of the runs");
+    }
+    if entries.iter().any(|entry| entry.key == "relative_to") {
+        source.wrong(
+            line_of("relative_to"),
+            "relative_to",
+            "is nothing for a figure over time: leave it out",
+        );
+    }
+    for metric in metrics.iter().filter(|metric| !metric.has_seconds()) {
+        let problem = format!(
+            "{:?} is known of whole runs only: use tps, tps.TYPE, or the path of a list as controls.contention.per_second",
+            metric.name()
+        );
+        source.wrong(line_of("y"), "y", &problem);
+    }
+}
+
 fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) -> Option<FigureSpec> {
     let errors = source.errors.len();
     let entries = source.entries(table);
@@ -87,7 +167,8 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         let name = source.scalar(entry)?;
         known_axis(source, entry, &name, axes)
     };
-    let (x, series, panel) = (axis("x"), axis("series"), axis("panel"));
+    let (series, panel) = (axis("series"), axis("panel"));
+    let x = entry("x").and_then(|entry| along(source, entry, axes));
     if entry("x").is_none() {
         source.wrong(line, "figure", &format!("needs x, the axis along the bottom: one of {}", names(axes)));
     }
@@ -95,7 +176,8 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let x = x?;
     for (key, other) in [("series", series), ("panel", panel)] {
         let twice = other.is_some_and(|other| {
-            other.name == x.name || (key == "panel" && series.is_some_and(|series| series.name == other.name))
+            other.name == x.name()
+                || (key == "panel" && series.is_some_and(|series| series.name == other.name))
         });
         if let Some(entry) = entry(key).filter(|_| twice) {
             source.wrong(
@@ -108,7 +190,8 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let only = only(source, entry("where"), axes);
     let relative_to = relative_to(source, entry("relative_to"), axes);
     for open in axes.iter().filter(|axis| {
-        let placed = [Some(x), series, panel].into_iter().flatten().any(|placed| placed.name == axis.name);
+        let along = matches!(x, Along::Axis(x) if x.name == axis.name);
+        let placed = along || [series, panel].into_iter().flatten().any(|placed| placed.name == axis.name);
         !placed && axis.values.len() > 1 && only.get(&axis.name).is_none_or(|values| values.len() != 1)
     }) {
         let example = open.values.first().map_or("", |value| value.label.as_str());
@@ -134,9 +217,12 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
             );
             Kind::Bar
         }
-        _ if numeric(x) => Kind::Line,
+        _ if x.numeric() => Kind::Line,
         _ => Kind::Bar,
     };
+    if matches!(x, Along::Seconds) {
+        over_time(source, kind, &metrics, &entries, line);
+    }
     let y_line = entry("y").map_or(line, |entry| entry.line);
     for metric in metrics.iter().filter(|metric| metric.is_boxed() != (kind == Kind::Boxplot)) {
         let problem = if kind == Kind::Boxplot {
@@ -153,18 +239,16 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     if let Some(entry) = entry("relative_to").filter(|_| kind == Kind::Boxplot) {
         source.wrong(entry.line, "relative_to", "is nothing for a box plot: leave it out");
     }
-    let positive =
-        || x.values.iter().all(|value| value.label.parse::<f64>().is_ok_and(|number| number > 0.0));
     let x_scale = match (x_scale.as_deref(), entry("x_scale")) {
         (Some("even"), _) => Scale::Even,
-        (Some("linear"), _) if numeric(x) => Scale::Linear,
-        (Some("log"), _) if positive() => Scale::Log,
+        (Some("linear"), _) if x.numeric() => Scale::Linear,
+        (Some("log"), _) if x.positive() => Scale::Log,
         (Some(known @ ("linear" | "log")), Some(entry)) => {
             let what = if known == "log" { "numbers above 0" } else { "numbers" };
             source.wrong(
                 entry.line,
                 "x_scale",
-                &format!("{known:?} needs {what}, and {} has others", x.name),
+                &format!("{known:?} needs {what}, and {} has others", x.name()),
             );
             Scale::Even
         }
@@ -172,7 +256,7 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
             source.wrong(entry.line, "x_scale", &format!("{other:?} is not known: use linear, log or even"));
             Scale::Even
         }
-        _ if kind == Kind::Line && numeric(x) => Scale::Linear,
+        _ if kind == Kind::Line && x.numeric() => Scale::Linear,
         _ => Scale::Even,
     };
     let y_titles = match entry("y_title") {
@@ -193,11 +277,11 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         title: title?,
         note,
         kind,
-        x: x.name.clone(),
+        x: x.name().to_owned(),
         series: series.map(|axis| axis.name.clone()),
         panel: panel.map(|axis| axis.name.clone()),
         y: metrics.iter().map(|metric| metric.name().to_owned()).collect(),
-        x_title: x_title.unwrap_or_else(|| axis_title(&x.name)),
+        x_title: x_title.unwrap_or_else(|| x.title()),
         y_titles,
         x_scale,
         relative_to,

@@ -63,6 +63,8 @@ pub(super) struct Experiment {
     pub(super) figures: Vec<FigureSpec>,
     /// What is told of each run and point: the usual, and what the figures show.
     pub(super) metrics: Vec<Metric>,
+    /// What figures show over time.
+    pub(super) by_second: Vec<Metric>,
 }
 
 impl Experiment {
@@ -137,13 +139,23 @@ impl Experiment {
         if !source.errors.is_empty() {
             return Err(Failure::Usage(source.errors));
         }
+        let parse = |name: &str| {
+            Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))
+        };
+        let varied = grid::names(&axes);
+        let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
+            figures.iter().partition(|figure| figure.is_over_time(&varied));
+        let mut by_second: Vec<Metric> = Vec::new();
+        for name in over_time.into_iter().flat_map(|figure| &figure.y) {
+            let metric = parse(name)?;
+            if !by_second.contains(&metric) {
+                by_second.push(metric);
+            }
+        }
         let mut metrics: Vec<Metric> = Vec::new();
-        for name in
-            USUAL_METRICS.into_iter().chain(figures.iter().flat_map(|figure| &figure.y).map(String::as_str))
-        {
-            let metric =
-                Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))?;
-            for part in metric.parts() {
+        let shown = over_points.into_iter().flat_map(|figure| &figure.y).map(String::as_str);
+        for name in USUAL_METRICS.into_iter().chain(shown) {
+            for part in parse(name)?.parts() {
                 if !metrics.contains(&part) {
                     metrics.push(part);
                 }
@@ -166,6 +178,7 @@ impl Experiment {
             points,
             figures,
             metrics,
+            by_second,
         })
     }
 

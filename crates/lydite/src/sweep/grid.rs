@@ -57,6 +57,15 @@ pub(super) struct Point {
     pub(super) target_line: usize,
 }
 
+/// The axes as the summary has them: names and labels.
+pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
+    let named = |axis: &Axis| lydite_report::sweep::Axis {
+        name: axis.name.clone(),
+        values: axis.values.iter().map(|value| value.label.clone()).collect(),
+    };
+    axes.iter().map(named).collect()
+}
+
 /// Reads the settings of a table: `[plan]`, a point, a value of an axis.
 pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
     let mut all = Vec::new();
@@ -71,7 +80,7 @@ pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]
     all
 }
 
-/// Takes what `--set KEY=VALUE` says into the plan.
+/// Takes what `--set KEY=VALUE` says into the plan; without a value it takes the key out of it.
 pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: &[Axis], set: &[String]) {
     for text in set {
         let Some((key, value)) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
@@ -86,8 +95,13 @@ pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: 
         } else if let Some(axis) = varied {
             source.add(format!("--set {key}: is varied by axis {}: change the experiment", axis.name));
         } else {
+            let had = plan.len();
             plan.retain(|setting| setting.key != key);
-            plan.push(Setting { key: key.to_owned(), text: value.to_owned(), line: None });
+            if !value.is_empty() {
+                plan.push(Setting { key: key.to_owned(), text: value.to_owned(), line: None });
+            } else if plan.len() == had {
+                source.add(format!("--set {key}=: takes a key out of [plan], which has no {key}: leave it out, or give a value"));
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use grid::Point;
 use lydite_report::figures::{duration, plural};
 use lydite_report::live::Style;
 use lydite_report::sweep::{
-    Axis, Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv, render_summary,
+    Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv, render_summary,
 };
 use lydite_report::{RunResult, render_sweep};
 use std::collections::BTreeSet;
@@ -251,14 +251,7 @@ impl<'a> Work<'a> {
     fn summary(&self) -> Sweep {
         let experiment = self.experiment;
         let metrics: Vec<String> = experiment.metrics.iter().map(|metric| metric.name().to_owned()).collect();
-        let axes: Vec<Axis> = experiment
-            .axes
-            .iter()
-            .map(|axis| Axis {
-                name: axis.name.clone(),
-                values: axis.values.iter().map(|value| value.label.clone()).collect(),
-            })
-            .collect();
+        let axes = grid::names(&experiment.axes);
         let points: Vec<PointSummary> = experiment
             .points
             .iter()

@@ -180,7 +180,8 @@ pub(super) fn look(
     let said = ending.map_or("", |ending| ending.said.as_str());
     match RunResult::load(&path) {
         Ok(result) => {
-            let mut run = Run::of(repetition, &file, &result, &experiment.metrics);
+            let mut run = Run::of(repetition, &file, &result, &experiment.metrics)
+                .with_seconds(&result, &experiment.by_second);
             if run.state != State::Complete || run.checks_failed > 0 {
                 run.note = said.to_owned();
             }

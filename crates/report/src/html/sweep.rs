@@ -134,7 +134,9 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
             panels.collect(),
         ));
     }
-    all.push(numbers(figure));
+    let numbers = numbers(figure);
+    // A row for each second is more than anybody reads beside a picture.
+    all.push(if spec.is_over_time(&sweep.axes) { folded("Second by second", numbers) } else { numbers });
     for gap in figure.gaps() {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
     }
@@ -198,6 +200,13 @@ fn numbers(figure: &Figure) -> Markup {
         }
     }
     named_table(&caption, &columns, rows)
+}
+
+/// What is shown when one asks for it.
+fn folded(words: &str, what: Markup) -> Markup {
+    let mut all = Markup::with_text("summary", &[], words);
+    all.push(what);
+    Markup::element("details", &[], all)
 }
 
 /// A number of a figure, and of how many runs it is if there were to be more.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
-use super::{Axis, Point, Spread, State};
+use super::{Axis, Point, Run, Spread, State};
 use crate::figures::plural;
 use crate::metrics::FiveNumbers;
 
+/// The `x` of a figure over time: the seconds of a run's window, unless an axis has this name.
+pub const SECOND: &str = "second";
 /// More places than these are counted only.
 const NAMES_TOLD: usize = 8;
 
@@ -48,7 +50,7 @@ pub struct FigureSpec {
     pub note: String,
     /// How it is drawn.
     pub kind: Kind,
-    /// The axis along the bottom.
+    /// The axis along the bottom, or [`SECOND`].
     pub x: String,
     /// The axis whose values are lines or colours.
     #[serde(default)]
@@ -140,6 +142,12 @@ impl FigureSpec {
         let mut panels = Vec::new();
         for (metric, y_title) in self.y.iter().zip(&self.y_titles) {
             for title in over(&self.panel) {
+                if self.is_over_time(axes) {
+                    let names = over(&self.series);
+                    let (x, series) = self.over_time(axes, points, metric, &title, names);
+                    panels.push(Panel { title, metric: metric.clone(), y_title: y_title.clone(), x, series });
+                    continue;
+                }
                 let x = values(&self.x);
                 let series = over(&self.series)
                     .into_iter()
@@ -164,21 +172,64 @@ impl FigureSpec {
         Figure { spec: self.clone(), panels }
     }
 
-    fn cell(&self, axes: &[Axis], points: &[Point], metric: &str, at: &BTreeMap<&str, &str>) -> Cell {
-        let find = |changed: Option<(&str, &str)>| {
-            points.iter().find(|point| {
-                axes.iter().zip(&point.at).all(|(axis, value)| {
-                    let name = axis.name.as_str();
-                    if let Some((_, wanted)) = changed.filter(|(changed, _)| *changed == name) {
-                        return value == wanted;
-                    }
-                    match at.get(name) {
-                        Some(wanted) => value == wanted,
-                        None => self.only.get(name).is_none_or(|only| only.contains(value)),
-                    }
-                })
-            })
+    /// Whether the seconds of the runs are along the bottom.
+    #[must_use]
+    pub fn is_over_time(&self, axes: &[Axis]) -> bool {
+        self.x == SECOND && axes.iter().all(|axis| axis.name != SECOND)
+    }
+
+    /// The seconds, as many as the longest run has, and a line for each series.
+    fn over_time(
+        &self,
+        axes: &[Axis],
+        points: &[Point],
+        metric: &str,
+        panel: &str,
+        names: Vec<String>,
+    ) -> (Vec<String>, Vec<Series>) {
+        let point = |name: &str| {
+            let at = [(self.series.as_deref(), name), (self.panel.as_deref(), panel)];
+            let at = at.into_iter().filter_map(|(axis, value)| Some((axis?, value))).collect();
+            self.find(axes, points, &at, None)
         };
+        let lines: Vec<(String, Option<&Point>)> =
+            names.into_iter().map(|name| (name.clone(), point(&name))).collect();
+        let lists = lines.iter().filter_map(|(_, point)| Some(&point.as_ref()?.runs)).flatten();
+        let count = lists.filter_map(|run| Some(run.counted_seconds(metric)?.len())).max().unwrap_or(0);
+        let cells = |point: &Point| -> Vec<Cell> {
+            (0..count).map(|second| Cell::of_second(point, metric, second)).collect()
+        };
+        let series = lines.into_iter().map(|(name, point)| Series {
+            name,
+            cells: point.map_or_else(|| vec![Cell::default(); count], cells),
+        });
+        ((0..count).map(|second| second.to_string()).collect(), series.collect())
+    }
+
+    /// The point at these values of the axes, with another value of one of them if `changed` says so.
+    fn find<'a>(
+        &self,
+        axes: &[Axis],
+        points: &'a [Point],
+        at: &BTreeMap<&str, &str>,
+        changed: Option<(&str, &str)>,
+    ) -> Option<&'a Point> {
+        points.iter().find(|point| {
+            axes.iter().zip(&point.at).all(|(axis, value)| {
+                let name = axis.name.as_str();
+                if let Some((_, wanted)) = changed.filter(|(changed, _)| *changed == name) {
+                    return value == wanted;
+                }
+                match at.get(name) {
+                    Some(wanted) => value == wanted,
+                    None => self.only.get(name).is_none_or(|only| only.contains(value)),
+                }
+            })
+        })
+    }
+
+    fn cell(&self, axes: &[Axis], points: &[Point], metric: &str, at: &BTreeMap<&str, &str>) -> Cell {
+        let find = |changed: Option<(&str, &str)>| self.find(axes, points, at, changed);
         let Some(point) = find(None) else { return Cell::default() };
         let runs = point.runs.iter();
         let (boxed, quartiles) =
@@ -199,13 +250,7 @@ impl FigureSpec {
         Cell {
             value: if self.kind == Kind::Boxplot { boxed } else { Spread::of(&values) },
             quartiles,
-            wanted: point.runs.len() as u32,
-            partial: point.runs_in(State::Partial) as u32,
-            unchecked: point
-                .runs
-                .iter()
-                .filter(|run| run.state == State::Complete && run.checks_failed > 0)
-                .count() as u32,
+            ..Cell::without_number(point)
         }
     }
 
@@ -238,6 +283,39 @@ impl FigureSpec {
     }
 }
 
+impl Cell {
+    /// Of a point, with what became of its runs.
+    fn without_number(point: &Point) -> Self {
+        let unchecked = |run: &&Run| run.state == State::Complete && run.checks_failed > 0;
+        Self {
+            value: None,
+            quartiles: None,
+            wanted: point.runs.len() as u32,
+            partial: point.runs_in(State::Partial) as u32,
+            unchecked: point.runs.iter().filter(unchecked).count() as u32,
+        }
+    }
+
+    /// A second of a point's runs. A complete run without a number there has none to give: it ended before, or nothing
+    /// was there to measure.
+    fn of_second(point: &Point, metric: &str, second: usize) -> Self {
+        let of_point = Self::without_number(point);
+        let lists: Vec<&[Option<f64>]> =
+            point.runs.iter().filter_map(|run| run.counted_seconds(metric)).collect();
+        let values: Vec<f64> = lists.iter().filter_map(|list| *list.get(second)?).collect();
+        let without = (lists.len() - values.len()) as u32;
+        // What became of the runs is told once, not in each second.
+        let of_runs = |number: u32| if second == 0 { number } else { 0 };
+        Self {
+            value: Spread::of(&values),
+            wanted: of_point.wanted.saturating_sub(without),
+            partial: of_runs(of_point.partial),
+            unchecked: of_runs(of_point.unchecked),
+            ..of_point
+        }
+    }
+}
+
 /// A box over the nodes: each of its five numbers is the median over the complete runs.
 fn boxed(point: &Point, metric: &str) -> Option<(Spread, [f64; 2])> {
     let number = |name: &str| {
@@ -257,6 +335,9 @@ impl Figure {
         let first = self.panels.iter().filter(|panel| Some(&panel.metric) == self.spec.y.first());
         let (mut none, mut fewer, mut partial, mut unchecked) = (Vec::new(), Vec::new(), 0, 0);
         for panel in first {
+            if panel.x.is_empty() {
+                none.push(if panel.title.is_empty() { "all of it".to_owned() } else { panel.title.clone() });
+            }
             for series in &panel.series {
                 for (x, cell) in panel.x.iter().zip(&series.cells) {
                     let names = [panel.title.as_str(), &series.name, x];

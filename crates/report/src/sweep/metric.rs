@@ -177,6 +177,44 @@ impl Metric {
         }
     }
 
+    /// Whether a result may have it second by second: throughput, and what is named by a path.
+    #[must_use]
+    pub fn has_seconds(&self) -> bool {
+        matches!(self.what, What::Tps(_) | What::Path(_))
+    }
+
+    /// Its values in the seconds of a result's window, from the first; none if the result has no such list.
+    #[must_use]
+    pub fn seconds_of(&self, result: &RunResult) -> Option<Vec<Option<f64>>> {
+        let document = match &self.what {
+            What::Tps(_) => serde_json::to_value(&result.series).ok()?,
+            What::Path(_) => serde_json::to_value(result).ok()?,
+            _ => return None,
+        };
+        let numbers = |list: &serde_json::Value| -> Option<Vec<Option<f64>>> {
+            // A list of anything but numbers and gaps has nothing to draw.
+            let list = list.as_array()?;
+            list.iter()
+                .map(|value| if value.is_null() { Some(None) } else { value.as_f64().map(Some) })
+                .collect()
+        };
+        match &self.what {
+            What::Tps(Some(of)) => numbers(document.get(of)?),
+            What::Tps(None) => {
+                let types = TRANSACTION_TYPES.iter().chain(&OTHER_TYPES);
+                let lists: Vec<Vec<Option<f64>>> = types
+                    .filter_map(|of| numbers(document.get(of)?))
+                    .filter(|list| !list.is_empty())
+                    .collect();
+                let seconds = lists.iter().map(Vec::len).max()?;
+                let sum = |second: usize| lists.iter().filter_map(|list| *list.get(second)?).sum();
+                Some((0..seconds).map(|second| Some(sum(second))).collect())
+            }
+            What::Path(parts) => numbers(at_path(&document, parts)?),
+            _ => None,
+        }
+    }
+
     /// Its value in a result; none if the result does not have it.
     #[must_use]
     pub fn of(&self, result: &RunResult) -> Option<f64> {
@@ -214,19 +252,18 @@ impl Metric {
                 let five = if *bytes { nodes.bytes_spread()?.1 } else { nodes.ops_spread()? };
                 five.numbers().get(number.unwrap_or(2)).copied()
             }
-            What::Path(parts) => {
-                let document = serde_json::to_value(result).ok()?;
-                parts
-                    .iter()
-                    .try_fold(&document, |at, part| match part.parse::<usize>() {
-                        Ok(index) if at.is_array() => at.get(index),
-                        _ => at.get(part),
-                    })?
-                    .as_f64()
-            }
+            What::Path(parts) => at_path(&serde_json::to_value(result).ok()?, parts)?.as_f64(),
         };
         value.filter(|value| value.is_finite())
     }
+}
+
+/// What a document has at the end of a path; numbers are places in lists.
+fn at_path<'a>(document: &'a serde_json::Value, parts: &[String]) -> Option<&'a serde_json::Value> {
+    parts.iter().try_fold(document, |at, part| match part.parse::<usize>() {
+        Ok(index) if at.is_array() => at.get(index),
+        _ => at.get(part),
+    })
 }
 
 /// Completed transactions of all types.

@@ -104,6 +104,9 @@ pub struct Run {
     /// Its metrics.
     #[serde(default)]
     pub values: BTreeMap<String, f64>,
+    /// By second of the window, the metrics that figures draw over time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seconds: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 /// What became of a run.
@@ -216,7 +219,16 @@ impl Run {
                 .iter()
                 .filter_map(|metric| Some((metric.name().to_owned(), metric.of(result)?)))
                 .collect(),
+            seconds: BTreeMap::new(),
         }
+    }
+
+    /// The same with these metrics second by second.
+    #[must_use]
+    pub fn with_seconds(mut self, result: &RunResult, metrics: &[Metric]) -> Self {
+        let list = |metric: &Metric| Some((metric.name().to_owned(), metric.seconds_of(result)?));
+        self.seconds = metrics.iter().filter_map(list).collect();
+        self
     }
 
     /// A run without one.
@@ -230,7 +242,14 @@ impl Run {
             checks: 0,
             checks_failed: 0,
             values: BTreeMap::new(),
+            seconds: BTreeMap::new(),
         }
+    }
+
+    /// A metric second by second, if the run counts.
+    #[must_use]
+    pub fn counted_seconds(&self, metric: &str) -> Option<&[Option<f64>]> {
+        if self.state == State::Complete { self.seconds.get(metric).map(Vec::as_slice) } else { None }
     }
 
     /// A metric, if the run counts.
