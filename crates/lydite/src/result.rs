@@ -131,7 +131,12 @@ impl Parts<'_> {
             Mode::Rte { terminals, sessions, wait_factor, .. } => {
                 json!({ "mode": "rte", "terminals": terminals, "sessions": sessions, "wait_factor": wait_factor })
             }
-            Mode::Open { rate, arrival, sessions } => open_json(*rate, *arrival, *sessions),
+            Mode::Open { rate, arrival, sessions } => {
+                // A rate that changes is told as its mean.
+                let mean =
+                    self.measurement.open.filter(|_| plan.steps.len() > 1).map(|open| open.asked_per_s);
+                open_json(mean.unwrap_or(*rate), *arrival, *sessions)
+            }
         };
         joined([
             json,
