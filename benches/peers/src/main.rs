@@ -62,6 +62,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let target = target(name, durability)?;
     let meta = DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,

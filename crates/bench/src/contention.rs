@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+/// The bits of a seat's word that say which row it is; the others have nanoseconds for 200 days.
+const ROW_BITS: u32 = 10;
+const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
 /// How often the feedback corrects.
 const TICK: Nanos = SECOND / 10;
 /// The share of what is missing that it adds each time.
@@ -61,7 +64,7 @@ pub struct ContentionFacts {
     pub queued: u64,
 }
 
-/// A hot row. Sessions write to it on their way, so that it is all atomics.
+/// A hot row. What sessions write to on their way are atomics.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Row {
@@ -78,7 +81,9 @@ struct Row {
 struct Feedback {
     /// How many more than asked for are let join.
     correction: f64,
-    /// The competing transactions summed over time, in nanoseconds, at each tick.
+    /// When it was last corrected, and the sum then.
+    corrected: (Nanos, f64),
+    /// The competing transactions summed over time, in nanoseconds, at each tick and when a step begins.
     trace: Vec<(Nanos, f64)>,
 }
 
@@ -86,10 +91,8 @@ struct Feedback {
 #[derive(Debug)]
 #[repr(align(64))]
 struct Seat {
-    /// When its transaction asked for the row, and one more; 0 while it has not.
-    since: AtomicU64,
-    /// The row that it goes for.
-    row: AtomicUsize,
+    /// When its transaction asked for the row, and one more, and in the lowest bits which row; 0 while it has not.
+    at: AtomicU64,
     /// Nanoseconds that its earlier transactions competed, for each row.
     spent: Box<[AtomicU64]>,
 }
@@ -119,11 +122,8 @@ impl Contention {
     /// There is at least one step, the first from 0, and all have as many rows, or none.
     pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
         let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
-        let seat = |_| Seat {
-            since: AtomicU64::new(0),
-            row: AtomicUsize::new(0),
-            spent: (0..rows).map(|_| AtomicU64::new(0)).collect(),
-        };
+        assert!(rows < 1 << ROW_BITS, "a row fits in its bits");
+        let seat = |_| Seat { at: AtomicU64::new(0), spent: (0..rows).map(|_| AtomicU64::new(0)).collect() };
         let contention = Self {
             sessions,
             steps,
@@ -191,18 +191,20 @@ impl Contention {
             let mut feedback = row.feedback.lock();
             // Under the lock: who comes later must not bring an earlier step.
             let asked = self.asked(number, self.step.load(Ordering::Relaxed));
-            if ticks {
-                let area = self.area(number, now);
-                let (then, before) = feedback.trace.last().copied().unwrap_or_default();
-                if now > then {
+            if ticks || moved {
+                let (last, before) = feedback.trace.last().copied().unwrap_or_default();
+                let area = self.area(number, now).max(before);
+                if now > last {
+                    feedback.trace.push((now, area));
+                }
+                let (then, before) = feedback.corrected;
+                if ticks && now > then {
                     let mean = (area - before) / (now - then) as f64;
                     let most = f64::from(self.sessions.saturating_sub(asked));
                     let missing = GAIN * (f64::from(asked) - mean);
                     feedback.correction = (feedback.correction + missing).clamp(-1.0, most);
-                    feedback.trace.push((now, area.max(before)));
+                    feedback.corrected = (now, area);
                 }
-            }
-            if ticks || moved {
                 self.let_join(number, asked, feedback.correction);
             }
         }
@@ -211,28 +213,27 @@ impl Contention {
     /// The transactions that competed for a row, summed over time until now, in nanoseconds.
     fn area(&self, row: usize, now: Nanos) -> f64 {
         let of = |seat: &Seat| {
-            let since = seat.since.load(Ordering::Acquire);
-            let here = since > 0 && seat.row.load(Ordering::Relaxed) == row;
-            let spent = seat.spent[row].load(Ordering::Relaxed);
-            spent + if here { (now + 1).saturating_sub(since) } else { 0 }
+            // First what is over: a transaction that ends in between is missed, and never counted twice.
+            let spent = seat.spent[row].load(Ordering::Acquire);
+            let at = seat.at.load(Ordering::Acquire);
+            let here = at > 0 && (at & ROW_MASK) as usize == row;
+            spent + if here { (now + 1).saturating_sub(at >> ROW_BITS) } else { 0 }
         };
         self.seats.iter().map(of).sum::<u64>() as f64
     }
 
     /// A session is about to ask for the row that it goes for.
     fn touched(&self, session: usize, row: usize, now: Nanos) {
-        let seat = &self.seats[session];
-        seat.row.store(row, Ordering::Relaxed);
-        seat.since.store(now + 1, Ordering::Release);
+        self.seats[session].at.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
     }
 
     /// A session's transaction that went for the row has ended.
     fn leave(&self, session: usize, row: usize, now: Nanos) {
         let seat = &self.seats[session];
-        let since = seat.since.swap(0, Ordering::AcqRel);
-        if since > 0 {
+        let at = seat.at.swap(0, Ordering::AcqRel);
+        if at > 0 {
             // Who sums up in between misses this transaction, and finds it the next time.
-            seat.spent[row].fetch_add((now + 1).saturating_sub(since), Ordering::Relaxed);
+            seat.spent[row].fetch_add((now + 1).saturating_sub(at >> ROW_BITS), Ordering::Release);
         }
         self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
     }
@@ -269,9 +270,9 @@ impl Contention {
     pub(crate) fn facts(&self, window: &Window, phases: &[Nanos], end: Nanos) -> ContentionFacts {
         let rows = self.rows.iter().enumerate().map(|(number, row)| {
             let mut feedback = row.feedback.lock();
-            let last = (end, self.area(number, end));
-            if feedback.trace.last().is_none_or(|&(time, _)| time < end) {
-                feedback.trace.push(last);
+            let (time, before) = feedback.trace.last().copied().unwrap_or_default();
+            if time < end {
+                feedback.trace.push((end, self.area(number, end).max(before)));
             }
             let steps = self.steps.iter().map(|&(from, _)| from).chain([end]);
             let asked = (0..self.steps.len()).map(|step| f64::from(self.asked(number, step)));

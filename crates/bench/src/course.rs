@@ -74,11 +74,9 @@ impl<I> Cursor<I> {
         if generation != self.generation {
             (self.generation, self.stages) = (generation, self.course.stages());
         }
-        while self.stages.get(self.at + 1).is_some_and(|next| next.from <= moment) {
-            self.at += 1;
-        }
-        while self.stages[self.at].from > moment {
-            self.at -= 1;
+        let next_began = self.stages.get(self.at + 1).is_some_and(|next| next.from <= moment);
+        if next_began || self.stages[self.at].from > moment {
+            self.at = self.stages.partition_point(|stage| stage.from <= moment).saturating_sub(1);
         }
         &self.stages[self.at]
     }

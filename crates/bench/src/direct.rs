@@ -68,17 +68,17 @@ impl<W: Runnable> Rotation<W> {
             if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return None;
             }
-            let row = worker.contender.as_ref().and_then(|contender| contender.join(now));
-            let inputs = &cursor.stage(now).inputs;
+            // Waiting for the gate or the connection may have taken long.
+            let due = worker.now();
+            if worker.shared.window.over(due) {
+                return None;
+            }
+            let row = worker.contender.as_ref().and_then(|contender| contender.join(due));
+            let inputs = &cursor.stage(due).inputs;
             let transaction = match row {
                 Some(row) => W::contending(inputs, &mut seat.terminal, row),
                 None => W::next(inputs, &mut seat.terminal),
             };
-            let due = worker.now();
-            if worker.shared.window.over(due) {
-                worker.contender.iter().for_each(|contender| contender.leave(due));
-                return None;
-            }
             let answer = worker.play((due, due), transaction, || {
                 seat.gate.shut();
                 let gate = Arc::clone(&seat.gate);
@@ -92,7 +92,7 @@ impl<W: Runnable> Rotation<W> {
 }
 
 impl<W: Runnable> Drive<W> for Rotation<W> {
-    /// Plays until the run is over. A transaction is due as soon as its input is made. Where the database commits in
+    /// Plays until the run is over. A transaction is due when its input begins to be made. Where the database commits in
     /// a pipeline, the session goes on with the next terminal while the answer is on its way.
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         let mut cursor = Cursor::new(&self.course);
@@ -119,7 +119,7 @@ mod tests {
         Rotation::new(Arc::new(Course::steady(inputs)), sessions)
     }
 
-    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u8)> {
+    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u16)> {
         group.iter().map(|seat| (seat.terminal.warehouse().0, seat.terminal.district().0)).collect()
     }
 
@@ -129,9 +129,9 @@ mod tests {
             let rotation = rotation(3, sessions);
             let groups = rotation.resting.lock();
             assert!(groups.len() >= sessions as usize, "{sessions} sessions");
-            let mut played: Vec<(u32, u8)> = groups.iter().flat_map(|group| places(group)).collect();
+            let mut played: Vec<(u32, u16)> = groups.iter().flat_map(|group| places(group)).collect();
             played.sort_unstable();
-            let all: Vec<(u32, u8)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
+            let all: Vec<(u32, u16)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
             assert_eq!(played, all, "{sessions} sessions");
         }
     }
@@ -164,7 +164,7 @@ mod tests {
     fn sessions_beyond_the_terminals_are_spread_over_the_warehouses() {
         let rotation = rotation(2, 25);
         let groups = rotation.resting.lock();
-        let extras: Vec<(u32, u8)> = groups.iter().skip(20).flat_map(|group| places(group)).collect();
+        let extras: Vec<(u32, u16)> = groups.iter().skip(20).flat_map(|group| places(group)).collect();
         assert_eq!(extras, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]);
     }
 }

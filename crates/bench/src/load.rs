@@ -116,11 +116,13 @@ fn prepare<'a>(
 ) -> Result<TpccSource<'a>, TargetError> {
     let wanted = DatabaseMeta {
         warehouses: population.warehouses,
+        districts: population.districts.clone(),
         seed: population.seed,
         c_load: population.c_load,
         population: POPULATION_VERSION,
         lydite: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    target.check_districts(&population.districts)?;
     let all = || population.warehouse_ids().collect();
     let source = |items, warehouses, done_before, stores| TpccSource {
         target,
@@ -175,11 +177,13 @@ fn prepare<'a>(
 
 fn scale(meta: &DatabaseMeta) -> String {
     let plural = if meta.warehouses == 1 { "" } else { "s" };
-    format!("{} warehouse{plural} from seed {}", meta.warehouses, meta.seed)
+    let spread = meta.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
+    format!("{} warehouse{plural}{spread} from seed {}", meta.warehouses, meta.seed)
 }
 
 fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
-    (a.warehouses, a.seed, a.c_load, a.population) == (b.warehouses, b.seed, b.c_load, b.population)
+    (a.warehouses, &a.districts, a.seed, a.c_load, a.population)
+        == (b.warehouses, &b.districts, b.seed, b.c_load, b.population)
 }
 
 /// What is loaded, in units.

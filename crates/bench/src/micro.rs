@@ -41,7 +41,7 @@ impl Facts<Micro> for MicroFacts {
             .count() as u64;
     }
 
-    fn answered(&mut self, _outcome: &Outcome, _took: Duration) {}
+    fn answered(&mut self, _transaction: &Transaction, _outcome: &Outcome, _took: Duration) {}
 
     fn count(&self, _kind: usize) -> u64 {
         self.transactions

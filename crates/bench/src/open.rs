@@ -135,9 +135,18 @@ struct Generator<W: Runnable> {
     unstarted: Vec<Nanos>,
 }
 
+/// What there is for a session.
+enum Taken<W: Runnable> {
+    /// When it is due, and what it is.
+    Request(Nanos, W::Transaction),
+    /// Nothing until then: fewer sessions are to play.
+    Rest(Nanos),
+    /// Nothing is due any more before the end.
+    Over,
+}
+
 /// See the module.
 pub(crate) struct Open<W: Runnable> {
-    course: Arc<Course<W::Inputs>>,
     rates: Arc<Rates>,
     generator: Mutex<Generator<W>>,
 }
@@ -145,7 +154,7 @@ pub(crate) struct Open<W: Runnable> {
 impl<W: Runnable> Open<W> {
     /// `rates`: from when on how many requests there are each second; the first from 0.
     pub(crate) fn new(
-        course: Arc<Course<W::Inputs>>,
+        course: &Arc<Course<W::Inputs>>,
         seed: u64,
         rates: &[(Nanos, f64)],
         arrival: Arrival,
@@ -155,27 +164,32 @@ impl<W: Runnable> Open<W> {
         let generator = Generator {
             watched: arrivals.clone(),
             arrivals,
-            cursor: Cursor::new(&course),
+            cursor: Cursor::new(course),
             terminals: W::in_turn(&course.stages()[0].inputs),
             taken: 0,
             unstarted: Vec::new(),
         };
-        Self { course, rates, generator: Mutex::new(generator) }
+        Self { rates, generator: Mutex::new(generator) }
     }
 
-    /// The next request; none when it would be due after the end.
-    fn take(&self, window: &Window) -> Option<(Nanos, W::Transaction)> {
+    /// The next request for a session, at `now`.
+    fn take(&self, window: &Window, session: usize, now: Nanos) -> Taken<W> {
         let generator = &mut *self.generator.lock();
         let due = generator.arrivals.due();
         if window.over(due) {
-            return None;
+            return Taken::Over;
+        }
+        // It is played when it is due, or now.
+        let played = due.max(now);
+        if session as u64 >= u64::from(generator.cursor.stage(played).sessions) {
+            return Taken::Rest(generator.cursor.next(played));
         }
         let terminal = generator.arrivals.number % generator.terminals.len() as u64;
         let inputs = &generator.cursor.stage(due).inputs;
         let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
         generator.taken += u64::from(due >= window.start());
-        Some((due, transaction))
+        Taken::Request(due, transaction)
     }
 
     /// The backlog at the end, and what was asked for.
@@ -201,13 +215,16 @@ impl<W: Runnable> Open<W> {
 impl<W: Runnable> Drive<W> for Open<W> {
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         os::precise_timers();
-        let mut cursor = Cursor::new(&self.course);
-        let mut now = worker.now();
-        while worker.rest(&mut cursor, &mut now) && worker.ensure_connected() {
-            let Some((due, transaction)) = self.take(&worker.shared.window) else {
-                // Nothing is due any more, but a run in which all sessions have ended would count as broken.
-                worker.shared.sleep_until(Nanos::MAX);
-                return;
+        while worker.ensure_connected() {
+            let (due, transaction) = match self.take(&worker.shared.window, worker.index, worker.now()) {
+                Taken::Request(due, transaction) => (due, transaction),
+                Taken::Rest(until) if worker.shared.sleep_until(until) => continue,
+                Taken::Rest(_) => return,
+                Taken::Over => {
+                    // Nothing is due any more, but a run in which all sessions have ended would count as broken.
+                    worker.shared.sleep_until(Nanos::MAX);
+                    return;
+                }
             };
             let waits = worker.now() < due;
             // Most of the wait can be cut short by the end of the run; the last moment needs precision.
@@ -223,7 +240,6 @@ impl<W: Runnable> Drive<W> for Open<W> {
                 worker.shared.recorder(worker.index).record_lateness(&worker.shared.window, due, picked);
             }
             worker.play((due, picked), transaction, || |_| ());
-            now = picked;
         }
     }
 

@@ -5,7 +5,7 @@ use crate::course::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, InputPlan, ItemId, Mix, Placement, WarehouseId};
+use lydite_tpcc::{Distribution, Districts, InputPlan, ItemId, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct RunPlan {
     pub first_warehouse: u32,
     /// How many warehouses are active, at least 1.
     pub warehouses: u32,
+    /// Districts of each warehouse of the database.
+    pub districts: Districts,
     /// Who sends transactions, and when.
     pub mode: Mode,
     /// Runs before the measured window and is not counted. May be zero.
@@ -58,7 +60,7 @@ pub struct Step {
     pub sessions: Option<u32>,
     /// How many transactions compete for each hot row, which are stock rows: item 1 of the first active warehouse, item 2 of
     /// the next one, and so on. In direct mode only, with a terminal for each session, so that each has a district of its
-    /// own, and with as many rows in each step.
+    /// own (where data is skewed: with a warehouse for each session), and with as many rows in each step.
     pub contention: Vec<u32>,
 }
 
@@ -225,6 +227,7 @@ impl RunPlan {
         Self {
             first_warehouse: 1,
             warehouses,
+            districts: Districts::uniform(),
             mode,
             warmup: Duration::from_secs(5),
             duration: Duration::from_secs(30),
@@ -247,6 +250,7 @@ impl RunPlan {
             seed: self.seed,
             first_warehouse: WarehouseId(self.first_warehouse),
             warehouses: self.warehouses,
+            districts: self.districts.clone(),
             constants: self.constants,
             mix: step.mix,
             distribution: step.distribution.clone(),

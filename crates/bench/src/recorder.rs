@@ -159,7 +159,7 @@ impl<W: Runnable> Recorder<W> {
             count(&mut found.service, ended.answered - ended.picked);
         }
         if let Some(outcome) = ended.outcome {
-            self.facts.answered(outcome, Duration::from_nanos(ended.answered - ended.due));
+            self.facts.answered(ended.transaction, outcome, Duration::from_nanos(ended.answered - ended.due));
         }
     }
 

@@ -160,7 +160,7 @@ pub fn run(
             })?)
         }
         Mode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(Arc::clone(&course), plan.seed, &plan.rates(*rate), *arrival))
+            Arc::new(Open::new(&course, plan.seed, &plan.rates(*rate), *arrival))
         }
     };
     let connecting = Arc::clone(target);
@@ -193,7 +193,7 @@ pub fn run_micro(
     let drive: Arc<dyn Drive<Micro>> = match plan.mode {
         MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), terminals)),
         MicroMode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(Arc::clone(&course), plan.inputs.seed, &[(0, rate)], arrival))
+            Arc::new(Open::new(&course, plan.inputs.seed, &[(0, rate)], arrival))
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());

@@ -7,8 +7,7 @@ use lydite_target::Tpcc;
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
 use lydite_tpcc::{
-    DISTRICTS_PER_WAREHOUSE, DistrictId, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal,
-    Transaction, TransactionKind,
+    InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
 };
 use std::time::Duration;
 
@@ -168,9 +167,9 @@ impl Facts<Tpcc> for TpccFacts {
         }
     }
 
-    fn answered(&mut self, outcome: &Outcome, took: Duration) {
-        if let Outcome::Delivery(outcome) = outcome {
-            let skipped = DistrictId::all().len().saturating_sub(outcome.delivered.len()) as u64;
+    fn answered(&mut self, transaction: &Transaction, outcome: &Outcome, took: Duration) {
+        if let (Transaction::Delivery(input), Outcome::Delivery(outcome)) = (transaction, outcome) {
+            let skipped = usize::from(input.districts).saturating_sub(outcome.delivered.len()) as u64;
             self.delivery.completed += 1;
             self.delivery.skipped_districts += skipped;
             self.delivery.with_skips += u64::from(skipped > 0);
@@ -220,11 +219,10 @@ impl Runnable for Tpcc {
         groups
     }
 
-    /// One warehouse after the other, then the next district of each.
+    /// One warehouse after the other, then the next terminal of each.
     fn in_turn(inputs: &InputPlan) -> Vec<Terminal> {
-        let districts = u32::from(DISTRICTS_PER_WAREHOUSE);
-        (0..districts)
-            .flat_map(|district| (0..inputs.warehouses).map(move |w| w * districts + district))
+        (0..TERMINALS_PER_WAREHOUSE)
+            .flat_map(|place| (0..inputs.warehouses).map(move |w| w * TERMINALS_PER_WAREHOUSE + place))
             .map(|index| inputs.terminal(index))
             .collect()
     }

@@ -41,7 +41,7 @@ pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
     );
 
     /// The database answered it, so long after it was due.
-    fn answered(&mut self, outcome: &W::Outcome, took: Duration);
+    fn answered(&mut self, transaction: &W::Transaction, outcome: &W::Outcome, took: Duration);
 
     /// How many of a type were completed, by these counts.
     fn count(&self, kind: usize) -> u64;

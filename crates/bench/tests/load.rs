@@ -9,7 +9,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Timestamp, WarehouseId};
+use lydite_tpcc::{Districts, Timestamp, WarehouseId};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -130,6 +130,7 @@ fn population(warehouses: u32) -> Population {
 fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,
@@ -197,6 +198,17 @@ fn an_unfinished_load_of_other_rows_is_refused() {
         "{error}"
     );
     assert_eq!(shelf.now(), loading(5, &[2]));
+
+    let districts = Districts::spread("zipf(1.5)".parse().unwrap(), 5).unwrap();
+    let (warehouses, items) = (vec![WarehouseId(2)], true);
+    let skewed = DatabaseState::Loading { meta: DatabaseMeta { districts, ..meta(5) }, items, warehouses };
+    let shelf = Shelf::new(skewed.clone());
+    let error = fill(&shelf, 5, true).unwrap_err();
+    assert!(
+        error.message.contains("of 5 warehouses with data_skew zipf(1.5) from seed 7, not of 5"),
+        "{error}"
+    );
+    assert_eq!(shelf.now(), skewed);
 }
 
 #[test]

@@ -386,3 +386,27 @@ fn when_the_database_moves_warehouses_what_is_controlled_and_counted_moves_along
     );
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
 }
+
+#[test]
+fn emulated_users_begin_with_the_mix_of_the_first_phase() {
+    let target = Arc::new(Scripted::new(|_| None));
+    let mut plan = plan(rte(200, 2, 0.02), 1_200);
+    plan.warehouses = 20;
+    let only = |shares| Mix::weights(shares).unwrap();
+    plan.steps = vec![
+        Step { mix: only([0.0, 100.0, 0.0, 0.0, 0.0]), ..Step::default() },
+        Step {
+            from: Duration::from_millis(600),
+            phase: 1,
+            mix: only([0.0, 0.0, 0.0, 0.0, 100.0]),
+            ..Step::default()
+        },
+    ];
+    let found = measure(&target, &plan).unwrap();
+    let [first, second] = &found.facts.phases[..] else { panic!("two phases") };
+    let (payment, stock_level) = (TransactionKind::Payment.index(), TransactionKind::StockLevel.index());
+    assert!(first.completed[payment] > 20, "{first:?}");
+    assert_eq!(first.completed[stock_level], 0, "a request of the second phase before it");
+    // What was chosen in the first may be due in the second.
+    assert!(second.completed[stock_level] > 20, "{second:?}");
+}

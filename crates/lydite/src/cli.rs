@@ -206,10 +206,13 @@ pub(crate) struct LoadArgs {
     /// Warehouses to load (tpcc)
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
+    /// Spread the districts over the warehouses by Zipf, as zipf(1.5) [default: ten each] (tpcc)
+    #[arg(long, value_name = "zipf(S)")]
+    pub(crate) data_skew: Option<String>,
     /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Set a key of the plan: micro.tables, micro.records, micro.record_bytes; repeat it for more
+    /// Set a key of the plan: data_skew, micro.tables, micro.records, micro.record_bytes; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Connections that load [default: 2]

@@ -3,6 +3,7 @@
 //! whatever can be controlled can follow a curve.
 
 use crate::plan::time;
+use std::time::Duration;
 
 /// A number over the time of a phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +106,34 @@ impl Template {
     /// Whether it has curves.
     pub(crate) fn moves(&self) -> bool {
         !self.pieces.is_empty()
+    }
+
+    /// Whether one of its curves changes all the time, and not by jumps alone.
+    pub(crate) fn flows(&self) -> bool {
+        self.pieces.iter().any(|(_, curve)| !matches!(curve, Curve::Step(_)))
+    }
+
+    /// Where its curves jump, in parts of the phase.
+    pub(crate) fn jumps(&self) -> Vec<f64> {
+        let of = |curve: &Curve| match curve {
+            Curve::Step(values) => (1..values.len()).map(|at| at as f64 / values.len() as f64).collect(),
+            Curve::Ramp(..) | Curve::Sine { .. } | Curve::Gaussian { .. } => Vec::new(),
+        };
+        self.pieces.iter().flat_map(|(_, curve)| of(curve)).collect()
+    }
+
+    /// What is wrong if a curve is looked at this often only.
+    pub(crate) fn too_fine(&self, step: Duration) -> Option<String> {
+        let step = step.as_secs_f64();
+        self.pieces.iter().find_map(|(_, curve)| match curve {
+            Curve::Sine { period, .. } if *period < 4.0 * step => {
+                Some(format!("has a sine with a period of {period} s, and a curve is looked at every {step} s: take four times that at least"))
+            }
+            Curve::Gaussian { deviation, .. } if *deviation < step => {
+                Some(format!("has a gaussian with a deviation of {deviation} s, and a curve is looked at every {step} s: take that at least"))
+            }
+            Curve::Ramp(..) | Curve::Step(_) | Curve::Sine { .. } | Curve::Gaussian { .. } => None,
+        })
     }
 
     /// The text at a time, in seconds since a phase of so many seconds began. `whole`: with whole numbers.

@@ -203,6 +203,11 @@ pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
 }
 
 impl Settled {
+    /// Whether it was asked that transactions go over several nodes of a database that has them.
+    pub(crate) fn over_real_nodes(&self) -> bool {
+        self.told_by_database().is_some() && self.distributions.iter().any(Option::is_some)
+    }
+
     /// What all steps ask for; none if they ask for different things, or for nothing.
     fn steady(&self) -> Option<&Arc<Distribution>> {
         let first = self.distributions.first()?.as_ref()?;

@@ -1,16 +1,112 @@
-//! Imbalance control, from the plan to the result: how the homes of transactions are spread over the warehouses.
+//! Imbalance control, from the plan to the result: how the homes of transactions, and the data, are spread over the warehouses.
 
 use crate::exit::Failure;
 use crate::phases::WantedStep;
 use crate::raw::Raw;
+use lydite_bench::Mode;
 use lydite_target::Placement;
-use lydite_tpcc::WarehouseId;
 use lydite_tpcc::home::Homes;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{DataSkew, Districts, WarehouseId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["homes", "homes_shift"];
+pub(crate) const KEYS: &[&str] = &["homes", "homes_shift", "data_skew"];
+
+/// The most shares of homes in all steps of a run: each takes 24 bytes.
+const MAX_SHARES: u64 = 10_000_000;
+
+/// Why emulated users need the standard's data.
+const TEN_USERS: &str = "must be direct or open with data_skew: a warehouse's users are ten, each with a district of its own \
+                         (clause 4.2.1)";
+
+/// Reads how the districts are spread over the warehouses, if it is known over how many.
+pub(crate) fn data(raw: &mut Raw, warehouses: Option<u32>) -> Option<DataSkew> {
+    let skew = raw.read("data_skew", str::parse)?;
+    if let Some(Err(problem)) = warehouses.map(|warehouses| Districts::spread(skew, warehouses)) {
+        raw.wrong("data_skew", &format!("is too steep: {problem}"));
+    }
+    Some(skew)
+}
+
+/// Refuses emulated users on districts that are spread.
+pub(crate) fn only_uniform(raw: &mut Raw, skew: Option<DataSkew>) {
+    if skew.is_some_and(|skew| !skew.is_uniform()) {
+        raw.wrong("mode", TEN_USERS);
+    }
+}
+
+/// The districts of so many warehouses.
+pub(crate) fn districts(skew: Option<DataSkew>, warehouses: u32) -> Result<Districts, Failure> {
+    let spread = skew.map(|skew| Districts::spread(skew, warehouses)).transpose();
+    Ok(spread.map_err(|problem| Failure::usage(format!("data_skew: {problem}")))?.unwrap_or_default())
+}
+
+/// What a command line says of how the districts of a database are spread.
+pub(crate) fn flag(meta: &DatabaseMeta) -> String {
+    meta.districts.skew().map(|skew| format!(" --data-skew '{skew}'")).unwrap_or_default()
+}
+
+/// Refuses data that is spread by something else than the plan wants. Without a word of the plan any will do.
+pub(crate) fn same_data(wanted: Option<DataSkew>, meta: &DatabaseMeta, url: &str) -> Result<(), Failure> {
+    let Some(skew) = wanted else { return Ok(()) };
+    if districts(wanted, meta.warehouses)? == meta.districts {
+        return Ok(());
+    }
+    let held = match meta.districts.skew() {
+        None => "ten districts for each warehouse".to_owned(),
+        Some(skew) => format!("districts that are spread by {skew}"),
+    };
+    Err(Failure::usage(format!(
+        "{url} holds {held}, but the plan wants data_skew {skew}: leave it out, or load again with --fresh"
+    )))
+}
+
+/// Refuses what can't be done where districts are not ten for each warehouse. `warehouses`: active ones.
+pub(crate) fn fits(
+    districts: &Districts,
+    mode: &Mode,
+    contention: bool,
+    warehouses: u32,
+) -> Result<(), Failure> {
+    let Some(skew) = districts.skew() else { return Ok(()) };
+    match mode {
+        Mode::Rte { .. } => {
+            Err(Failure::usage(format!("mode: {TEN_USERS}, and the database was loaded with {skew}")))
+        }
+        // The last of them may have one district only.
+        Mode::Direct { terminals } if contention && *terminals > warehouses => Err(Failure::usage(format!(
+            "--ci: {terminals} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but at the \
+             hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+        ))),
+        Mode::Direct { .. } | Mode::Open { .. } => Ok(()),
+    }
+}
+
+/// How the data is spread, for the result: what was asked, and what there is; nothing if each warehouse has ten districts and
+/// nobody asked.
+fn data_json(asked: Option<DataSkew>, meta: &DatabaseMeta, placement: Option<&Placement>) -> Option<Value> {
+    let skew = asked.or(meta.districts.skew())?;
+    let warehouses = || (1..=meta.warehouses).map(WarehouseId);
+    let counts: Vec<u16> = warehouses().map(|w| meta.districts.of(w)).collect();
+    let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+    let percent = |count: u64| if all > 0 { 100.0 * count as f64 / all as f64 } else { 0.0 };
+    let mut json = json!({
+        "asked": skew.to_string(),
+        "districts": counts,
+        "largest_percent": percent(counts.iter().copied().max().map_or(0, u64::from)),
+    });
+    if let Some(placement) = placement {
+        let of_node = |node: u32| -> Value {
+            let on = warehouses().filter(|&w| placement.node(w) == node);
+            let count = on.map(|w| u64::from(meta.districts.of(w))).sum();
+            json!({ "node": placement.nodes[node as usize], "districts": count, "percent": percent(count) })
+        };
+        json["nodes"] = (0..placement.nodes.len() as u32).map(of_node).collect();
+    }
+    Some(json)
+}
 
 /// Refuses it where it can't be had. `rte`: users are emulated.
 pub(crate) fn allowed(raw: &mut Raw, rte: bool) {
@@ -37,6 +133,7 @@ pub(crate) fn homes(
     (first, warehouses): (u32, u32),
 ) -> Result<Vec<Option<Arc<Homes>>>, Failure> {
     let mut all: Vec<Option<Arc<Homes>>> = Vec::with_capacity(steps.len());
+    let mut made = 0;
     for (number, step) in steps.iter().enumerate() {
         let before = number.checked_sub(1).map(|before| (&steps[before], &all[before]));
         let same = before
@@ -45,6 +142,13 @@ pub(crate) fn homes(
             (Some((_, homes)), _) => homes.clone(),
             (None, None) => None,
             (None, Some(skew)) => {
+                made += u64::from(warehouses);
+                if made > MAX_SHARES {
+                    return Err(Failure::usage(format!(
+                        "homes: they change so often that {warehouses} warehouses would have more than {MAX_SHARES} shares \
+                         in all: use fewer phases, a shorter curve, or fewer warehouses"
+                    )));
+                }
                 let homes = Homes::new(skew.clone(), WarehouseId(first), warehouses)
                     .map_err(|problem| Failure::usage(format!("homes: {problem}")))?;
                 Some(Arc::new(homes.moved_on(step.homes_shift)))
@@ -56,8 +160,21 @@ pub(crate) fn homes(
 }
 
 /// What was asked and what came of it, for the result; nothing without control. `counts`: transactions of each active warehouse.
-pub(crate) fn json(homes: Option<&Homes>, counts: &[u64], placement: Option<&Placement>) -> Value {
-    let Some(homes) = homes else { return json!({}) };
+pub(crate) fn json(
+    homes: Option<&Homes>,
+    counts: &[u64],
+    (asked, meta): (Option<DataSkew>, &DatabaseMeta),
+    placement: Option<&Placement>,
+) -> Value {
+    let mut json = homes.map_or(json!({}), |homes| homes_json(homes, counts, placement));
+    if let Some(data) = data_json(asked, meta, placement) {
+        json["data"] = data;
+    }
+    if json == json!({}) { json } else { json!({ "imbalance": json }) }
+}
+
+/// What was asked of the homes, and what came of it.
+pub(crate) fn homes_json(homes: &Homes, counts: &[u64], placement: Option<&Placement>) -> Value {
     let total: u64 = counts.iter().sum();
     let percent = |count: u64| if total > 0 { 100.0 * count as f64 / total as f64 } else { 0.0 };
     let count_of = |place: usize| counts.get(place).copied().unwrap_or_default();
@@ -84,5 +201,5 @@ pub(crate) fn json(homes: Option<&Homes>, counts: &[u64], placement: Option<&Pla
         };
         json["nodes"] = (0..placement.nodes.len() as u32).map(of_node).collect();
     }
-    json!({ "imbalance": json })
+    json
 }

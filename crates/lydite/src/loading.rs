@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::cli::LoadArgs;
 use crate::exit::Failure;
+use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::micro;
 use crate::output::complain;
@@ -13,15 +14,15 @@ use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
 use lydite_report::figures::plural;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
-use lydite_tpcc::Timestamp;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DataSkew, Timestamp};
 
 /// The keys that `--set` may name here.
-const KEYS: &[&str] = &["workload", "micro.tables", "micro.records", "micro.record_bytes"];
+const KEYS: &[&str] = &["workload", "data_skew", "micro.tables", "micro.records", "micro.record_bytes"];
 
 /// `lydite load`.
 pub(crate) fn command(args: LoadArgs) -> Outcome {
@@ -30,13 +31,16 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         raw.set(setting, KEYS);
     }
     raw.flag("workload", args.workload.clone());
+    raw.flag("data_skew", args.data_skew.clone());
     let workload = workload(&mut raw);
     if workload == Some(Name::Micro) {
+        raw.only_for("tpcc", &["data_skew"]);
         return micro::load_command(&args, raw);
     }
     if workload == Some(Name::Tpcc) {
         raw.only_for("micro", micro::KEYS);
     }
+    let skew = imbalance::data(&mut raw, None);
     let mut errors = raw.errors;
     let mut keep = |flag: &str, result: Result<u64, String>| match result {
         Ok(value) => value,
@@ -54,12 +58,14 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let meta = describe(warehouses, seed, skew)?;
     let target = spec.open()?;
+    // Before anything is dropped for a load that can't be made.
+    target.check_districts(&meta.districts)?;
     if args.fresh {
         target.reset()?;
     }
     let interrupt = watch()?;
-    let meta = describe(warehouses, seed);
     let report = load(&*target, &meta, jobs, args.resume, Style::detect(args.quiet), &interrupt)?;
     if report.interrupted {
         return Err(Failure::Interrupted("interrupted: go on with the same command and --resume".into()));
@@ -73,14 +79,15 @@ pub(crate) fn watch() -> Result<Interrupt, Failure> {
 }
 
 /// What a new database is to be loaded with.
-pub(crate) fn describe(warehouses: u32, seed: u64) -> DatabaseMeta {
-    DatabaseMeta {
+pub(crate) fn describe(warehouses: u32, seed: u64, skew: Option<DataSkew>) -> Result<DatabaseMeta, Failure> {
+    Ok(DatabaseMeta {
         warehouses,
+        districts: imbalance::districts(skew, warehouses)?,
         seed,
         c_load: CLoad::from_seed(seed),
         population: POPULATION_VERSION,
         lydite: env!("CARGO_PKG_VERSION").into(),
-    }
+    })
 }
 
 /// Loads, showing how it gets on.
@@ -149,10 +156,12 @@ pub(crate) fn show(
     Ok(report)
 }
 
-/// Rows of a database, order lines by their mean.
+/// Rows of a database, order lines by their mean: ten districts for each warehouse in all, however they are spread.
 fn expected_rows(warehouses: u32) -> u64 {
-    let each: u64 =
-        Table::OF_WAREHOUSE.map(|table| Population::rows(table).unwrap_or(300_000)).into_iter().sum();
+    let each: u64 = Table::OF_WAREHOUSE
+        .map(|table| Population::rows(table, u16::from(DISTRICTS_PER_WAREHOUSE)).unwrap_or(300_000))
+        .into_iter()
+        .sum();
     u64::from(warehouses) * each + u64::from(lydite_tpcc::ITEMS)
 }
 
@@ -166,10 +175,11 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
             "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \
-             --warehouses {} --seed {} --resume`, or start again with `lydite load {url} --warehouses {} --fresh`",
+             --warehouses {}{} --seed {} --resume`, or start again with `lydite load {url} --warehouses {} --fresh`",
             warehouses.len(),
             meta.warehouses,
             meta.warehouses,
+            imbalance::flag(meta),
             meta.seed,
             meta.warehouses
         ))),

@@ -109,8 +109,13 @@ impl Sizes {
     pub(crate) fn told_in(&self, mut result: RunResult) -> RunResult {
         if !self.bytes.second.is_empty() {
             let nodes = result.nodes.get_or_insert_default();
-            nodes.names.clone_from(&self.nodes);
-            nodes.bytes = Some(self.bytes.clone());
+            let mut bytes = self.bytes.clone();
+            if nodes.names.is_empty() {
+                nodes.names.clone_from(&self.nodes);
+            }
+            // A node that came during the run was not asked.
+            bytes.of.resize(nodes.names.len().max(bytes.of.len()), Vec::new());
+            nodes.bytes = Some(bytes);
         }
         result.warnings.extend(self.warning.clone());
         result

@@ -10,7 +10,7 @@ use crate::plan::time;
 use crate::raw::{Given, Raw};
 use lydite_tpcc::home::Skew;
 use lydite_tpcc::{DistributionAsked, Mix};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ const WITH_COMMAS: &[&str] = &["mix", "homes"];
 /// Those of which the plan as a whole has the most of all phases.
 const MOST: &[&str] = &["rate", "terminals", "sessions"];
 
+/// The shortest phase of a list.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// How often a curve is looked at.
 const STEP: Duration = Duration::from_millis(250);
 /// The most phases: a figure of more shows nothing.
@@ -131,7 +133,7 @@ impl Phases {
                 return (Vec::new(), given.unwrap_or(usual));
             }
         }
-        if count == 1 && raw.text("phase").is_some() {
+        if count == 1 && raw.text("phase").is_some() && raw.text("ci").is_none() {
             raw.wrong("phase", "needs a list of values that change from phase to phase, as --ci 10,40,50");
         }
         let phases = count as u32;
@@ -150,7 +152,17 @@ impl Phases {
             }
             (None, given) => given.unwrap_or(usual) / phases,
         };
-        let span = |number: u32| Span { from: lasts * number, to: lasts * (number + 1), ..Span::default() };
+        // The window as it was asked for, whether or not its length can be divided.
+        let duration = if raw.text("phase").is_some() { lasts * phases } else { given.unwrap_or(usual) };
+        if phases > 1 && lasts < SHORTEST {
+            raw.errors.push(format!(
+                "{phases} phases in {} s are shorter than a millisecond each",
+                duration.as_secs_f64()
+            ));
+            return (Vec::new(), duration);
+        }
+        let at = |number: u32| if number == phases { duration } else { duration / phases * number };
+        let span = |number: u32| Span { from: at(number), to: at(number + 1), ..Span::default() };
         let values = |number: u32| {
             let value = |(key, values): &(&str, Vec<Given>)| {
                 let own = if values.len() == 1 { 0 } else { number as usize };
@@ -160,7 +172,7 @@ impl Phases {
             };
             lists.iter().filter_map(value).collect()
         };
-        ((0..phases).map(|number| (span(number), values(number))).collect(), lasts * phases)
+        ((0..phases).map(|number| (span(number), values(number))).collect(), duration)
     }
 
     /// The phases of a file, and what lies between them.
@@ -179,6 +191,7 @@ impl Phases {
         let count = tables.len();
         let mut spans: Vec<(Span, Values)> = Vec::new();
         let mut end = Duration::ZERO;
+        let mut broken = false;
         for (number, mut values) in tables.into_iter().enumerate() {
             let name = values.remove("name").map(|given| given.text().to_owned());
             let (from, lasts) = (values.remove("from"), values.remove("lasts"));
@@ -207,11 +220,16 @@ impl Phases {
                 None => match given.filter(|given| number + 1 == count && *given > from_at) {
                     Some(given) => given - from_at,
                     None => {
-                        raw.errors.push(format!(
-                            "phase {} does not say how long it lasts: add lasts = \"20s\" (the last one may last as long as \
-                             the window, if duration says how long that is)",
+                        let problem = format!(
+                            "phase {} does not say how long it lasts: add lasts = \"20s\" (the last one may last until the \
+                             end of the window, if that is after its beginning)",
                             number + 1
-                        ));
+                        );
+                        match from.as_ref().or(values.values().next()) {
+                            Some(near) => raw.wrong_given(near, &problem),
+                            None => raw.errors.push(problem),
+                        }
+                        broken = true;
                         Duration::from_secs(1)
                     }
                 },
@@ -224,7 +242,7 @@ impl Phases {
             spans.push((Span { name, from: from_at, to: end, ..Span::default() }, values));
         }
         let duration = given.unwrap_or(end);
-        if end > duration {
+        if end > duration && !broken {
             raw.wrong(
                 "duration",
                 &format!(
@@ -248,15 +266,26 @@ impl Phases {
             }
         }
         let lasts = span.to - span.from;
-        let steps = if templates.iter().any(|(_, _, template)| template.moves()) {
+        for (_, given, template) in &templates {
+            if let Some(problem) = template.too_fine(step) {
+                raw.wrong_given(given, &problem);
+            }
+        }
+        let steps = if templates.iter().any(|(_, _, template)| template.flows()) {
             lasts.div_duration_f64(step).ceil().max(1.0) as u32
         } else {
             1
         };
-        for cut in 0..steps {
-            let from = lasts * cut / steps;
+        let jumps = templates.iter().flat_map(|(_, _, template)| template.jumps());
+        let jumps = jumps.map(|part| lasts.mul_f64(part));
+        let mut cuts: Vec<Duration> =
+            (0..steps).map(|cut| lasts / steps * cut).chain(jumps).chain([lasts]).collect();
+        cuts.sort_unstable();
+        cuts.dedup_by(|one, other| one.abs_diff(*other) < SHORTEST);
+        for cut in cuts.windows(2) {
+            let &[from, to] = cut else { continue };
             // The middle stands for all of the step.
-            let middle = (from + lasts / steps / 2).as_secs_f64();
+            let middle = (from.as_secs_f64() + to.as_secs_f64()) / 2.0;
             let value = |(key, given, template): &(&String, &Given, Template)| {
                 let text = template.at(middle, lasts.as_secs_f64(), WHOLE.contains(&key.as_str()));
                 ((*key).clone(), given.with_text(text))
@@ -290,14 +319,19 @@ impl Phases {
     pub(crate) fn steps(&self, raw: &mut Raw, base: &Raw, (open, rte): (bool, bool)) -> Vec<WantedStep> {
         let mut steps: Vec<WantedStep> = Vec::new();
         let mut last: Option<&Values> = None;
+        let set: BTreeSet<&str> =
+            self.steps.iter().flat_map(|(_, _, values)| values.keys().map(String::as_str)).collect();
+        let mut told = BTreeSet::new();
         for (from, phase, values) in &self.steps {
             let step = match steps.last() {
                 Some(step) if last == Some(values) => step.clone(),
                 _ => {
                     let mut own = base.with(values);
-                    let step = read(&mut own, values, (open, rte));
+                    let step = read(&mut own, values, &set, (open, rte));
                     for error in own.errors {
-                        if !raw.errors.contains(&error) {
+                        // Each step of a curve would say the same of another number.
+                        let place = error.split('"').next().unwrap_or_default().to_owned();
+                        if !raw.errors.contains(&error) && told.insert((*phase, place)) {
                             raw.errors.push(error);
                         }
                     }
@@ -322,27 +356,38 @@ impl Phases {
     }
 }
 
-/// Reads what is controlled. `values`: what the phase itself sets.
-fn read(raw: &mut Raw, values: &Values, (open, rte): (bool, bool)) -> WantedStep {
+/// Reads what is controlled. `values`: what the phase itself sets; `set`: the keys that any phase sets.
+fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool, bool)) -> WantedStep {
     if rte {
-        for key in ["rate", "terminals", "sessions", "homes", "homes_shift", "ci"] {
+        for key in ["terminals", "sessions", "homes", "homes_shift", "ci"] {
             if let Some(given) = values.get(key) {
                 raw.wrong_given(given, "can't change where users are emulated: use --mode direct or open");
             }
         }
     }
-    let sessions_key = if values.contains_key("sessions") { "sessions" } else { "terminals" };
-    let set = |key: &str| values.contains_key(key);
+    let sessions_key = if set.contains("sessions") { "sessions" } else { "terminals" };
+    for key in ["rate", sessions_key] {
+        if set.contains(key) && !rte && raw.text(key).is_none() {
+            raw.errors.push(format!(
+                "{key} changes in a phase, and there is none for the other phases: give the plan a {key}, or each phase"
+            ));
+        }
+    }
     let mix = raw.read("mix", read_mix).unwrap_or_default();
-    let homes = raw.read("homes", str::parse);
+    let homes = raw.read("homes", |text| {
+        let hint = |problem: String| {
+            if text.contains("),") { format!("{problem}; between phases write ;") } else { problem }
+        };
+        text.parse::<Skew>().map_err(hint)
+    });
     let homes_shift =
         raw.read("homes_shift", |text| crate::plan::whole(text, 0, u32::MAX)).unwrap_or_default();
     if homes.is_none() && raw.text("homes").is_none() && raw.text("homes_shift").is_some() {
         raw.wrong("homes_shift", "needs homes: whose order is to be moved on, as hotspot(0.1,0.9)");
     }
     let distribution = crate::distribution::asked(raw);
-    let rate = if set("rate") && open { raw.read("rate", crate::plan::step_rate) } else { None };
-    let sessions = if set(sessions_key) && !rte {
+    let rate = if set.contains("rate") && open { raw.read("rate", crate::plan::step_rate) } else { None };
+    let sessions = if set.contains(sessions_key) && !rte {
         raw.read(sessions_key, |text| crate::plan::whole(text, 0, crate::plan::MAX_SESSIONS))
     } else {
         None
@@ -352,7 +397,7 @@ fn read(raw: &mut Raw, values: &Values, (open, rte): (bool, bool)) -> WantedStep
 }
 
 /// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.
-fn read_mix(text: &str) -> Result<Mix, String> {
+pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
     let exact = Mix::from_str(text).map_err(|error| error.to_string());
     let shares: Option<Vec<f64>> = text.split(',').map(|share| share.trim().parse().ok()).collect();
     let (Err(_), Some(mut shares)) = (&exact, shares) else { return exact };

@@ -6,13 +6,14 @@ use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
 use crate::imbalance;
 use crate::micro::{self, MicroWanted};
-use crate::phases::{Phases, Span, WantedStep};
+use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
+use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
-use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::{DataSkew, Mix};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub(crate) const KEYS: &[&str] = &[
     "homes",
     "homes_shift",
     "refresh",
+    "verify",
+    "data_skew",
     "ci",
     "phase",
     "workload",
@@ -61,7 +64,8 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Those that mean something for TPC-C only.
-const TPCC_KEYS: &[&str] = &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log"];
+const TPCC_KEYS: &[&str] =
+    &["warehouses", "active_warehouses", "mix", "refresh", "verify", "rte.wait_factor", "rte.delivery_log"];
 
 /// Sessions are threads and connections of this machine.
 pub(crate) const MAX_SESSIONS: u32 = 20_000;
@@ -109,6 +113,10 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<WantedStep>,
     /// How often the database is asked again where its warehouses are; never if none.
     pub(crate) refresh: Option<Duration>,
+    /// Whether the function tests come before a run over several nodes.
+    pub(crate) verify: Before,
+    /// How the districts are to be spread over the warehouses, if the plan says.
+    pub(crate) data_skew: Option<DataSkew>,
     wanted: WantedMode,
 }
 
@@ -204,13 +212,11 @@ impl Plan {
         if duration.is_some_and(|duration| duration.is_zero()) {
             raw.wrong("duration", "must be more than zero, for example 30s");
         }
-        let base = raw.clone();
+        let (base, tables) = (raw.clone(), !raw.phases.is_empty());
         let phases =
             Phases::take(&mut raw, duration.filter(|duration| !duration.is_zero()), DEFAULT_DURATION);
         let warmup = raw.read("warmup", time).unwrap_or(Duration::from_secs(5));
-        let mix = raw
-            .read("mix", |text| Mix::from_str(text).map_err(|error| error.to_string()))
-            .unwrap_or_default();
+        let mix = raw.read("mix", phases::read_mix).unwrap_or_default();
         let seed = raw.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
         let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
         let retry = retry(&mut raw);
@@ -221,12 +227,17 @@ impl Plan {
         let open = matches!(wanted, Some(WantedMode::Open { .. }));
         contention::allowed(&mut raw, !rte && !open);
         let refresh = raw.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
+        let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
         let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
-        if workload == Some(Name::Micro) && (steps.len() > 1 || !raw.phases.is_empty()) {
+        if workload == Some(Name::Micro) && (steps.len() > 1 || tables) {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
         let Phases { spans: phases, duration, .. } = phases;
+        let data_skew = imbalance::data(&mut raw, warehouses);
+        if rte {
+            imbalance::only_uniform(&mut raw, data_skew);
+        }
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
@@ -259,6 +270,8 @@ impl Plan {
                 phases,
                 steps,
                 refresh: (!refresh.is_zero()).then_some(refresh),
+                verify,
+                data_skew,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -296,6 +309,11 @@ impl Plan {
             )));
         }
         Ok((first, last - first + 1))
+    }
+
+    /// Whether transactions are to compete for rows.
+    pub(crate) fn contends(&self) -> bool {
+        self.steps.iter().any(|step| !step.contention.is_empty())
     }
 
     /// The mode on a database with this many warehouses.

@@ -172,6 +172,9 @@ impl Raw {
             }
             match scalar(value.get_ref()) {
                 Some(text) => self.line(&key, text, file, line),
+                None if key == "phase" => self.errors.push(format!(
+                    "{file}, line {line}: phase must be a time, or tables with two brackets, [[phase]]"
+                )),
                 None => self
                     .errors
                     .push(format!("{file}, line {line}: {key} must be a text, a number or true/false")),

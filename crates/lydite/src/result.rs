@@ -80,7 +80,12 @@ impl Parts<'_> {
             controls: joined([
                 self.settled.json(measured),
                 contention::json(measured.contention.as_ref(), self.active),
-                self.homes_in(0..self.homes.len(), &measured.facts.all_phases()),
+                imbalance::json(
+                    self.homes_in(0..self.homes.len()),
+                    &measured.facts.all_phases().homes,
+                    (self.plan.data_skew, self.meta),
+                    self.placement(),
+                ),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -111,6 +116,10 @@ impl Parts<'_> {
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
         });
+        let data = match self.meta.districts.skew().or(plan.data_skew) {
+            Some(skew) => json!({ "data_skew": skew.to_string() }),
+            None => json!({}),
+        };
         let active = match plan.active {
             Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
             None => json!({}),
@@ -128,17 +137,18 @@ impl Parts<'_> {
             json,
             active,
             phases_json(plan),
+            data,
             self.settled.plan_json(),
             plan_common(plan, self.description),
             mode,
         ])
     }
 
-    /// What became of the homes in some steps; nothing if they were not spread in the same way in all of them.
-    fn homes_in(&self, steps: Range<usize>, facts: &PhaseFacts) -> Value {
+    /// The homes of some steps; none if they were not spread in the same way in all of them.
+    fn homes_in(&self, steps: Range<usize>) -> Option<&Homes> {
         let homes = self.homes.get(steps).unwrap_or_default();
-        let steady = homes.first().filter(|first| homes.iter().all(|homes| homes == *first));
-        imbalance::json(steady.and_then(Option::as_deref), &facts.homes, self.placement())
+        let first = homes.first()?.as_deref();
+        first.filter(|first| homes.iter().all(|homes| homes.as_deref() == Some(first)))
     }
 
     /// Where the warehouses are at the end, if that is known.
@@ -179,7 +189,10 @@ impl Parts<'_> {
             let last = steps.partition_point(|step| step.phase <= number);
             let facts = self.measurement.facts.phases.get(number).unwrap_or(&none);
             let completed = facts.completed.iter().sum::<u64>();
-            let mut controls = self.homes_in(first..last, facts);
+            let mut controls = json!({});
+            if let Some(homes) = self.homes_in(first..last) {
+                controls["imbalance"] = imbalance::homes_json(homes, &facts.homes, self.placement());
+            }
             if self.settled.placement.is_some() {
                 controls["distribution"] = json!({
                     "asked": self.settled.asked_in(first..last),
@@ -234,6 +247,7 @@ impl Parts<'_> {
             })
         };
         RunFacts {
+            data_skew: self.meta.districts.skew(),
             wait_factor,
             terminals_per_warehouse: f64::from(terminals) / warehouses,
             // An open loop and a session that serves several warehouses in turn have no terminal that stays.

@@ -15,8 +15,9 @@ use crate::phases::Span;
 use crate::plan::Plan;
 use crate::result::{Parts, write_page};
 use crate::targets::typed;
+use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
-    KindSnapshot, LoadReport, Measurement, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
+    KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
@@ -51,7 +52,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     target.check_sessions(plan.sessions())?;
     let style = Style::detect(args.quiet);
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
-    let mode = plan.mode(meta.warehouses)?;
+    let mode = fitting(&plan, &meta)?;
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
@@ -66,6 +67,11 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if plan.check && stored {
         checks = before(conditions(CheckedWhen::Before)?)?;
     }
+    let functions = if stored && plan.verify != Before::Off && settled.over_real_nodes() {
+        FoundBefore::make(&target, meta.warehouses, plan.verify == Before::Strict, style, &interrupt)?
+    } else {
+        FoundBefore::default()
+    };
     let homes = imbalance::homes(&plan.steps, (first_warehouse, warehouses))?;
     let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes);
     let steps = steps.map(|((step, distribution), homes)| Step {
@@ -80,6 +86,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     });
     let run_plan = RunPlan {
         first_warehouse,
+        districts: meta.districts.clone(),
         warmup: plan.warmup,
         duration: plan.duration,
         steps: steps.collect(),
@@ -117,7 +124,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         url: &description.url,
         stored,
         check: "3.3.2",
-        result: &|checks, checked| parts.result(checks, checked).map(|result| sizes.told_in(result)),
+        result: &|checks, checked| {
+            parts.result(checks, checked).map(|result| functions.told_in(sizes.told_in(result)))
+        },
         after: &|| conditions(CheckedWhen::After),
     };
     run.conclude(&measurement, checks)
@@ -207,6 +216,14 @@ impl Measured<'_> {
     }
 }
 
+/// The mode on such a database, if the plan can be run there.
+fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
+    let mode = plan.mode(meta.warehouses)?;
+    let (_, warehouses) = plan.active(meta.warehouses)?;
+    imbalance::fits(&meta.districts, &mode, plan.contends(), warehouses)?;
+    Ok(mode)
+}
+
 /// Brings the database into the state that the plan wants, or says why not.
 fn make_ready(
     target: &dyn Target,
@@ -215,20 +232,22 @@ fn make_ready(
     interrupt: &Interrupt,
 ) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
     let mut state = target.state()?;
-    let mut warehouses = plan.warehouses;
+    let (mut warehouses, skew) = (plan.warehouses, plan.data_skew);
     if plan.fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
             // The same size again, unless another is asked for.
             warehouses = warehouses.or(Some(meta.warehouses));
         }
         // A plan that does not fit must not cost the data.
-        plan.mode(warehouses.unwrap_or(DEFAULT_WAREHOUSES))?;
+        let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed, skew)?;
+        fitting(plan, &meta)?;
+        target.check_districts(&meta.districts)?;
         target.reset()?;
         state = DatabaseState::Empty;
     }
     match state {
         DatabaseState::AnyScale => {
-            Ok((loading::describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed), None))
+            Ok((loading::describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed, skew)?, None))
         }
         DatabaseState::Ready { meta } => match warehouses {
             Some(wanted) if wanted != meta.warehouses => Err(Failure::usage(format!(
@@ -237,11 +256,15 @@ fn make_ready(
                 target.describe()?.url,
                 meta.warehouses
             ))),
-            _ => Ok((meta, None)),
+            _ => {
+                imbalance::same_data(plan.data_skew, &meta, &target.describe()?.url)?;
+                Ok((meta, None))
+            }
         },
         DatabaseState::Empty => {
-            let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed);
-            plan.mode(meta.warehouses)?;
+            let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed, skew)?;
+            fitting(plan, &meta)?;
+            target.check_districts(&meta.districts)?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
             if report.interrupted {
                 // What is temporary is gone.
@@ -249,9 +272,10 @@ fn make_ready(
                     String::new()
                 } else {
                     format!(
-                        ": go on with `lydite load {} --warehouses {} --seed {} --resume`, or start again with --fresh",
+                        ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with --fresh",
                         typed(&target.describe()?.url),
                         meta.warehouses,
+                        imbalance::flag(&meta),
                         meta.seed
                     )
                 };

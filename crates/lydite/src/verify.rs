@@ -3,10 +3,13 @@
 use crate::Outcome;
 use crate::cli::VerifyArgs;
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use crate::loading::{unusable, watch};
 use crate::output::{complain, print};
 use crate::plan::{number, time, whole};
 use crate::targets::typed;
+use lydite_report::RunResult;
+use lydite_report::live::Style;
 use lydite_report::store::write_atomically;
 use lydite_target::{DatabaseState, Description, Target, TargetSpec, TxMode};
 use lydite_verify::functions::{Finding, Functions, Group, Verdict, prepare};
@@ -89,6 +92,124 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     Failure::all(failures)
 }
 
+/// How long the test of the snapshot lasts before a run.
+const BEFORE_A_RUN: Duration = Duration::from_secs(2);
+/// Writers, and as many readers, before a run.
+const SESSIONS_BEFORE_A_RUN: u32 = 4;
+
+/// Whether a run whose transactions go over several nodes begins with the function tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// They are made, and the result tells what failed.
+    #[default]
+    On,
+    /// They are not made.
+    Off,
+    /// What fails ends the run before it begins.
+    Strict,
+}
+
+impl Before {
+    /// Reads what a plan says.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            "strict" => Ok(Self::Strict),
+            _ => Err("is not known: use on, off, or strict to refuse a database that fails".into()),
+        }
+    }
+}
+
+/// What the function tests before a run came to.
+#[derive(Debug, Default)]
+pub(crate) struct FoundBefore {
+    findings: Vec<Finding>,
+    /// Why they could not be made.
+    unmade: Option<String>,
+}
+
+impl FoundBefore {
+    /// Makes the tests on a database that is loaded, for a short time each.
+    pub(crate) fn make(
+        target: &Arc<dyn Target>,
+        warehouses: u32,
+        strict: bool,
+        style: Style,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let looks_after = target.deadlock_timeout()?.unwrap_or_default();
+        let functions = Functions {
+            snapshot: true,
+            deadlock: true,
+            // Rings that are closed on purpose tell more in less time.
+            random_order: false,
+            duration: BEFORE_A_RUN,
+            sessions: SESSIONS_BEFORE_A_RUN,
+            updates: None,
+            // Time enough for the database to find what it looks for.
+            limit: Duration::from_secs(looks_after.as_secs() + 2),
+            seed: 1,
+        };
+        let prepared = match prepare(target, warehouses, functions) {
+            Ok(prepared) => prepared,
+            Err(error) if strict => return Err(error.into()),
+            Err(error) => return Ok(Self { findings: Vec::new(), unmade: Some(error.message) }),
+        };
+        if style != Style::Quiet {
+            complain("function tests of transactions over several nodes (verify=off leaves them out)");
+        }
+        let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
+            if style != Style::Quiet {
+                complain(line(finding).trim_end());
+            }
+        });
+        if let Some(why) = report.unrestored {
+            return Err(Failure::Target(format!(
+                "W_YTD could not be restored after the function tests ({why}): load again with --fresh"
+            )));
+        }
+        if let Some(lost) = report.lost {
+            return Err(lost.into());
+        }
+        if report.stopped {
+            let words = "interrupted during the function tests: nothing was measured";
+            return Err(Failure::Interrupted(words.into()));
+        }
+        let found = Self { findings: report.findings, unmade: None };
+        if strict && let Some(failed) = found.failed().next() {
+            return Err(Failure::Usage(vec![format!(
+                "{failed}: verify=strict refuses such a database; verify=on measures it and tells"
+            )]));
+        }
+        Ok(found)
+    }
+
+    /// A line for each test that did not pass.
+    fn failed(&self) -> impl Iterator<Item = String> {
+        let failed = self.findings.iter().filter(|finding| finding.verdict != Verdict::Passed);
+        failed.map(|Finding { test, verdict, detail, .. }| {
+            let verdict = match verdict {
+                Verdict::Timeout => "ended by timeouts alone",
+                Verdict::Skipped => "could not be made",
+                Verdict::Failed | Verdict::Passed => "failed",
+            };
+            format!("The function test {test} {verdict} on this database: {detail}")
+        })
+    }
+
+    /// The result with what was found before it, first of all.
+    pub(crate) fn told_in(&self, mut result: RunResult) -> RunResult {
+        let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
+        result.warnings.splice(0..0, self.failed().chain(unmade));
+        if !self.findings.is_empty() {
+            let test = |found: &Finding| json!({ "test": found.test, "verdict": found.verdict, "detail": found.detail, "seconds": found.seconds });
+            result.controls["functions"] = self.findings.iter().map(test).collect();
+        }
+        result
+    }
+}
+
 /// All that the arguments say; all that is wrong with them.
 fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions), Vec<String>> {
     let mut errors = Vec::new();
@@ -116,6 +237,7 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions), Vec<String>> {
     let functions = Functions {
         snapshot: all || args.global_snapshot,
         deadlock: all || args.global_deadlock,
+        random_order: all || args.global_deadlock,
         duration: read!(duration, Duration::from_secs(10), lasting),
         sessions: read!(sessions, 4, |text| whole(text, 1, SESSIONS_MAX)),
         updates: read!(updates, None, |text| whole(text, 2, u32::MAX).map(Some)),

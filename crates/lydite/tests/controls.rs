@@ -272,6 +272,65 @@ homes_shift = "step(0,5)"
 }
 
 #[test]
+fn what_a_phase_does_not_set_is_as_the_plan_has_it_whatever_the_others_set() {
+    let directory = scratch();
+    let (plan, result) = (directory.path().join("p.toml"), directory.path().join("r.json"));
+    let written = r#"
+target = "null:?nodes=10"
+warehouses = 10
+warmup = "0s"
+mode = "open"
+arrival = "constant"
+rate = 100
+sessions = 4
+[[phase]]
+lasts = "1s"
+rate = 1000
+homes = "hotspot(0.1,1)"
+[[phase]]
+lasts = "1s"
+[[phase]]
+lasts = "1s"
+sessions = 0
+"#;
+    std::fs::write(&plan, written).expect("written");
+    lydite(&["run", "--config", text(&plan), "--json", text(&result)]).code(0);
+    let found = json(&result);
+    let transactions = |phase: &serde_json::Value| -> u64 {
+        phase["transactions"].as_object().expect("types").values().filter_map(serde_json::Value::as_u64).sum()
+    };
+    let counts: Vec<u64> = found["phases"].as_array().expect("phases").iter().map(transactions).collect();
+    assert_eq!(counts[..2], [1_000, 100]);
+    assert_eq!(counts[2], 0, "nobody plays");
+    // The terminals are back in their own warehouses, ten of which are on ten nodes.
+    let second = |second: usize| -> Vec<u64> {
+        let ops = found["nodes"]["ops"].as_array().expect("ops");
+        ops.iter().map(|node| node[second].as_u64().expect("a number")).collect()
+    };
+    assert!(second(0)[0] >= 1_000, "{:?}", second(0));
+    assert!(second(1)[0] < 60 && second(1).iter().all(|&ops| ops > 0), "{:?}", second(1));
+}
+
+#[test]
+fn the_curves_of_the_book_are_curves() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = ["run", "null:", "-w", "10", "--warmup", "0", "--duration", "2s", "--json", text(&result)];
+    for curve in [
+        &["--mode", "open", "--rate", "gaussian(1s,0.3s,2000)"][..],
+        &["--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],
+        &["--mix", "ramp(45,40),ramp(43,25),4,4,ramp(4,27)"],
+    ] {
+        lydite(&[&run[..], curve].concat()).code(0);
+    }
+    // A jump is made where it is, however short it lasts.
+    let steps = ["--mode", "open", "--set", "arrival=constant", "--rate", "step(10,10,100000,10,10)"];
+    lydite(&[&run[..6], &["--duration", "1s"], &run[8..], &steps].concat()).code(0);
+    let asked = json(&result)["controls"]["rate"]["asked"]["per_s"].as_f64().expect("a rate");
+    assert!((asked - 20_008.0).abs() < 1.0, "{asked}");
+}
+
+#[test]
 fn lists_and_curves_of_flags_are_phases_too() {
     let directory = scratch();
     let result = directory.path().join("r.json");
@@ -326,6 +385,26 @@ homes = "zipf(ramp(1))"
     ] {
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
+    // However many steps a curve has, it is wrong once.
+    let refused =
+        lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
+    assert_eq!(refused.stderr.matches("must be from 0").count(), 1, "{refused:?}");
+    for (tables, said) in [
+        ("[phase]\nlasts = \"1s\"", "line 2: phase must be a time, or tables with two brackets"),
+        (
+            "mode = \"open\"\n[[phase]]\nlasts = \"1s\"\nrate = 5\n[[phase]]\nlasts = \"1s\"",
+            "give the plan a rate",
+        ),
+        ("workload = \"micro\"\n[[phase]]\nlasts = \"1s\"\nmix = \"deck\"", "for --workload tpcc only"),
+        (
+            "duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3",
+            "line 4, from: phase 1 does not say how long",
+        ),
+    ] {
+        std::fs::write(&plan, format!("target = \"null:\"\n{tables}\n")).expect("written");
+        let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
     for (arguments, said) in [
         (
             &["--ci", "10,20,30", "--terminals", "5,6"][..],
@@ -336,8 +415,84 @@ homes = "zipf(ramp(1))"
         (&["--ci", "5,8", "--terminals", "20,7", "-w", "3"], "8 transactions can't compete with 7 sessions"),
         (&["--terminals", "1,2", "--workload", "micro"], "phases and curves are for --workload tpcc only"),
         (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
+        (&["--set", "homes=zipf(0.9),zipf(0.1)"], "between phases write ;"),
+        (&["--set", "homes=explicit(1e308,1e308)"], "has shares of which one at least is more than 0"),
+        (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "a curve is looked at every 0.25 s"),
+        (&["--ci", "1,2,3", "--duration", "2us"], "are shorter than a millisecond each"),
+        (
+            &["-w", "20000", "--duration", "1h", "--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],
+            "20000 warehouses would have more than 10000000 shares",
+        ),
     ] {
         let refused = lydite(&[["run", "null:"].as_slice(), arguments].concat()).code(2);
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
+}
+
+/// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was loaded is known
+/// from then on.
+#[test]
+fn skewed_data_is_loaded_measured_checked_and_told() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("gemel"), directory.path().join("r.json"));
+    let url = format!("gemel:{}", text(&database));
+    let run = |more: &[&str]| {
+        let usual =
+            ["run", &url, "--duration", "1s", "--warmup", "0", "--terminals", "2", "--json", text(&result)];
+        lydite(&[&usual[..], more].concat())
+    };
+    run(&["--warehouses", "3", "--set", "data_skew=zipf(2)"]).code(0);
+    for wanted in ["data_skew=zipf(2)", "homes=zipf(1)"] {
+        let ended = run(&["--set", wanted]).code(0);
+        assert!(
+            ended.stdout.contains("data     zipf(2): 22 districts at the largest warehouse"),
+            "{ended:?}"
+        );
+        let result = json(&result);
+        assert_eq!(result["plan"]["data_skew"], "zipf(2)");
+        let data = &result["controls"]["imbalance"]["data"];
+        assert_eq!((&data["asked"], &data["districts"]), (&"zipf(2)".into(), &serde_json::json!([22, 6, 2])));
+        let checks = result["checks"].as_array().expect("checks");
+        assert!(checks.len() == 24 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        let rules = result["compliance"].as_array().expect("rules");
+        let population = rules.iter().find(|rule| rule["rule"] == "districts per warehouse").expect("a rule");
+        assert_eq!((&population["met"], &population["clause"]), (&false.into(), &"4.3.3.1".into()));
+    }
+    lydite(&["check", &url]).code(0);
+    for (arguments, said) in [
+        (
+            &["--set", "data_skew=zipf(1)"][..],
+            "holds districts that are spread by zipf(2), but the plan wants",
+        ),
+        (&["--set", "data_skew=zipf(0)"], "holds districts that are spread by zipf(2), but the plan wants"),
+        (&["--set", "data_skew=hotspot(0.1,0.9)"], "data is spread by zipf(s) alone"),
+        (&["--set", "data_skew=zipf(5)", "--warehouses", "4000"], "at most 32767 are possible"),
+        (&["--mode", "rte", "--set", "data_skew=zipf(2)"], "a warehouse's users are ten"),
+        (&["--set", "workload=micro", "--set", "data_skew=zipf(2)"], "data_skew"),
+    ] {
+        let refused = run(arguments).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    // What is loaded speaks too; and no plan that does not fit costs the data.
+    let refused = lydite(&["run", &url, "--duration", "1s", "--mode", "rte"]).code(2);
+    assert!(refused.stderr.contains("the database was loaded with zipf(2)"), "{refused:?}");
+    let refused = lydite(&["run", &url, "--ci", "3", "--phase", "5s", "--terminals", "4"]).code(2);
+    assert!(
+        refused.stderr.contains("4 sessions need a warehouse each with data_skew zipf(2)"),
+        "{refused:?}"
+    );
+    lydite(&["check", &url]).code(0);
+
+    let other = ["load", &url, "--warehouses", "3", "--data-skew"];
+    let refused = lydite(&[&other[..], &["zipf(2)"]].concat()).code(2);
+    assert!(refused.stderr.contains("3 warehouses with data_skew zipf(2) from seed 1"), "{refused:?}");
+    lydite(&[&other[..], &["explicit(1)", "--fresh"]].concat()).code(2);
+    lydite(&["check", &url]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--fresh"]).code(0);
+    let refused =
+        run(&["--set", "data_skew=zipf(0.5)", "--fresh", "--mode", "rte", "--warehouses", "2"]).code(2);
+    assert!(refused.stderr.contains("must be direct or open with data_skew"), "{refused:?}");
+    // One warehouse has the standard's ten, however steep.
+    let ended = run(&["--set", "data_skew=zipf(0.5)"]).code(0);
+    assert!(ended.stdout.contains("data     zipf(0.5): 10 districts at the largest warehouse"), "{ended:?}");
 }

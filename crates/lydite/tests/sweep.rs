@@ -248,6 +248,9 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
     let distribution = root.join("experiments/dike/fig17a.toml");
     let ended = lydite(&["sweep", text(&distribution), "--dry-run", "--out", "/nonexistent/out"]).code(0);
     assert!(ended.stdout.contains("36 points"), "{ended:?}");
+    let data = root.join("experiments/dike/fig17c.toml");
+    let ended = lydite(&["sweep", text(&data), "--dry-run", "--out", "/nonexistent/out"]).code(0);
+    assert!(ended.stdout.contains("3 points"), "{ended:?}");
     let adapters = root.join("experiments/adapters.toml");
     let ended = lydite(&["sweep", text(&adapters), "--dry-run", "--out", "/nonexistent/out"]).code(0);
     assert!(ended.stdout.contains("6 points, 3 runs of each"), "{ended:?}");
@@ -699,4 +702,14 @@ y = ["abort_rate", "abort_rate.serialization", "abort_rate.csr"]
         let drawn = panels[n]["series"][0]["cells"][0]["value"]["median"].as_f64().unwrap();
         assert_near(drawn, 100.0 * counted as f64 / (completed + all) as f64);
     }
+}
+
+#[test]
+fn sweeps_of_the_microbenchmark_make_all_their_runs() {
+    let bench = Bench::new(
+        "[plan]\nworkload = \"micro\"\nduration = \"200ms\"\nwarmup = \"0s\"\nmicro.records = 500\n\
+         [axes]\nterminals = [1, 2]\n",
+    );
+    bench.sweep(&["--repetitions", "2"]).run().code(0);
+    assert_eq!(bench.results().len(), 4);
 }

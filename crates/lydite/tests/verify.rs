@@ -130,6 +130,35 @@ fn postgresql_over_shards_has_no_common_snapshot_and_finds_no_deadlock_over_two_
             "{detail}"
         );
     }
+    // Sessions that wait for longer than they are waited for commit after the tests, and are waited for all the same.
+    verify(&url, &["--global-deadlock", "--limit", "2s"]);
+    a_run_over_several_nodes_begins_with_the_function_tests(&url);
+}
+
+/// And tells first of all what failed; unless it is told not to, or to refuse such a database.
+fn a_run_over_several_nodes_begins_with_the_function_tests(url: &str) {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = |more: &[&str]| {
+        let run =
+            ["run", url, "--dis-ratio", "50", "--duration", "1s", "--warmup", "0", "--json", text(&result)];
+        Program::new(&[&run[..], more].concat()).patience(3).run()
+    };
+    let refused = run(&["--set", "verify=strict"]).code(2);
+    assert!(refused.stderr.contains("The function test global snapshot failed"), "{refused:?}");
+    assert!(!result.exists(), "nothing was measured");
+    let told = run(&[]).code(0);
+    assert!(told.stdout.contains("The function test global snapshot failed"), "{told:?}");
+    let found = json(&result);
+    assert!(found["warnings"][0].as_str().is_some_and(|first| first.contains("global snapshot")), "{found}");
+    assert_eq!(found["controls"]["functions"][0]["verdict"], "failed");
+    let nodes = &found["nodes"];
+    let ops = nodes["ops"].as_array().expect("a list for each node");
+    assert_eq!(ops.len(), 3, "{nodes}");
+    assert!(ops.iter().all(|node| node[0].as_u64() > Some(0)), "{nodes}");
+    assert_eq!(nodes["bytes"]["of"].as_array().map(Vec::len), Some(3), "{nodes}");
+    run(&["--set", "verify=off"]).code(0);
+    assert_eq!(json(&result)["controls"]["functions"], Value::Null);
 }
 
 #[test]

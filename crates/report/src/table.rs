@@ -243,9 +243,22 @@ impl Page {
         self.wrapped(out, "nodes    ", &text, Style::Plain);
     }
 
-    /// How the homes of transactions were to be spread, and how they were.
+    /// How the data is spread, and how the homes of transactions were to be spread and were.
     fn imbalance(&self, out: &mut String, r: &RunResult) {
         let imbalance = &r.controls["imbalance"];
+        if let (Some(skew), Some(districts)) =
+            (imbalance["data"]["asked"].as_str(), imbalance["data"]["districts"].as_array())
+        {
+            let counts = || districts.iter().filter_map(serde_json::Value::as_u64);
+            let text = format!(
+                "{}: {} districts at the largest warehouse, {} at the smallest, {} in all",
+                printable(skew),
+                counts().max().unwrap_or_default(),
+                counts().min().unwrap_or_default(),
+                counts().sum::<u64>(),
+            );
+            self.wrapped(out, "data     ", &text, Style::Plain);
+        }
         let Some(skew) = imbalance["asked"]["homes"].as_str() else { return };
         let most = |of: &str| imbalance[of]["most_frequent_percent"].as_f64().unwrap_or_default();
         let deviation = imbalance["actual"]["greatest_deviation_points"].as_f64().unwrap_or_default();

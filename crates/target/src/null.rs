@@ -21,7 +21,7 @@ use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::transaction::CustomerSelector;
 use lydite_tpcc::{
-    Cents, CustomerId, DistrictId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
+    Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
 };
 use std::collections::BTreeMap;
 
@@ -260,8 +260,8 @@ impl Session for NullSession {
                     lines: Vec::new(),
                 })
             }
-            Transaction::Delivery(_) => Outcome::Delivery(DeliveryOutcome {
-                delivered: DistrictId::all().map(|district| (district, OrderId(2_101))).collect(),
+            Transaction::Delivery(input) => Outcome::Delivery(DeliveryOutcome {
+                delivered: input.district_ids().map(|district| (district, OrderId(2_101))).collect(),
             }),
             Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
         })

@@ -7,7 +7,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Placement, WarehouseId, named_enum};
+use lydite_tpcc::{Districts, Placement, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -84,6 +84,14 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// The database refuses (a full disk, a missing privilege, rows that break a key).
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
+
+    /// Refuses districts that the transactions of this target can't be played on.
+    ///
+    /// # Errors
+    /// A warehouse has not ten of them, and that is what the target is made for; or as [`Target::describe`].
+    fn check_districts(&self, _districts: &Districts) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Refuses more sessions than the database takes at the same time, as far as it tells beforehand.
     ///

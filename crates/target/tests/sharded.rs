@@ -11,7 +11,7 @@ use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Timestamp, Transaction, WarehouseId};
+use lydite_tpcc::{Districts, Timestamp, Transaction, WarehouseId};
 
 const WAREHOUSES: u32 = 4;
 
@@ -41,6 +41,7 @@ fn open(url: &str) -> Box<dyn Target> {
 fn meta() -> DatabaseMeta {
     DatabaseMeta {
         warehouses: WAREHOUSES,
+        districts: Districts::uniform(),
         seed: 7,
         c_load: CLoad::from_seed(7),
         population: POPULATION_VERSION,

@@ -6,6 +6,7 @@ use crate::limits::{
     MAX_NOPM_PER_WAREHOUSE, MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MIN_MEASURED_MINUTES,
     MIN_NOPM_PER_WAREHOUSE,
 };
+use crate::scale::DataSkew;
 use crate::statistics::InputStatistics;
 use crate::transaction::TransactionKind;
 use serde::Serialize;
@@ -148,6 +149,8 @@ pub struct Isolation {
 /// What is known of a run. Whatever is not known is none, and the rules that need it stay open.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFacts {
+    /// How districts are spread over the warehouses; none if each has ten.
+    pub data_skew: Option<DataSkew>,
     /// Factor on the keying and think times of clause 5.2.5.7; none if terminals do not wait.
     pub wait_factor: Option<f64>,
     /// Terminals for each configured warehouse.
@@ -199,6 +202,7 @@ pub struct Compliance {
 #[must_use]
 pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
     vec![
+        population(facts),
         waits(facts),
         throughput(facts),
         interval(facts),
@@ -221,6 +225,16 @@ pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
 
 fn rule(rule: &'static str, clause: &'static str, met: Option<bool>, note: impl Into<String>) -> Compliance {
     Compliance { rule, clause, met, note: note.into() }
+}
+
+fn population(facts: &RunFacts) -> Compliance {
+    let note = match &facts.data_skew {
+        None => "ten districts for each warehouse".to_owned(),
+        Some(skew) => {
+            format!("districts are spread over the warehouses by {skew}, ten for each are the standard's")
+        }
+    };
+    rule("districts per warehouse", "4.3.3.1", Some(facts.data_skew.is_none()), note)
 }
 
 fn waits(facts: &RunFacts) -> Compliance {

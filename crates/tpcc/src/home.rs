@@ -62,7 +62,11 @@ impl FromStr for Skew {
                 Err("has a part of the warehouses between 0 and 1, and one of the transactions up to 1"
                     .into())
             }
-            ("explicit", shares) if shares.iter().sum::<f64>() > 0.0 => Ok(Self::Explicit(numbers)),
+            ("explicit", shares)
+                if shares.iter().sum::<f64>() > 0.0 && shares.iter().sum::<f64>().is_finite() =>
+            {
+                Ok(Self::Explicit(numbers))
+            }
             ("explicit", _) => Err("has shares of which one at least is more than 0".into()),
             _ => Err(format!("is no distribution: {known}")),
         }

@@ -40,8 +40,8 @@ id! {
     WarehouseId(u32)
 }
 id! {
-    /// D_ID, 1 to 10 within a warehouse.
-    DistrictId(u8)
+    /// D_ID, from 1 within a warehouse; up to 10 unless data is skewed.
+    DistrictId(u16)
 }
 id! {
     /// C_ID, 1 to 3 000 within a district.
@@ -61,8 +61,15 @@ id! {
 }
 
 impl DistrictId {
-    /// The ten districts of a warehouse.
-    pub fn all() -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator {
-        (1..=DISTRICTS_PER_WAREHOUSE).map(Self)
+    /// The districts of a warehouse that has `count`.
+    pub fn up_to(count: u16) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + use<> {
+        (1..=count).map(Self)
+    }
+
+    /// The number of the column S_DIST_xx that orders of this district show, 1 to 10. Districts behind the tenth, which
+    /// the standard does not have, begin again with the first.
+    #[must_use]
+    pub fn stock_column(self) -> u8 {
+        (self.0.wrapping_sub(1) % u16::from(DISTRICTS_PER_WAREHOUSE)) as u8 + 1
     }
 }

@@ -11,6 +11,7 @@ use crate::money::Cents;
 use crate::nurand::{CLoad, RunConstants};
 use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
+use crate::scale::Districts;
 use crate::transaction::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Transaction,
     TransactionKind,
@@ -32,6 +33,8 @@ pub struct InputPlan {
     pub first_warehouse: WarehouseId,
     /// How many warehouses are active, at least 1.
     pub warehouses: u32,
+    /// Districts of each warehouse.
+    pub districts: Districts,
     /// The constants C of NURand.
     pub constants: RunConstants,
     /// How types of transactions are chosen.
@@ -47,7 +50,7 @@ pub struct InputPlan {
 }
 
 impl InputPlan {
-    /// A plan over the first `warehouses` of a database loaded with `c_load`.
+    /// A plan over the first `warehouses` of a database loaded with `c_load` and ten districts each.
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
         let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
@@ -55,6 +58,7 @@ impl InputPlan {
             seed,
             first_warehouse,
             warehouses,
+            districts: Districts::uniform(),
             constants,
             mix,
             distribution: None,
@@ -70,16 +74,25 @@ impl InputPlan {
         self.warehouses * TERMINALS_PER_WAREHOUSE
     }
 
-    /// Terminal `index`, from 0: ten for each warehouse, one for each of its districts. An index from
-    /// [`InputPlan::terminals`] on names a further terminal of a warehouse that has its ten already.
+    /// Terminal `index`, from 0: ten for each warehouse, one for each of its districts; where data is skewed, several for the
+    /// same if there are fewer. An index from [`InputPlan::terminals`] on names a further terminal of a warehouse that has
+    /// its ten already.
     #[must_use]
     pub fn terminal(&self, index: u32) -> Terminal {
+        let w_id = WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + self.first_warehouse.0);
+        let place = (index % TERMINALS_PER_WAREHOUSE) as u16;
         Terminal {
             stream: Stream::new(self.seed, Purpose::Terminal, u64::from(index)),
             deck: Deck::default(),
-            w_id: WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + self.first_warehouse.0),
-            d_id: DistrictId((index % TERMINALS_PER_WAREHOUSE) as u8 + 1),
+            own: w_id,
+            w_id,
+            d_id: DistrictId(place % self.districts.of(w_id).max(1) + 1),
         }
+    }
+
+    /// One of a warehouse's districts, all equally likely.
+    fn any_district(&self, w_id: WarehouseId, stream: &mut Stream) -> DistrictId {
+        DistrictId(stream.uniform(1, u32::from(self.districts.of(w_id).max(1))) as u16)
     }
 
     /// One of the active warehouses other than `home`, all equally likely; `home` if there is no other.
@@ -98,6 +111,9 @@ impl InputPlan {
 pub struct Terminal {
     stream: Stream,
     deck: Deck,
+    /// Its home without control of homes.
+    own: WarehouseId,
+    /// Its home at the moment.
     w_id: WarehouseId,
     d_id: DistrictId,
 }
@@ -117,9 +133,10 @@ impl Terminal {
 
     /// Chooses the type of the next transaction (clause 5.2.4), and its home if homes are controlled.
     pub fn next_kind(&mut self, plan: &InputPlan) -> TransactionKind {
-        if let Some(homes) = &plan.homes {
-            self.w_id = homes.draw(&mut self.stream);
-        }
+        self.w_id = match &plan.homes {
+            Some(homes) => homes.draw(&mut self.stream),
+            None => self.own,
+        };
         plan.mix.draw(&mut self.deck, &mut self.stream)
     }
 
@@ -135,8 +152,8 @@ impl Terminal {
             TransactionKind::NewOrder => Transaction::NewOrder(self.new_order(plan)),
             TransactionKind::Payment => Transaction::Payment(self.payment(plan)),
             TransactionKind::OrderStatus => Transaction::OrderStatus(self.order_status(plan)),
-            TransactionKind::Delivery => Transaction::Delivery(self.delivery()),
-            TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level()),
+            TransactionKind::Delivery => Transaction::Delivery(self.delivery(plan)),
+            TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level(plan)),
         }
     }
 
@@ -154,7 +171,9 @@ impl Terminal {
     /// Clause 2.4.1. The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        let d_id = if !plan.hot.is_empty() { self.d_id } else { any_district(stream) };
+        // Where data is skewed each session has a warehouse to itself, with all of its districts.
+        let own = !plan.hot.is_empty() && plan.districts.skew().is_none();
+        let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
         let c_id = plan.constants.customer(stream);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
@@ -220,12 +239,15 @@ impl Terminal {
     /// Clause 2.5.1.
     fn payment(&mut self, plan: &InputPlan) -> Payment {
         let stream = &mut self.stream;
-        let d_id = any_district(stream);
+        let d_id = plan.any_district(self.w_id, stream);
         let controlled = plan.distribution.as_ref().and_then(|of| of.customer_warehouse(self.w_id, stream));
         let (c_w_id, c_d_id) = match controlled {
             Some(home) if home == self.w_id => (home, d_id),
-            Some(other) => (other, any_district(stream)),
-            None if stream.percent(15) => (plan.other_warehouse(self.w_id, stream), any_district(stream)),
+            Some(other) => (other, plan.any_district(other, stream)),
+            None if stream.percent(15) => {
+                let other = plan.other_warehouse(self.w_id, stream);
+                (other, plan.any_district(other, stream))
+            }
             None => (self.w_id, d_id),
         };
         Payment {
@@ -241,22 +263,27 @@ impl Terminal {
     /// Clause 2.6.1.
     fn order_status(&mut self, plan: &InputPlan) -> OrderStatus {
         let stream = &mut self.stream;
-        OrderStatus { w_id: self.w_id, d_id: any_district(stream), customer: any_customer(plan, stream) }
+        let d_id = plan.any_district(self.w_id, stream);
+        OrderStatus { w_id: self.w_id, d_id, customer: any_customer(plan, stream) }
     }
 
     /// Clause 2.7.1.
-    fn delivery(&mut self) -> Delivery {
-        Delivery { w_id: self.w_id, carrier_id: CarrierId(self.stream.uniform(1, 10) as u8) }
+    fn delivery(&mut self, plan: &InputPlan) -> Delivery {
+        Delivery {
+            w_id: self.w_id,
+            districts: plan.districts.of(self.w_id),
+            carrier_id: CarrierId(self.stream.uniform(1, 10) as u8),
+        }
     }
 
-    /// Clause 2.8.1.
-    fn stock_level(&mut self) -> StockLevel {
-        StockLevel { w_id: self.w_id, d_id: self.d_id, threshold: self.stream.uniform(10, 20) as u8 }
+    /// Clause 2.8.1; where data is skewed for any district, since the warehouse's ten terminals have not one each.
+    fn stock_level(&mut self, plan: &InputPlan) -> StockLevel {
+        let d_id = match plan.districts.skew() {
+            None => self.d_id,
+            Some(_) => plan.any_district(self.w_id, &mut self.stream),
+        };
+        StockLevel { w_id: self.w_id, d_id, threshold: self.stream.uniform(10, 20) as u8 }
     }
-}
-
-fn any_district(stream: &mut Stream) -> DistrictId {
-    DistrictId(stream.uniform(1, u32::from(DISTRICTS_PER_WAREHOUSE)) as u8)
 }
 
 /// 60 % by last name, 40 % by number (clauses 2.5.1.2 and 2.6.1.2).

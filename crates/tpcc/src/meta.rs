@@ -1,16 +1,18 @@
 //! What Lydite stores with a database that it loaded, so that a later run can be judged against it.
 
 use crate::nurand::CLoad;
-use serde::{Deserialize, Serialize};
+use crate::scale::Districts;
 
 /// Version of [`crate::population`]: the same version, seed and scale give the same rows.
 pub const POPULATION_VERSION: u32 = 1;
 
 /// The content of the `lydite_meta` table, apart from the state of the load.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseMeta {
     /// Configured warehouses.
     pub warehouses: u32,
+    /// Districts of each warehouse; of what is stored by what they are spread, if they are not ten each.
+    pub districts: Districts,
     /// Seed of the population.
     pub seed: u64,
     /// C-Load of C_LAST (clause 2.1.6.1).

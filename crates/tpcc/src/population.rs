@@ -5,8 +5,8 @@
 //! which it draws its numbers, and [`crate::meta::POPULATION_VERSION`] must change too.
 
 use crate::ids::{
-    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
-    ORDERS_PER_DISTRICT, OrderId, WarehouseId,
+    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DistrictId, ITEMS, ItemId, ORDERS_PER_DISTRICT, OrderId,
+    WarehouseId,
 };
 use crate::meta::DatabaseMeta;
 use crate::money::{Cents, Rate};
@@ -14,21 +14,19 @@ use crate::nurand::{CLoad, last_name, load_last_name};
 use crate::outcome::Address;
 use crate::random::{Purpose, Stream};
 use crate::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Row, Stock, Warehouse};
+use crate::scale::Districts;
 use crate::schema::Table;
 use crate::text::Text;
 use crate::time::Timestamp;
 
 /// Orders 1 to 2 100 of each district are loaded as delivered, the others are new (clause 4.3.3.1).
 pub const DELIVERED_PER_DISTRICT: u32 = 2_100;
-/// W_YTD after loading.
-pub const INITIAL_W_YTD: Cents = Cents(30_000_000);
-/// D_YTD after loading: 3 000 payments of 10.00.
+/// D_YTD after loading: 3 000 payments of 10.00. W_YTD is that of all districts (clause 3.3.2.1).
 pub const INITIAL_D_YTD: Cents = Cents(3_000_000);
 
 /// C_LAST counts through all 1 000 names for so many customers of each district.
 const CUSTOMERS_NAMED_IN_SEQUENCE: u32 = 1_000;
 const INITIAL_PAYMENT: Cents = Cents(1_000);
-const DISTRICTS: u64 = DISTRICTS_PER_WAREHOUSE as u64;
 
 /// Everything that the initial rows depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +37,8 @@ pub struct Population {
     pub c_load: CLoad,
     /// Configured warehouses, 1 to this number.
     pub warehouses: u32,
+    /// Districts of each warehouse.
+    pub districts: Districts,
     /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began, or was resumed.
     pub load_time: Timestamp,
 }
@@ -55,17 +55,18 @@ pub trait RowWriter {
 }
 
 impl Population {
-    /// A population of `warehouses` from `seed`, with the C-Load that belongs to the seed.
+    /// A population of `warehouses` with ten districts each from `seed`, with the C-Load that belongs to the seed.
     #[must_use]
     pub fn new(warehouses: u32, seed: u64, load_time: Timestamp) -> Self {
-        Self { seed, c_load: CLoad::from_seed(seed), warehouses, load_time }
+        Self { seed, c_load: CLoad::from_seed(seed), warehouses, districts: Districts::uniform(), load_time }
     }
 
     /// The population of a database loaded earlier. The rows agree with those in the database only if
     /// `meta.population` is [`crate::meta::POPULATION_VERSION`] and `load_time` is that of the load.
     #[must_use]
     pub fn from_meta(meta: &DatabaseMeta, load_time: Timestamp) -> Self {
-        Self { seed: meta.seed, c_load: meta.c_load, warehouses: meta.warehouses, load_time }
+        let DatabaseMeta { warehouses, ref districts, seed, c_load, .. } = *meta;
+        Self { seed, c_load, warehouses, districts: districts.clone(), load_time }
     }
 
     /// All warehouses, from 1.
@@ -95,14 +96,14 @@ impl Population {
             name: stream.alphanumeric(6, 10),
             address: address(&mut stream),
             tax: Rate(stream.uniform(0, 2_000) as i32),
-            ytd: INITIAL_W_YTD,
+            ytd: Cents(INITIAL_D_YTD.0 * i64::from(self.districts.of(w))),
         }
     }
 
-    /// The ten rows of DISTRICT of a warehouse, by D_ID.
+    /// The rows of DISTRICT of a warehouse, by D_ID.
     pub fn districts(&self, w: WarehouseId) -> impl Iterator<Item = District> + use<> {
         let population = self.clone();
-        DistrictId::all().map(move |d| {
+        self.districts.ids(w).map(move |d| {
             let mut stream = population.stream(Purpose::Warehouse, w, Some(d));
             District {
                 id: d,
@@ -119,7 +120,7 @@ impl Population {
     /// CUSTOMER of a warehouse, by D_ID and C_ID.
     pub fn customers(&self, w: WarehouseId) -> impl Iterator<Item = Customer> + use<> {
         let population = self.clone();
-        DistrictId::all().flat_map(move |d| {
+        self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::Customers, w, Some(d));
             let mut bad_credit = TenPercent::of(CUSTOMERS_PER_DISTRICT);
             let (c_load, since) = (population.c_load, population.load_time);
@@ -152,7 +153,7 @@ impl Population {
     /// HISTORY of a warehouse: one payment of each customer, by D_ID and C_ID.
     pub fn history(&self, w: WarehouseId) -> impl Iterator<Item = History> + use<> {
         let population = self.clone();
-        DistrictId::all().flat_map(move |d| {
+        self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::History, w, Some(d));
             let date = population.load_time;
             (1..=CUSTOMERS_PER_DISTRICT).map(move |id| History {
@@ -171,7 +172,7 @@ impl Population {
     /// ORDER of a warehouse, by D_ID and O_ID.
     pub fn orders(&self, w: WarehouseId) -> impl Iterator<Item = Order> + use<> {
         let population = self.clone();
-        DistrictId::all().flat_map(move |d| {
+        self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::Orders, w, Some(d));
             let mut customers: Vec<u32> = (1..=CUSTOMERS_PER_DISTRICT).collect();
             stream.shuffle(&mut customers);
@@ -191,7 +192,7 @@ impl Population {
 
     /// NEW-ORDER of a warehouse, by D_ID and O_ID.
     pub fn new_orders(&self, w: WarehouseId) -> impl Iterator<Item = NewOrder> + use<> {
-        DistrictId::all().flat_map(move |d| {
+        self.districts.ids(w).flat_map(move |d| {
             (DELIVERED_PER_DISTRICT + 1..=ORDERS_PER_DISTRICT).map(move |o_id| NewOrder {
                 o_id: OrderId(o_id),
                 d_id: d,
@@ -203,7 +204,7 @@ impl Population {
     /// ORDER-LINE of a warehouse, by D_ID, O_ID and OL_NUMBER; as many for each order as its O_OL_CNT.
     pub fn order_lines(&self, w: WarehouseId) -> impl Iterator<Item = OrderLine> + use<> {
         let population = self.clone();
-        DistrictId::all().flat_map(move |d| {
+        self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::OrderLines, w, Some(d));
             let load_time = population.load_time;
             population
@@ -268,17 +269,18 @@ impl Population {
         }
     }
 
-    /// Rows of `table` per warehouse, for ITEM in all; none for ORDER-LINE, whose number differs from warehouse
-    /// to warehouse ([`Population::order_line_rows`]).
+    /// Rows of `table` of a warehouse with so many districts, for ITEM in all; none for ORDER-LINE, whose number differs from
+    /// warehouse to warehouse ([`Population::order_line_rows`]).
     #[must_use]
-    pub fn rows(table: Table) -> Option<u64> {
+    pub fn rows(table: Table, districts: u16) -> Option<u64> {
+        let districts = u64::from(districts);
         match table {
             Table::Item | Table::Stock => Some(u64::from(ITEMS)),
             Table::Warehouse => Some(1),
-            Table::District => Some(DISTRICTS),
-            Table::Customer | Table::History => Some(DISTRICTS * u64::from(CUSTOMERS_PER_DISTRICT)),
-            Table::Orders => Some(DISTRICTS * u64::from(ORDERS_PER_DISTRICT)),
-            Table::NewOrder => Some(DISTRICTS * u64::from(ORDERS_PER_DISTRICT - DELIVERED_PER_DISTRICT)),
+            Table::District => Some(districts),
+            Table::Customer | Table::History => Some(districts * u64::from(CUSTOMERS_PER_DISTRICT)),
+            Table::Orders => Some(districts * u64::from(ORDERS_PER_DISTRICT)),
+            Table::NewOrder => Some(districts * u64::from(ORDERS_PER_DISTRICT - DELIVERED_PER_DISTRICT)),
             Table::OrderLine => None,
         }
     }
@@ -286,13 +288,13 @@ impl Population {
     /// Exact rows of ORDER-LINE of a warehouse, counted without making them (about 0.1 ms).
     #[must_use]
     pub fn order_line_rows(&self, w: WarehouseId) -> u64 {
-        DistrictId::all().flat_map(|d| self.order_sizes(w, d)).map(|(_, ol_cnt)| u64::from(ol_cnt)).sum()
+        self.districts.ids(w).flat_map(|d| self.order_sizes(w, d)).map(|(_, ol_cnt)| u64::from(ol_cnt)).sum()
     }
 
     /// Exact rows of `table` for warehouse `w`, for ITEM in all.
     #[must_use]
     pub fn table_rows(&self, table: Table, w: WarehouseId) -> u64 {
-        Self::rows(table).unwrap_or_else(|| self.order_line_rows(w))
+        Self::rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w))
     }
 
     /// O_ID and O_OL_CNT of a district's orders. These are drawn one by one, as clause 4.3.2.1 demands.
@@ -302,7 +304,9 @@ impl Population {
     }
 
     fn stream(&self, purpose: Purpose, w: WarehouseId, d: Option<DistrictId>) -> Stream {
-        let index = u64::from(w.0) << 8 | d.map_or(0, |d| u64::from(d.0));
+        // What a district's number has beyond a byte stands above the warehouse's.
+        let [low, high] = d.map_or(0, |d| d.0).to_le_bytes();
+        let index = u64::from(high) << 40 | u64::from(w.0) << 8 | u64::from(low);
         Stream::new(self.seed, purpose, index)
     }
 }

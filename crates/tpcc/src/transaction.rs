@@ -80,10 +80,19 @@ pub struct OrderStatus {
 /// Input of Delivery (clause 2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The terminal's warehouse; one order of each of its ten districts is delivered.
+    /// The terminal's warehouse; one order of each of its districts is delivered.
     pub w_id: WarehouseId,
+    /// How many districts it has: ten, unless data is skewed.
+    pub districts: u16,
     /// O_CARRIER_ID, 1 to 10.
     pub carrier_id: CarrierId,
+}
+
+impl Delivery {
+    /// The districts of which an order is delivered.
+    pub fn district_ids(&self) -> impl DoubleEndedIterator<Item = DistrictId> + ExactSizeIterator + use<> {
+        DistrictId::up_to(self.districts)
+    }
 }
 
 /// Input of Stock-Level (clause 2.8.1).

@@ -23,6 +23,7 @@ fn prescribed(new_orders: u64) -> InputStatistics {
 
 fn good() -> RunFacts {
     RunFacts {
+        data_skew: None,
         wait_factor: Some(1.0),
         terminals_per_warehouse: 10.0,
         fixed_warehouses: true,
@@ -106,6 +107,16 @@ fn what_was_not_measured_stays_open() {
 #[test]
 fn durability_is_never_said_to_be_met_without_a_test_of_clause_3_5_4() {
     assert_eq!(find(&good(), "durability").met, None);
+}
+
+#[test]
+fn districts_that_are_not_ten_for_each_warehouse_break_the_population_of_clause_4_3_3_1() {
+    assert_eq!(find(&good(), "districts per warehouse").met, Some(true));
+    let facts = RunFacts { data_skew: "zipf(1.5)".parse().ok(), ..good() };
+    assert_eq!(
+        broken(&facts),
+        std::iter::once("districts per warehouse").chain(broken(&good())).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Model {
 
     fn delivery(&mut self, input: &Delivery) {
         let w = input.w_id;
-        for d in DistrictId::all() {
+        for d in input.district_ids() {
             let Some(oldest) = self.new_orders.iter().position(|n| n.w_id == w && n.d_id == d) else {
                 continue;
             };

@@ -266,7 +266,7 @@ proptest! {
         let index = (f64::from(plan.terminals()) * part) as u32;
         let terminal = plan.terminal(index);
         prop_assert_eq!(terminal.warehouse(), WarehouseId(index / TERMINALS_PER_WAREHOUSE + 1));
-        prop_assert_eq!(terminal.district(), DistrictId((index % TERMINALS_PER_WAREHOUSE) as u8 + 1));
+        prop_assert_eq!(terminal.district(), DistrictId((index % TERMINALS_PER_WAREHOUSE) as u16 + 1));
     }
 
     #[test]

@@ -150,7 +150,8 @@ impl Rte {
 
     /// A terminal was answered at `at`: its next request is due after it has thought and keyed.
     fn go_on(&self, terminal: u32, at: Nanos) {
-        let due = self.next_due(&mut self.slots[terminal as usize].lock(), terminal, at);
+        let slot = &mut self.slots[terminal as usize].lock();
+        let due = self.next_due(slot, terminal, at, None);
         self.answered.lock().push((terminal, due));
         if due < self.wakes.load(Ordering::Relaxed)
             && let Some(scheduler) = self.scheduler.get()
@@ -159,12 +160,16 @@ impl Rte {
         }
     }
 
-    fn next_due(&self, slot: &mut Slot, terminal: u32, at: Nanos) -> Nanos {
+    /// When it is, chosen from these inputs, or from those of the stage in which it is chosen.
+    fn next_due(&self, slot: &mut Slot, terminal: u32, at: Nanos, inputs: Option<&InputPlan>) -> Nanos {
         let think = self.think(slot.kind, self.draw(slot, terminal));
         slot.answered = at;
         slot.chosen = at + think;
         slot.last = Some(slot.kind);
-        slot.kind = slot.terminal.next_kind(&Cursor::new(&self.course).stage(slot.chosen).inputs);
+        slot.kind = match inputs {
+            Some(inputs) => slot.terminal.next_kind(inputs),
+            None => slot.terminal.next_kind(&Cursor::new(&self.course).stage(slot.chosen).inputs),
+        };
         slot.chosen + self.keying(slot.kind)
     }
 
@@ -304,7 +309,8 @@ impl Scheduler {
             }
             let mut due = (rte.draw(&mut slot, terminal) * cycle as f64) as Nanos;
             while due < history {
-                due = rte.next_due(&mut slot, terminal, due);
+                // What was before the run was as its first stage is.
+                due = rte.next_due(&mut slot, terminal, due, Some(&rte.first));
             }
             slot.last = None;
             scheduler.insert(terminal, due - history);
@@ -394,7 +400,7 @@ impl Scheduler {
         else {
             unreachable!("a terminal makes the input that it is asked for");
         };
-        let next = rte.next_due(&mut slot, terminal, now);
+        let next = rte.next_due(&mut slot, terminal, now, None);
         drop(slot);
         self.batch.push(Request { terminal, work: Work::Deferred(delivery), due });
         if counts {

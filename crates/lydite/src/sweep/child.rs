@@ -22,11 +22,11 @@ const SAID_MAX: u64 = 64 * 1024;
 const SAID_SHOWN: usize = 400;
 
 /// Makes the run and waits for its end. `lock` stays locked until the run has ended, whatever becomes of this process;
-/// `look` is called now and then with the time since the start. If the user interrupts, the run is asked to end.
+/// `fresh`: it loads anew; `verify`: it may begin with function tests; `look` is called now and then with the time since the start. If the user interrupts, the run is asked to end.
 pub(super) fn run(
     point: &Point,
     json: &Path,
-    fresh: bool,
+    (fresh, verify): (bool, bool),
     lock: &File,
     interrupt: &Interrupt,
     look: &mut dyn FnMut(Duration),
@@ -36,6 +36,9 @@ pub(super) fn run(
     command.args(["run", "--quiet", "--config", "/dev/stdin", "--json"]).arg(json);
     if fresh {
         command.arg("--fresh");
+    }
+    if !verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
+        command.args(["--set", "verify=off"]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     // Ctrl-C reaches this process only, which passes it on once: a second signal would cut the run off.

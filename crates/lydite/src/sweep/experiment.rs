@@ -9,6 +9,7 @@ use crate::source::Source;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use lydite_report::sweep::metric::Metric;
+use lydite_tpcc::DataSkew;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
@@ -208,7 +209,7 @@ impl Experiment {
 
 /// The policy, if it is safe with these targets; temporary databases are always new.
 fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, points: &[Point]) -> Reload {
-    let mut scales: BTreeMap<&str, Option<u32>> = BTreeMap::new();
+    let mut scales: BTreeMap<&str, (Option<u32>, Option<DataSkew>)> = BTreeMap::new();
     for point in points {
         let target = &point.plan.target;
         // A path or a server; options are no part of what database it is.
@@ -231,14 +232,14 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
                 &format!("\"once\" needs a database that stays, and {url} is gone after each run: give it a path"),
             ),
             (Some(Reload::Once), false, Some(line)) => {
-                let warehouses = point.plan.warehouses;
-                if *scales.entry(url).or_insert(warehouses) != warehouses {
+                let scale = (point.plan.warehouses, point.plan.data_skew);
+                if *scales.entry(url).or_insert(scale) != scale {
                     source.wrong(
                         line,
                         "reload",
                         &format!(
-                            "\"once\" needs one number of warehouses for each database, and {url} is to have several: \
-                             use \"each-run\", or give each number a target of its own"
+                            "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is \
+                             to have several: use \"each-run\", or give each a target of its own"
                         ),
                     );
                 }

@@ -22,6 +22,7 @@ use lydite_report::sweep::{
     Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv, render_summary,
 };
 use lydite_report::{RunResult, render_sweep};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,6 +120,8 @@ struct Work<'a> {
     /// The runs of each point.
     runs: Vec<Vec<Run>>,
     environment: Environment,
+    /// Targets on which the function tests were made, by their URLs: once is enough.
+    seen: BTreeSet<String>,
 }
 
 impl<'a> Work<'a> {
@@ -139,7 +142,7 @@ impl<'a> Work<'a> {
                     .collect()
             })
             .collect();
-        Self { experiment, directory, runs, environment }
+        Self { experiment, directory, runs, environment, seen: BTreeSet::new() }
     }
 
     /// Makes all runs that are not there: all points once, then all again, so that a slow hour hits all alike. Whether
@@ -213,10 +216,12 @@ impl<'a> Work<'a> {
         let json = self.directory.result(point, repetition);
         let target = &point.plan.target;
         let fresh = experiment.reload == Reload::EachRun && target.stores() && !target.is_temporary();
+        let url = point.given.get("target").cloned().unwrap_or_default();
+        let verify = !self.seen.contains(&url);
         let ending =
-            child::run(point, &json, fresh, &self.directory.lock, interrupt, look).unwrap_or_else(|error| {
-                Ending { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") }
-            });
+            child::run(point, &json, (fresh, verify), &self.directory.lock, interrupt, look).unwrap_or_else(
+                |error| Ending { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") },
+            );
         // What was cut off by the user, and left nothing, is missing and not failed.
         if !interrupt.asked() || json.exists() {
             self.directory.remember(point, repetition, ending)?;
@@ -224,6 +229,9 @@ impl<'a> Work<'a> {
         let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
         let (run, result) = store::look(root, &self.directory.manifest, experiment, point, repetition);
         note(&mut self.environment, &run, result.as_ref());
+        if result.is_some_and(|result| result.controls.get("functions").is_some()) {
+            self.seen.insert(url);
+        }
         if let Some(place) = self.runs.get_mut(number).and_then(|runs| runs.get_mut(repetition as usize - 1))
         {
             *place = run.clone();

@@ -176,7 +176,7 @@ pub(super) struct Read {
 #[derive(Serialize)]
 pub(super) struct NewOrderRequest<'a> {
     w_id: u32,
-    d_id: u8,
+    d_id: u16,
     c_id: u32,
     lines: Lines<'a>,
     now: Timestamp,
@@ -218,9 +218,9 @@ fn customer(selector: &CustomerSelector) -> (Option<CustomerId>, Option<&str>) {
 #[derive(Serialize)]
 pub(super) struct PaymentRequest<'a> {
     w_id: u32,
-    d_id: u8,
+    d_id: u16,
     c_w_id: u32,
-    c_d_id: u8,
+    c_d_id: u16,
     c_id: Option<CustomerId>,
     c_last: Option<&'a str>,
     h_amount: Cents,
@@ -247,7 +247,7 @@ impl<'a> PaymentRequest<'a> {
 #[derive(Serialize)]
 pub(super) struct OrderStatusRequest<'a> {
     w_id: u32,
-    d_id: u8,
+    d_id: u16,
     c_id: Option<CustomerId>,
     c_last: Option<&'a str>,
 }
@@ -275,7 +275,7 @@ impl DeliveryRequest {
 #[derive(Serialize)]
 pub(super) struct StockLevelRequest {
     w_id: u32,
-    d_id: u8,
+    d_id: u16,
     threshold: u8,
 }
 

@@ -11,6 +11,7 @@ use crate::error::TargetError;
 use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use lydite_tpcc::Districts;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::{Arc, OnceLock};
@@ -86,6 +87,19 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.finish_load(jobs, stage),
             Speaking::Transactions(target) => target.finish_load(stage),
+        }
+    }
+
+    fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
+        match districts.skew() {
+            Some(skew) if matches!(self.speaking()?, Speaking::Transactions(_)) => {
+                Err(TargetError::usage(format!(
+                    "{}: data_skew {skew}: a driver that plays the transactions itself delivers the ten districts of the \
+                 standard, and no others: leave data_skew out, or use a driver of a store",
+                    self.driver.config.place
+                )))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -17,7 +17,7 @@ use lydite_tpcc::deck::Mix;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::{NewOrder, OrderLineInput, StockLevel};
-use lydite_tpcc::{CustomerId, DistrictId, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{CustomerId, DistrictId, Districts, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -81,6 +81,10 @@ fn the_answers_and_the_rows_of_a_driver_of_transactions_are_those_of_sqlite() {
     let sqlite =
         TargetSpec::parse("sqlite:", TxMode::Statements).expect("a good URL").open().expect("a target");
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
+    let skewed = Districts::spread("zipf(2)".parse().expect("a distribution"), 2).expect("few enough");
+    let error = target.check_districts(&skewed).expect_err("its Delivery knows ten districts");
+    assert!(error.message.contains("data_skew zipf(2)"), "{error}");
+    target.check_districts(&Districts::uniform()).expect("the standard's");
     load(&*sqlite, 2);
 
     // Interrupted first, and taken up again.

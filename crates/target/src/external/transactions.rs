@@ -30,7 +30,7 @@ use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Outcome, Transaction, WarehouseId};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -86,7 +86,7 @@ impl Transactions {
                 self.driver.config.place
             )));
         }
-        let notes = BTreeMap::from(meta::notes(meta));
+        let notes = meta::notes(meta).into_iter().collect();
         self.ask("create the tables", "create", &Create { notes })
     }
 
@@ -133,9 +133,9 @@ impl Transactions {
         conditions: &[Condition],
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError> {
-        let warehouses = self.loaded()?.warehouses;
+        let meta = self.loaded()?;
         let findings =
-            self.reading("check the conditions", warehouses, |source| check(source, warehouses, conditions))?;
+            self.reading("check the conditions", meta.warehouses, |source| check(source, &meta, conditions))?;
         findings.iter().for_each(done);
         Ok(findings)
     }

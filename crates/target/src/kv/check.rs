@@ -4,17 +4,18 @@ use crate::kv::scan::RowSource;
 use crate::kv::store::StoreError;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, Evaluator, OFFENDERS_SHOWN};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{CUSTOMERS_PER_DISTRICT, DistrictId, WarehouseId, rows};
+use lydite_tpcc::{CUSTOMERS_PER_DISTRICT, DistrictId, Districts, WarehouseId, rows};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Evaluates `conditions` on a database of `warehouses`.
+/// Evaluates `conditions` on a database that was loaded with `meta`.
 ///
 /// All are evaluated on the same pass, so each finding bears an equal share of its time.
 pub(crate) fn check(
     source: &mut impl RowSource,
-    warehouses: u32,
+    meta: &DatabaseMeta,
     conditions: &[Condition],
 ) -> Result<Vec<ConditionFinding>, StoreError> {
     let begin = Instant::now();
@@ -22,8 +23,9 @@ pub(crate) fn check(
         .into_iter()
         .filter(|table| conditions.iter().any(|condition| condition.reads.contains(table)))
         .collect();
-    let mut evaluator = Evaluator::new();
-    let mut missing = Missing { warehouses, ..Missing::default() };
+    let mut evaluator = Evaluator::of(meta.districts.clone());
+    let mut missing =
+        Missing { warehouses: meta.warehouses, districts: meta.districts.clone(), ..Missing::default() };
     let mut last = None;
     while let Some(w_id) = source.next_warehouse(&tables, last)? {
         for &table in &tables {
@@ -33,7 +35,7 @@ pub(crate) fn check(
         missing.close(w_id);
         last = Some(w_id);
     }
-    let mut findings = evaluator.finish(warehouses);
+    let mut findings = evaluator.finish(meta.warehouses);
     findings[0].total += missing.too_many.len() as u64;
     findings[0].offenders.extend(missing.too_many);
     findings[11].total += missing.customers.len() as u64;
@@ -51,10 +53,11 @@ pub(crate) fn check(
 }
 
 /// Rows that the conditions speak of and that are never deleted (clause 1.4.11) must be there, and no more of them:
-/// what the evaluator, which knows no scale, can't tell.
+/// what the evaluator can't tell.
 #[derive(Default)]
 struct Missing {
     warehouses: u32,
+    districts: Districts,
     /// Warehouses that were not loaded.
     too_many: Vec<String>,
     /// Customers of the open warehouse's districts.
@@ -94,7 +97,7 @@ fn read(
         }),
         Table::District => source.rows(of, |row: &rows::District| evaluator.add(row)),
         Table::Customer => {
-            for d_id in DistrictId::all() {
+            for d_id in missing.districts.ids(w_id) {
                 missing.counts.insert(d_id, 0);
             }
             source.rows(of, |row: &rows::Customer| {

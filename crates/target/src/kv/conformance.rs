@@ -16,7 +16,7 @@ use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Timestamp, Transaction, WarehouseId, rows};
+use lydite_tpcc::{Districts, Outcome, Timestamp, Transaction, WarehouseId, rows};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -25,6 +25,7 @@ pub(crate) const SEED: u64 = 7;
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,
@@ -274,7 +275,7 @@ pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     for (place, spoil, broken) in cases {
         let mut tx = store.begin(Access::Write).expect("begin");
         spoil(&mut tx);
-        let findings = crate::kv::check::check(&mut Scanned(&mut tx), 1, &CONDITIONS).expect("check");
+        let findings = crate::kv::check::check(&mut Scanned(&mut tx), &meta(1), &CONDITIONS).expect("check");
         let named: Vec<u8> = findings
             .iter()
             .filter(|finding| !finding.holds())

@@ -109,13 +109,67 @@ table!(customer: Customer, key(w_id: WarehouseId, d_id: DistrictId, id: Customer
     ADDRESS address: Address,
 }, text data);
 
-table!(history: History, key(w_id: WarehouseId, d_id: DistrictId), {
-    C_W_ID c_w_id: WarehouseId,
-    C_D_ID c_d_id: DistrictId,
-    C_ID c_id: CustomerId,
-    DATE date: Timestamp,
-    AMOUNT amount: Cents,
-}, text data);
+/// By hand, since two columns of its rows are stored as one.
+pub(crate) mod history {
+    use super::*;
+
+    /// Where its rows are.
+    pub(crate) const TABLE: KvTable = KvTable::History;
+
+    fields!(history at 0;
+        C_W_ID c_w_id: WarehouseId,
+        CUSTOMER customer: (DistrictId, CustomerId),
+        DATE date: Timestamp,
+        AMOUNT amount: Cents,
+    );
+
+    /// What a row's key begins with.
+    pub(crate) fn key(w_id: WarehouseId, d_id: DistrictId) -> Key {
+        district_prefix(w_id, d_id)
+    }
+
+    /// The text behind the other columns.
+    pub(crate) fn data(row: &[u8]) -> Result<Text<24>, Malformed> {
+        let text = row.get(WIDTH..).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.and_then(|text| Text::from(text).ok()).ok_or(Malformed("history.data"))
+    }
+}
+
+impl KvRow for rows::History {
+    const KV_TABLE: KvTable = history::TABLE;
+
+    fn key(&self) -> Key {
+        history::key(self.w_id, self.d_id)
+    }
+
+    fn encode(&self, value: &mut Vec<u8>) -> Result<(), Malformed> {
+        value.clear();
+        value.resize(history::WIDTH, 0);
+        history::C_W_ID.set(value, &self.c_w_id)?;
+        history::CUSTOMER.set(value, &(self.c_d_id, self.c_id))?;
+        history::DATE.set(value, &self.date)?;
+        history::AMOUNT.set(value, &self.amount)?;
+        value.extend_from_slice(self.data.as_bytes());
+        Ok(())
+    }
+
+    fn decode(mut key: &[u8], value: &[u8]) -> Result<Self, Malformed> {
+        const KEY: Malformed = Malformed("the key of history");
+        let w_id = WarehouseId::take(&mut key).ok_or(KEY)?;
+        let d_id = DistrictId::take(&mut key).ok_or(KEY)?;
+        let (c_d_id, c_id) = history::CUSTOMER.get(value)?;
+        Ok(Self {
+            c_id,
+            c_d_id,
+            c_w_id: history::C_W_ID.get(value)?,
+            d_id,
+            w_id,
+            date: history::DATE.get(value)?,
+            amount: history::AMOUNT.get(value)?,
+            data: history::data(value)?,
+        })
+    }
+}
 
 table!(order: Order, key(w_id: WarehouseId, d_id: DistrictId, id: OrderId), {
     C_ID c_id: CustomerId,
@@ -149,12 +203,13 @@ table!(stock: Stock, key(w_id: WarehouseId, i_id: ItemId), {
 pub(crate) struct HistoryNumber {
     /// Microseconds; no two payments of a session have the same. Zero for loaded rows.
     pub(crate) time: u64,
-    /// Number of the session within this process; for loaded rows their own, within the warehouse. Below 2²⁴.
+    /// Number of the session within this process, below 2²⁴; for loaded rows their own, of which the last 24 bits count: a
+    /// district has no two that are the same.
     pub(crate) session: u32,
 }
 
 impl HistoryNumber {
-    /// The whole key of a row: 16 bytes, which many stores compare at once.
+    /// The whole key of a row: 16 bytes but for districts from 255 on, which many stores compare at once.
     pub(crate) fn key(self, w_id: WarehouseId, d_id: DistrictId) -> Key {
         let mut key = history::key(w_id, d_id);
         key.extend(self.time.to_be_bytes());
@@ -167,6 +222,11 @@ impl HistoryNumber {
 /// What all keys of a district begin with, in the tables of districts.
 pub(crate) fn district_prefix(w_id: WarehouseId, d_id: DistrictId) -> Key {
     district::key(w_id, d_id)
+}
+
+/// Where the number that a key ends with stands.
+fn last_four(key: &[u8]) -> &[u8] {
+    key.len().checked_sub(4).and_then(|start| key.get(start..)).unwrap_or_default()
 }
 
 /// Customers by name, without values.
@@ -193,7 +253,7 @@ pub(crate) mod customer_by_name {
 
     /// C_ID in such a key.
     pub(crate) fn c_id(key: &[u8]) -> Result<CustomerId, Malformed> {
-        let mut end = key.len().checked_sub(4).and_then(|start| key.get(start..)).unwrap_or_default();
+        let mut end = last_four(key);
         CustomerId::take(&mut end).ok_or(Malformed("the key of customer_by_name"))
     }
 
@@ -225,7 +285,7 @@ pub(crate) mod order_by_customer {
 
     /// O_ID in such a key.
     pub(crate) fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
-        let mut end = key.get(9..).unwrap_or_default();
+        let mut end = last_four(key);
         OrderId::take(&mut end).ok_or(Malformed("the key of orders_by_customer"))
     }
 }

@@ -3,11 +3,11 @@
 use crate::kv::codec::Key;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::target::{DatabaseState, LoadUnit};
-use lydite_tpcc::WarehouseId;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Districts, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -16,21 +16,35 @@ const TABLE: KvTable = KvTable::Meta;
 /// The note of a unit that is loaded: this and the number, big end first.
 const LOADED: &[u8] = b"loaded ";
 
+/// The note of how districts are spread over the warehouses.
+pub(crate) const DATA_SKEW: &str = "data_skew";
+
+/// The districts that such a note tells of; none if it can't be read.
+pub(crate) fn districts(note: Option<&str>, warehouses: u32) -> Option<Districts> {
+    match note {
+        None => Some(Districts::uniform()),
+        Some(skew) => Districts::spread(skew.parse().ok()?, warehouses).ok(),
+    }
+}
+
 /// Stores `meta` in the state "loading".
 pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
 
 /// The notes of a database that is to be loaded with `meta`.
-pub(crate) fn notes(meta: &DatabaseMeta) -> [(&'static str, String); 6] {
-    [
+pub(crate) fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
+    let mut notes = vec![
         ("state", "loading".to_string()),
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
         ("c_load", meta.c_load.0.to_string()),
         ("population", meta.population.to_string()),
         ("lydite", meta.lydite.clone()),
-    ]
+    ];
+    // A database without the note has ten districts for each warehouse.
+    notes.extend(meta.districts.skew().map(|skew| (DATA_SKEW, skew.to_string())));
+    notes
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
@@ -73,8 +87,11 @@ pub(crate) fn from_notes(
     notes: &BTreeMap<String, String>,
     units: &[u32],
 ) -> Result<DatabaseState, StoreError> {
+    let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
     let meta = DatabaseMeta {
-        warehouses: note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?,
+        warehouses,
+        districts: districts(notes.get(DATA_SKEW).map(String::as_str), warehouses)
+            .ok_or_else(|| bad(DATA_SKEW))?,
         seed: note(notes, "seed", |_| true)?,
         c_load: CLoad(note(notes, "c_load", |_| true)?),
         population: note(notes, "population", |_| true)?,

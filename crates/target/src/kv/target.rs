@@ -175,7 +175,7 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("check the conditions");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         let meta = self.loaded(&mut tx)?;
-        let findings = check(&mut Scanned(&mut tx), meta.warehouses, conditions).map_err(failed)?;
+        let findings = check(&mut Scanned(&mut tx), &meta, conditions).map_err(failed)?;
         findings.iter().for_each(done);
         Ok(findings)
     }

@@ -110,7 +110,7 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
     });
     let nobody = CustomerSelector::LastName(truncated("NOBODY"));
     let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
-    let delivery = Transaction::Delivery(Delivery { w_id, carrier_id: CarrierId(1) });
+    let delivery = Transaction::Delivery(Delivery { w_id, districts: 10, carrier_id: CarrierId(1) });
     let level = Transaction::StockLevel(StockLevel { w_id, d_id, threshold: 10 });
     let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
     let stock_14 = stock::key(w_id, ItemId(14));
@@ -163,9 +163,10 @@ fn delivery_skips_a_district_without_a_new_order() {
         tx.delete(KvTable::NewOrder, &key).expect("delete");
     }
     tx.commit().expect("commit");
-    let delivery = Transaction::Delivery(Delivery { w_id: WarehouseId(1), carrier_id: CarrierId(1) });
+    let delivery =
+        Transaction::Delivery(Delivery { w_id: WarehouseId(1), districts: 10, carrier_id: CarrierId(1) });
     let outcome = target.connect().expect("connect").execute(&delivery);
-    let delivered = DistrictId::all().filter(|d| d.0 != 3).map(|d| (d, OrderId(2_101))).collect();
+    let delivered = DistrictId::up_to(10).filter(|d| d.0 != 3).map(|d| (d, OrderId(2_101))).collect();
     assert_eq!(outcome, Ok(Outcome::Delivery(DeliveryOutcome { delivered })));
 }
 
@@ -218,9 +219,20 @@ fn every_table_has_a_number_and_a_name_of_its_own() {
 #[test]
 fn keys_are_ordered_as_their_columns() {
     let key = |w, d, o, number| order_line::key(WarehouseId(w), DistrictId(d), OrderId(o), number);
-    let sorted = [key(1, 1, 2, 15), key(1, 1, 255, 1), key(1, 1, 256, 1), key(1, 2, 1, 1), key(256, 1, 1, 1)];
+    let sorted = [
+        key(1, 1, 2, 15),
+        key(1, 1, 255, 1),
+        key(1, 1, 256, 1),
+        key(1, 2, 1, 1),
+        key(1, 254, 9, 1),
+        key(1, 255, 1, 1),
+        key(1, 256, 1, 1),
+        key(1, 32_767, 1, 1),
+        key(256, 1, 1, 1),
+    ];
     assert!(sorted.is_sorted());
-    assert_eq!(key(1, 1, 1, 1).len(), 10);
+    // Where there are no more than 254 districts a key is as long as ever.
+    assert_eq!((key(1, 254, 1, 1).len(), key(1, 255, 1, 1).len()), (10, 12));
 
     // C_LAST is a prefix of another one, C_FIRST too.
     let named = |last: &str, first: &str, id| {
@@ -242,6 +254,8 @@ fn keys_are_ordered_as_their_columns() {
     let of = |c, o| order_by_customer::key(WarehouseId(1), DistrictId(1), CustomerId(c), OrderId(o));
     assert!(of(7, 4_000) < of(8, 1));
     assert_eq!(order_by_customer::o_id(&of(7, 4_000)), Ok(OrderId(4_000)));
+    let of = order_by_customer::key(WarehouseId(1), DistrictId(700), CustomerId(7), OrderId(4_000));
+    assert_eq!(order_by_customer::o_id(&of), Ok(OrderId(4_000)));
 }
 
 #[test]
@@ -274,6 +288,16 @@ fn there_and_back<R: KvRow + PartialEq + std::fmt::Debug>(row: &R, width: usize)
 }
 
 #[test]
+fn a_payment_of_a_uniform_database_is_stored_as_ever() {
+    let mut row = population(1).history(WarehouseId(1)).next().expect("a payment");
+    (row.c_w_id, row.c_d_id, row.c_id) = (WarehouseId(0x0102), DistrictId(9), CustomerId(0x0304));
+    let mut value = Vec::new();
+    row.encode(&mut value).expect("encode");
+    // C_W_ID in four bytes, C_D_ID in one and C_ID in four, the little end first.
+    assert_eq!(value[..9], [2, 1, 0, 0, 9, 4, 3, 0, 0]);
+}
+
+#[test]
 fn every_row_comes_back_as_it_was_stored() {
     let population = population(2);
     let w = WarehouseId(2);
@@ -286,7 +310,11 @@ fn every_row_comes_back_as_it_was_stored() {
         row.encode(&mut value).expect("encode");
         assert!(value.len() <= 667, "{}", value.len());
     }
-    population.history(w).take(20).for_each(|row| there_and_back(&row, history::WIDTH));
+    for mut row in population.history(w).take(20) {
+        there_and_back(&row, history::WIDTH);
+        (row.d_id, row.c_d_id) = (DistrictId(255), DistrictId(32_767));
+        there_and_back(&row, history::WIDTH);
+    }
     population.orders(w).skip(2_090).take(20).for_each(|row| there_and_back(&row, 15));
     population.new_orders(w).take(1).for_each(|row| there_and_back(&row, 0));
     population.order_lines(w).take(20).for_each(|row| there_and_back(&row, order_line::WIDTH));

@@ -158,7 +158,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
                     stock::REMOTE_CNT.add(row, 1)?;
                 }
                 let brand = is_brand(&i_data, stock::data(row)?);
-                Ok((left, brand, stock::DIST.nth(row, usize::from(d_id.0).wrapping_sub(1))?))
+                Ok((left, brand, stock::DIST.nth(row, usize::from(d_id.stock_column()) - 1)?))
             },
         )?;
         let amount = i_price.times(u32::from(quantity));
@@ -343,10 +343,10 @@ fn status_line(row: &[u8]) -> Result<OrderStatusLine, Malformed> {
     })
 }
 
-/// The deferred part of Delivery, clause 2.7.4: all ten districts in one transaction.
+/// The deferred part of Delivery, clause 2.7.4: all districts of the warehouse in one transaction.
 pub(crate) fn delivery(tx: &mut impl StoreTx, input: &Delivery, now: Timestamp) -> Played {
-    let mut delivered = Vec::with_capacity(DistrictId::all().len());
-    for d_id in DistrictId::all() {
+    let mut delivered = Vec::with_capacity(usize::from(input.districts));
+    for d_id in input.district_ids() {
         // A district without an undelivered order is skipped (clause 2.7.4.2).
         let Some(o_id) = oldest_new_order(tx, input.w_id, d_id)? else { continue };
         deliver(tx, input, d_id, o_id, now)?;
@@ -376,7 +376,7 @@ fn deliver(
     o_id: OrderId,
     now: Timestamp,
 ) -> Result<(), Stop> {
-    let Delivery { w_id, carrier_id } = *input;
+    let Delivery { w_id, carrier_id, .. } = *input;
     tx.delete(new_order::TABLE, &new_order::key(w_id, d_id, o_id))?;
     let key = order::key(w_id, d_id, o_id);
     let c_id = change(tx, order::TABLE, &key, format_args!("order {w_id}/{d_id}/{o_id}"), |row| {

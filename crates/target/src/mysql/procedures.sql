@@ -76,7 +76,7 @@ BEGIN
             SIGNAL SQLSTATE 'LY001' SET MESSAGE_TEXT = v_text;
         END IF;
         SELECT s_quantity, CASE WHEN locate('ORIGINAL', s_data) > 0 THEN v_brand ELSE 0 END,
-                elt(in_d, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08,
+                elt((in_d - 1) % 10 + 1, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08,
                     s_dist_09, s_dist_10)
             INTO v_stock, v_brand, v_dist FROM stock WHERE s_w_id = v_supply AND s_i_id = v_item FOR UPDATE;
         IF v_gone THEN
@@ -168,16 +168,16 @@ BEGIN
 END
 
 --/
-CREATE PROCEDURE lydite_delivery(in_w int, in_carrier int)
+CREATE PROCEDURE lydite_delivery(in_w int, in_carrier int, in_districts int)
 BEGIN
     DECLARE v_gone, v_o, v_c, v_changed int DEFAULT 0;
     DECLARE v_d int DEFAULT 1;
     DECLARE v_owed decimal(12, 2);
-    DECLARE v_delivered varchar(120) DEFAULT '';
+    DECLARE v_delivered mediumtext DEFAULT '';
     DECLARE v_text varchar(120);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_gone = 1;
     START TRANSACTION;
-    WHILE v_d <= 10 DO
+    WHILE v_d <= in_districts DO
         SET v_gone = 0, v_o = 0;
         SELECT no_o_id INTO v_o FROM new_order WHERE no_w_id = in_w AND no_d_id = v_d
             ORDER BY no_o_id LIMIT 1 FOR UPDATE;

@@ -42,7 +42,7 @@ BEGIN
             FROM line WHERE s_w_id = supply AND s_i_id = i_id
             RETURNING number, supply, quantity, i_id, i_price, i_name, s_quantity,
                 position('ORIGINAL' IN i_data) > 0 AND position('ORIGINAL' IN s_data) > 0 AS brand,
-                CASE in_d WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04
+                CASE (in_d - 1) % 10 + 1 WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04
                     WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08
                     WHEN 9 THEN s_dist_09 ELSE s_dist_10 END AS dist
         ), inserted AS (
@@ -159,7 +159,8 @@ BEGIN
         FROM order_line WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id = order_id;
 END $$;
 
-CREATE OR REPLACE FUNCTION lydite_delivery(in_w integer, in_carrier integer, OUT delivered integer[])
+CREATE OR REPLACE FUNCTION lydite_delivery(in_w integer, in_carrier integer, in_districts integer,
+    OUT delivered integer[])
 LANGUAGE plpgsql AS $$
 DECLARE
     d integer;
@@ -167,7 +168,7 @@ DECLARE
     c integer;
     owed numeric;
 BEGIN
-    FOR d IN 1 .. 10 LOOP
+    FOR d IN 1 .. in_districts LOOP
         LOOP
             SELECT no_o_id INTO o FROM new_order WHERE no_w_id = in_w AND no_d_id = d ORDER BY no_o_id LIMIT 1;
             EXIT WHEN o IS NULL;

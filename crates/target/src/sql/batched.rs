@@ -252,7 +252,7 @@ pub(crate) fn order_status<C: Connection>(session: &mut SqlSession<C>, input: &O
 fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
     let w = Value::Int(input.w_id.get());
     let carrier = Value::Int(input.carrier_id.get());
-    let mut missing: ArrayVec<i32, 10> = DistrictId::all().map(|district| i32::from(district.0)).collect();
+    let mut missing: Vec<i32> = input.district_ids().map(|district| i32::from(district.0)).collect();
     let mut outcome = DeliveryOutcome::default();
     let mut begun = false;
     // Once, unless another delivery took an order that this one had found (below repeatable read).
@@ -263,9 +263,9 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
         session.connection.pipeline(steps, &mut session.rows[..steps.len()])?;
         let rows = &session.rows[steps.len() - 1];
         begun = true;
-        let mut overtaken = ArrayVec::<i32, 10>::new();
+        let mut overtaken = Vec::new();
         for row in 0..rows.len() {
-            let district: u8 = rows.int(row, 0)?;
+            let district: u16 = rows.int(row, 0)?;
             match rows.optional_int(row, 1)? {
                 Some(order) => outcome.delivered.push((DistrictId(district), OrderId(order))),
                 None => overtaken.push(i32::from(district)),

@@ -1,9 +1,11 @@
 //! The twelve consistency conditions (clause 3.3.2) as set-based SQL: each query gives the keys that break it.
 
+use crate::kv::meta::{DATA_SKEW, districts};
 use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::target::ConditionFinding;
+use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::consistency::Condition;
 use std::time::Instant;
 
@@ -24,7 +26,9 @@ const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered
 
 /// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
 /// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
-fn offenders(condition: Condition, dialect: &Dialect) -> String {
+///
+/// `districts`: how many the warehouse `w_id` has, as an expression.
+fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String {
     let money = dialect.money_text;
     // Without rows a sum is null.
     let sum = |column: &str| money(&format!("coalesce({column}, 0.00)"));
@@ -36,9 +40,9 @@ fn offenders(condition: Condition, dialect: &Dialect) -> String {
              UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
              FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
              WHERE name = 'warehouses' AND value <> {} \
-             UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of 10' FROM (SELECT w_id, \
+             UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of ' || {districts} FROM (SELECT w_id, \
              count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
-             WHERE districts <> 10",
+             WHERE districts <> {districts}",
             money("w_ytd"),
             sum("total"),
             (dialect.as_text)("found")
@@ -141,6 +145,23 @@ fn offenders(condition: Condition, dialect: &Dialect) -> String {
     }
 }
 
+/// How many districts the warehouse `w_id` was loaded with, as an expression.
+fn expected_districts(admin: &mut impl Admin) -> Result<String, SqlError> {
+    let mut note = |name: &str| {
+        let found = admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{name}'"))?;
+        Ok::<_, SqlError>(found.into_iter().next())
+    };
+    let Some(skew) = note(DATA_SKEW)? else { return Ok(DISTRICTS_PER_WAREHOUSE.to_string()) };
+    let warehouses = note("warehouses")?.and_then(|text| text.parse().ok());
+    let ranges = warehouses
+        .and_then(|warehouses| districts(Some(&skew), warehouses))
+        .ok_or_else(|| SqlError::Decode(format!("lydite_meta has a bad {DATA_SKEW}: load with --fresh")))?
+        .ranges();
+    let cases: String =
+        ranges.iter().map(|(last, each)| format!(" WHEN w_id <= {last} THEN {each}")).collect();
+    Ok(format!("CASE{cases} ELSE 0 END"))
+}
+
 /// Evaluates one condition.
 pub(crate) fn evaluate(
     admin: &mut impl Admin,
@@ -149,9 +170,13 @@ pub(crate) fn evaluate(
 ) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
     let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
+    let districts = match condition.number {
+        1 => expected_districts(admin)?,
+        _ => String::new(),
+    };
     let sql = format!(
         "SELECT example, count(*) OVER () FROM ({}) AS offenders ORDER BY example LIMIT {EXAMPLES}",
-        offenders(condition, dialect)
+        offenders(condition, dialect, &districts)
     );
     admin.query_each(&sql, &mut |row| {
         if let [Some(example), Some(count)] = row {

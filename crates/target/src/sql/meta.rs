@@ -1,5 +1,6 @@
 //! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
 
+use crate::kv::meta::{DATA_SKEW, districts};
 use crate::micro::is_table_name;
 use crate::sql::connection::SqlError;
 use crate::target::{DatabaseState, LoadUnit};
@@ -35,13 +36,16 @@ pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
 /// Makes the two tables and stores `meta` in the state "loading".
 pub(crate) fn create(meta: &DatabaseMeta) -> String {
-    create_notes(&[
+    let mut notes = vec![
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
         ("c_load", meta.c_load.0.to_string()),
         ("population", meta.population.to_string()),
         ("lydite", meta.lydite.clone()),
-    ])
+    ];
+    // A database without the note has ten districts for each warehouse.
+    notes.extend(meta.districts.skew().map(|skew| (DATA_SKEW, skew.to_string())));
+    create_notes(&notes)
 }
 
 /// Makes the two tables and stores notes, and the state "loading".
@@ -112,8 +116,11 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
     let bad = |name: &str| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh"));
     let warehouses =
         u32::try_from(number("warehouses")?).ok().filter(|count| (1..=MAX_WAREHOUSES).contains(count));
+    let warehouses = warehouses.ok_or_else(|| bad("warehouses"))?;
+    let skew = values.get(DATA_SKEW).map(String::as_str);
     let meta = DatabaseMeta {
-        warehouses: warehouses.ok_or_else(|| bad("warehouses"))?,
+        warehouses,
+        districts: districts(skew, warehouses).ok_or_else(|| bad(DATA_SKEW))?,
         seed: number("seed")?,
         c_load: CLoad(u8::try_from(number("c_load")?).map_err(|_| bad("c_load"))?),
         population: u32::try_from(number("population")?).map_err(|_| bad("population"))?,

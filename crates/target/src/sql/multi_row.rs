@@ -8,18 +8,14 @@ use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in
 use crate::sql::batched;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, Stop, address, paid_customer, present};
-use crate::sql::statement::Statement;
+use crate::sql::statement::{DISTRICTS, Statement};
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, Payment};
-use lydite_tpcc::{
-    Cents, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, OrderId, Outcome, Transaction, WarehouseId,
-};
+use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction, WarehouseId};
 
-/// Districts of a warehouse.
-const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
 /// Parameters of an order line.
 const OF_LINE: usize = 9;
 
@@ -62,7 +58,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
     let c = Value::Int(input.c_id.get());
     let order = input.access_order();
     let mut items = [Value::Int(0); MAX_ORDER_LINES];
-    let mut stocks = [d; 1 + 2 * MAX_ORDER_LINES];
+    let mut stocks = [Value::Int(i64::from(input.d_id.stock_column())); 1 + 2 * MAX_ORDER_LINES];
     for place in 0..MAX_ORDER_LINES {
         let line = &input.lines[order[place.min(order.len() - 1)]];
         items[place] = Value::Int(line.i_id.get());
@@ -250,28 +246,48 @@ fn payment<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Playe
 }
 
 fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
-    let w = Value::Int(input.w_id.get());
-    let districts: ArrayVec<[Value<'_>; 2], DISTRICTS> =
-        DistrictId::all().map(|d_id| [w, Value::Int(d_id.get())]).collect();
-    let mut steps: ArrayVec<Step<'_>, { 1 + DISTRICTS }> = ArrayVec::new();
-    steps.push((Statement::BeginWrite, &[]));
-    steps.extend(districts.iter().map(|district| -> Step<'_> { (Statement::OldestNewOrder, district) }));
-    send(session, &steps)?;
+    let all: Vec<DistrictId> = input.district_ids().collect();
     let mut outcome = DeliveryOutcome::default();
-    for (d_id, rows) in DistrictId::all().zip(&session.rows[1..]) {
+    // As many at a time as the statements have places for; the first ones begin the transaction.
+    for (part, districts) in all.chunks(DISTRICTS).enumerate() {
+        deliver(session, input, districts, part == 0, &mut outcome)?;
+    }
+    session.commit()?;
+    Ok(Outcome::Delivery(outcome))
+}
+
+/// Delivers the oldest orders of at most [`DISTRICTS`] districts. `first`: of the transaction.
+fn deliver<C: Connection>(
+    session: &mut SqlSession<C>,
+    input: &Delivery,
+    districts: &[DistrictId],
+    first: bool,
+    outcome: &mut DeliveryOutcome,
+) -> Result<(), Stop> {
+    let w = Value::Int(input.w_id.get());
+    let params: ArrayVec<[Value<'_>; 2], DISTRICTS> =
+        districts.iter().map(|d_id| [w, Value::Int(d_id.get())]).collect();
+    let mut steps: ArrayVec<Step<'_>, { 1 + DISTRICTS }> = ArrayVec::new();
+    if first {
+        steps.push((Statement::BeginWrite, &[]));
+    }
+    let begin = steps.len();
+    steps.extend(params.iter().map(|district| -> Step<'_> { (Statement::OldestNewOrder, district) }));
+    send(session, &steps)?;
+    let mut delivered: ArrayVec<(DistrictId, OrderId), DISTRICTS> = ArrayVec::new();
+    for (&d_id, rows) in districts.iter().zip(&session.rows[begin..]) {
         if rows.len() > 0 {
-            outcome.delivered.push((d_id, OrderId(rows.int(0, 0)?)));
+            delivered.push((d_id, OrderId(rows.int(0, 0)?)));
         }
     }
-    if outcome.delivered.is_empty() {
-        session.commit()?;
-        return Ok(Outcome::Delivery(outcome));
+    if delivered.is_empty() {
+        return Ok(());
     }
     // The carrier, the warehouse, and pairs of district and order.
     let mut params = [Value::Int(input.carrier_id.get()); 2 + 2 * DISTRICTS];
     params[1] = w;
     for place in 0..DISTRICTS {
-        let (d_id, o_id) = outcome.delivered[place.min(outcome.delivered.len() - 1)];
+        let (d_id, o_id) = delivered[place.min(delivered.len() - 1)];
         params[2 + 2 * place] = Value::Int(d_id.get());
         params[3 + 2 * place] = Value::Int(o_id.get());
     }
@@ -284,15 +300,15 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
             (Statement::DeliveredOrders, &params[1..]),
         ],
     )?;
-    let count = outcome.delivered.len() as u64;
+    let count = delivered.len() as u64;
     changed(&session.rows[..2], count, || format!("the delivery of {count} orders"))?;
-    let credits = credits(input.w_id, &session.rows[3], &outcome)?;
+    let credits = credits(input.w_id, &session.rows[3], &delivered)?;
     let steps: ArrayVec<Step<'_>, DISTRICTS> =
         credits.iter().map(|credit| -> Step<'_> { (Statement::CreditCustomer, credit) }).collect();
     send(session, &steps)?;
     changed(&session.rows[..credits.len()], 1, || format!("a customer of warehouse {}", input.w_id))?;
-    session.commit()?;
-    Ok(Outcome::Delivery(outcome))
+    outcome.delivered.extend(delivered);
+    Ok(())
 }
 
 /// What is credited to whom: the parameters of [`Statement::CreditCustomer`] for each delivered order, from the answer of
@@ -300,7 +316,7 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
 fn credits(
     w_id: WarehouseId,
     rows: &Rows,
-    outcome: &DeliveryOutcome,
+    delivered: &[(DistrictId, OrderId)],
 ) -> Result<ArrayVec<[Value<'static>; 4], DISTRICTS>, Stop> {
     let mut found: ArrayVec<(i64, [Value<'static>; 4]), DISTRICTS> = ArrayVec::new();
     for row in 0..rows.len().min(DISTRICTS) {
@@ -309,8 +325,7 @@ fn credits(
         found.push((d_id, [amount, Value::Int(w_id.get()), Value::Int(d_id), c]));
     }
     // In the order of the districts, as every other way does it: else two deliveries could wait for each other.
-    outcome
-        .delivered
+    delivered
         .iter()
         .map(|(d_id, o_id)| {
             let credit = found.iter().find(|(found, _)| *found == d_id.get());

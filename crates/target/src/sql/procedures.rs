@@ -12,9 +12,7 @@ use lydite_tpcc::outcome::{
 };
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
-use lydite_tpcc::{
-    CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId,
-};
+use lydite_tpcc::{CustomerId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId};
 
 /// What `lydite_new_order` raises for an unused item; the detail is `O_ID|C_CREDIT|C_LAST`.
 pub(crate) const UNUSED_ITEM: &str = "LY001";
@@ -73,7 +71,11 @@ fn send<'s, C: Connection>(
             call(session, Statement::BeginRead, Statement::CallOrderStatus, &params)
         }
         Transaction::Delivery(input) => {
-            let params = [Value::Int(input.w_id.get()), Value::Int(input.carrier_id.get())];
+            let params = [
+                Value::Int(input.w_id.get()),
+                Value::Int(input.carrier_id.get()),
+                Value::Int(i64::from(input.districts)),
+            ];
             call(session, Statement::BeginWrite, Statement::CallDelivery, &params)
         }
         Transaction::StockLevel(input) => {
@@ -99,10 +101,10 @@ fn read(rows: &Rows, transaction: &Transaction) -> Result<Outcome, SqlError> {
             Outcome::Payment(Box::new(outcome))
         }
         Transaction::OrderStatus(_) => Outcome::OrderStatus(order_status(rows)?),
-        Transaction::Delivery(_) => {
+        Transaction::Delivery(input) => {
             let orders = rows.array(0, 0)?;
             let mut outcome = DeliveryOutcome::default();
-            for (index, district) in DistrictId::all().enumerate() {
+            for (index, district) in input.district_ids().enumerate() {
                 // 0 stands for a skipped district.
                 let order: u32 = orders.int(index)?;
                 if order > 0 {

@@ -328,7 +328,7 @@ impl<C: Connection> SqlSession<C> {
         let w = Value::Int(input.w_id.get());
         self.step(Statement::BeginWrite, &[])?;
         let mut outcome = DeliveryOutcome::default();
-        for d_id in DistrictId::all() {
+        for d_id in input.district_ids() {
             let d = Value::Int(d_id.get());
             let Some(o_id) = self.oldest_new_order(w, d)? else { continue };
             let o = Value::Int(o_id.get());

@@ -8,8 +8,8 @@ use crate::target::TxMode;
 use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId};
 
-/// Districts of a warehouse.
-const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
+/// Districts that one statement of a delivery has places for: those of a warehouse of the standard.
+pub(crate) const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
 
 /// Declares the statements by the ways of sending that prepare them.
 macro_rules! statements {
@@ -138,7 +138,7 @@ impl Statement {
     pub(crate) fn stock(district: DistrictId) -> Self {
         const BY_DISTRICT: [Statement; 10] =
             [Stock01, Stock02, Stock03, Stock04, Stock05, Stock06, Stock07, Stock08, Stock09, Stock10];
-        BY_DISTRICT[usize::from(district.0 - 1)]
+        BY_DISTRICT[usize::from(district.stock_column() - 1)]
     }
 
     /// The text in this dialect.
@@ -274,7 +274,7 @@ impl Statement {
                            s_remote_cnt = s_remote_cnt + CASE WHEN supply <> $3::int THEN 1 ELSE 0 END \
                            FROM line WHERE s_w_id = supply AND s_i_id = item \
                            RETURNING line.*, s_quantity, s_data, (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, \
-                           s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[$2::int] AS dist), \
+                           s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[($2::int - 1) % 10 + 1] AS dist), \
                            inserted AS (INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, \
                            ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
                            SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist \
@@ -340,7 +340,7 @@ impl Statement {
                 let items: Vec<String> = (1..=MAX_ORDER_LINES).map(|number| format!("${number}")).collect();
                 format!("SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})", items.join(", "))
             }
-            // $1 is the district, then pairs of warehouse and item.
+            // $1 is the number of S_DIST_xx, then pairs of warehouse and item.
             ManyStocks => format!(
                 "SELECT s_w_id, s_i_id, s_quantity, s_data, elt($1, s_dist_01, s_dist_02, s_dist_03, s_dist_04, \
                  s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10) FROM stock WHERE {}{lock}",
@@ -392,7 +392,7 @@ impl Statement {
             CallNewOrder => format!("{call} lydite_new_order($1, $2, $3, $4, $5, $6, $7, $8)"),
             CallPayment => format!("{call} lydite_payment($1, $2, $3, $4, $5, $6, $7)"),
             CallOrderStatus => format!("{call} lydite_order_status($1, $2, $3, $4)"),
-            CallDelivery => format!("{call} lydite_delivery($1, $2)"),
+            CallDelivery => format!("{call} lydite_delivery($1, $2, $3)"),
             CallStockLevel => format!("{call} lydite_stock_level($1, $2, $3)"),
         };
         dialect.placeholders(&text)

@@ -9,7 +9,7 @@ use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use lydite_tpcc::{Districts, Outcome, Timestamp, Transaction};
 
 pub(crate) const SEED: u64 = 7;
 
@@ -20,6 +20,7 @@ pub(crate) fn open(url: &str, mode: TxMode) -> Box<dyn Target> {
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,
@@ -28,13 +29,20 @@ pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
 }
 
 pub(crate) fn population(warehouses: u32) -> Population {
-    Population::from_meta(&meta(warehouses), Timestamp(1_700_000_000_000_000))
+    population_of(&meta(warehouses))
+}
+
+fn population_of(meta: &DatabaseMeta) -> Population {
+    Population::from_meta(meta, Timestamp(1_700_000_000_000_000))
 }
 
 pub(crate) fn load(target: &dyn Target, warehouses: u32) {
-    let meta = meta(warehouses);
-    target.create_schema(&meta).expect("create_schema");
-    let population = population(warehouses);
+    load_as(target, &meta(warehouses));
+}
+
+pub(crate) fn load_as(target: &dyn Target, meta: &DatabaseMeta) {
+    target.create_schema(meta).expect("create_schema");
+    let population = population_of(meta);
     let progress = LoadProgress::default();
     let mut loader = target.loader().expect("loader");
     loader.load(LoadUnit::Items, &population, &progress).expect("load ITEM");
@@ -53,7 +61,14 @@ pub(crate) fn load(target: &dyn Target, warehouses: u32) {
 }
 
 pub(crate) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
-    let plan = InputPlan::new(SEED, warehouses, CLoad::from_seed(SEED), Mix::Deck);
+    inputs_on(&meta(warehouses), count)
+}
+
+pub(crate) fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
+    let plan = InputPlan {
+        districts: meta.districts.clone(),
+        ..InputPlan::new(SEED, meta.warehouses, meta.c_load, Mix::Deck)
+    };
     let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
     (0..count)
         .map(|number| {

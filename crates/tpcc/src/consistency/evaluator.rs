@@ -1,10 +1,11 @@
 //! Checks the conditions by reading rows, for stores that cannot be asked.
 
 use super::{CONDITION_COUNT, CONDITIONS, Condition};
-use crate::ids::{CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, OrderId, WarehouseId};
+use crate::ids::{CustomerId, DistrictId, OrderId, WarehouseId};
 use crate::money::Cents;
 use crate::population::{DELIVERED_PER_DISTRICT, RowWriter};
 use crate::rows::{AnyRow, History, Order, OrderLine, Row};
+use crate::scale::Districts;
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt;
@@ -41,6 +42,7 @@ pub struct Finding {
 /// Threads can each read their share of the warehouses with an evaluator of their own; see [`Evaluator::merge`].
 #[derive(Debug)]
 pub struct Evaluator {
+    districts: Districts,
     open: BTreeMap<WarehouseId, OpenWarehouse>,
     /// C_BALANCE - delivered + paid, for customers where it is not zero (yet).
     differences: HashMap<(WarehouseId, DistrictId, CustomerId), Cents>,
@@ -171,10 +173,17 @@ impl RowWriter for Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluator that has read nothing.
+    /// An evaluator that has read nothing, of a database with ten districts for each warehouse.
     #[must_use]
     pub fn new() -> Self {
+        Self::of(Districts::uniform())
+    }
+
+    /// An evaluator that has read nothing, of a database with these districts.
+    #[must_use]
+    pub fn of(districts: Districts) -> Self {
         Self {
+            districts,
             open: BTreeMap::new(),
             differences: HashMap::new(),
             violations: Default::default(),
@@ -262,7 +271,7 @@ impl Evaluator {
     pub fn close(&mut self, w: WarehouseId) {
         let Some(mut warehouse) = self.open.remove(&w) else { return };
         self.judge_sums(w, &warehouse);
-        for d in DistrictId::all() {
+        for d in self.districts.ids(w) {
             // A district of which nothing is there has lost its row.
             warehouse.districts.entry(d).or_default();
         }
@@ -293,6 +302,10 @@ impl Evaluator {
         let districts: Cents = warehouse.districts.values().filter_map(|d| Some(d.row?.ytd)).sum();
         if ytd != districts {
             self.violate(1, key, format_args!("W_YTD {ytd}, sum of D_YTD {districts}"));
+        }
+        let loaded = self.districts.of(w);
+        if let Some((d, _)) = warehouse.districts.iter().find(|(d, of)| d.0 > loaded && of.row.is_some()) {
+            self.violate(1, key, format_args!("district {d}, and {loaded} districts were loaded"));
         }
         if ytd != warehouse.paid {
             self.violate(8, key, format_args!("W_YTD {ytd}, sum of H_AMOUNT {}", warehouse.paid));
@@ -327,7 +340,7 @@ impl Evaluator {
             if ytd != district.paid {
                 self.violate(9, key, format_args!("D_YTD {ytd}, sum of H_AMOUNT {}", district.paid));
             }
-        } else if d.0 <= DISTRICTS_PER_WAREHOUSE {
+        } else if d.0 <= self.districts.of(w) {
             self.violate(2, key, format_args!("no DISTRICT row"));
             self.violate(9, key, format_args!("no DISTRICT row"));
         }

@@ -37,7 +37,8 @@ impl Prepared {
             }
             ended
         };
-        let Together { ended, hang, stopped } = together(&self.target, sessions, &self.span(stop), work)?;
+        let Together { ended, hang, stopped } =
+            together(&self.target, sessions, &self.span(stop), &self.underway, work)?;
         let mut updates: BTreeMap<WarehouseId, u64> = BTreeMap::new();
         let mut first = None;
         for session in ended {

@@ -82,7 +82,8 @@ impl Prepared {
             let detail = format!("needs {length} warehouses, and there are {}", members.len());
             return Ok(Told { verdict: Verdict::Skipped, detail });
         }
-        let connect = || Aside::connect(&self.target, self.functions.limit).map_err(Trouble::Lost);
+        let connect =
+            || Aside::connect(&self.target, self.functions.limit, &self.underway).map_err(Trouble::Lost);
         let sessions: Vec<Aside> = (0..length).map(|_| connect()).collect::<Result<_, _>>()?;
         let mut ends = Ends::default();
         for round in 0..ROUNDS {

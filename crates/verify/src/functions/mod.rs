@@ -15,7 +15,7 @@ use lydite_tpcc::{Cents, WarehouseId};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
-use sessions::{Aside, Span};
+use sessions::{Aside, Span, Underway};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,8 +43,10 @@ const UPDATES: u32 = 3;
 pub struct Functions {
     /// Whether all values of a group are equal in every read.
     pub snapshot: bool,
-    /// Whether every deadlock is broken.
+    /// Whether every deadlock is broken: rings of two and of three.
     pub deadlock: bool,
+    /// The same by chance: updates in random order.
+    pub random_order: bool,
     /// How long sessions work in each test that is left to chance.
     pub duration: Duration,
     /// Writers, and as many readers; the deadlock test has as many sessions as both together.
@@ -165,6 +167,8 @@ pub struct Prepared {
     /// How long a ring lasts at least before the database looks for it, if it tells.
     looks_after: Option<Duration>,
     control: Aside,
+    /// What has no answer yet, of tests that are over too.
+    underway: Underway,
     /// What W_YTD was, in the order of the group.
     before: Vec<Cents>,
     /// Sessions of tests that were left behind without an answer.
@@ -229,7 +233,9 @@ pub fn prepare(
         )));
     }
     let looks_after = target.deadlock_timeout()?;
-    if let Some(time) = looks_after.filter(|time| functions.deadlock && *time >= functions.limit) {
+    if let Some(time) =
+        looks_after.filter(|time| (functions.deadlock || functions.random_order) && *time >= functions.limit)
+    {
         return Err(TargetError::usage(format!(
             "--limit {} s: the database looks for deadlocks after {} s only (deadlock_timeout): give it a longer limit",
             functions.limit.as_secs(),
@@ -238,7 +244,8 @@ pub fn prepare(
     }
     // One more sets and reads the values.
     target.check_sessions(2 * functions.sessions + 1)?;
-    let control = Aside::connect(target, functions.limit)?;
+    let underway = Underway::default();
+    let control = Aside::connect(target, functions.limit, &underway)?;
     let mut prepared = Prepared {
         target: Arc::clone(target),
         functions,
@@ -246,6 +253,7 @@ pub fn prepare(
         updates,
         looks_after,
         control,
+        underway,
         before: Vec::new(),
         hanging: Cell::new(0),
     };
@@ -275,6 +283,8 @@ impl Prepared {
             for length in [2, 3] {
                 tests.push((cycles::name(length), Box::new(move |seen| self.cycles(length, seen, stop))));
             }
+        }
+        if self.functions.random_order {
             tests.push((chance::NAME, Box::new(|seen| self.chance(seen, stop))));
         }
         let mut over: Option<String> = None;
@@ -328,6 +338,25 @@ impl Prepared {
     /// Brings W_YTD back to what it was, and looks whether it is.
     fn restore(&self) -> Result<(), String> {
         let patience = PATIENCE.max(self.patience());
+        // What was left behind may still be committed.
+        let end = Instant::now() + patience;
+        while self.underway.count() > 0 && Instant::now() < end {
+            thread::sleep(AGAIN);
+        }
+        // Counted before: what ends meanwhile may have come after the last look.
+        let underway = self.underway.count();
+        let restored = self.restore_now(patience);
+        match underway {
+            0 => restored,
+            count => Err(format!(
+                "{} had no answer {:.0} s after the tests, and may still be committed",
+                counted(count as u64, "transaction"),
+                patience.as_secs_f64()
+            )),
+        }
+    }
+
+    fn restore_now(&self, patience: Duration) -> Result<(), String> {
         if self.read(patience).map_err(Trouble::words)? == self.before {
             return Ok(());
         }
@@ -381,7 +410,7 @@ impl Prepared {
             };
             let lost = !control.is_ready();
             if lost {
-                match Aside::connect(&self.target, self.functions.limit) {
+                match Aside::connect(&self.target, self.functions.limit, &self.underway) {
                     Ok(connected) => fresh = Some(connected),
                     Err(error) => return Err(Trouble::Lost(error)),
                 }

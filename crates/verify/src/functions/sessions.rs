@@ -5,13 +5,37 @@ use lydite_target::{BalanceTransaction, Balances, Session, Target, TargetError, 
 use lydite_tpcc::Cents;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often a test looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Transactions that have no answer yet, of sessions that were left behind too.
+#[derive(Clone, Default)]
+pub(super) struct Underway(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+struct OneUnderway(Underway);
+
+impl Underway {
+    pub(super) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn one(&self) -> OneUnderway {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        OneUnderway(self.clone())
+    }
+}
+
+impl Drop for OneUnderway {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
 
 /// How a transaction ended.
 pub(super) struct Answer {
@@ -47,13 +71,20 @@ fn spawn<T: Send + 'static>(
 }
 
 impl Aside {
-    pub(super) fn connect(target: &Arc<dyn Target>, limit: Duration) -> Result<Self, TargetError> {
+    pub(super) fn connect(
+        target: &Arc<dyn Target>,
+        limit: Duration,
+        underway: &Underway,
+    ) -> Result<Self, TargetError> {
+        let underway = underway.clone();
         let mut session = target.connect_balances(limit)?;
         let (jobs, to_do) = channel::<BalanceTransaction>();
         let (answer, answers) = channel();
         let work = move || {
             while let Ok(transaction) = to_do.recv() {
+                let one = underway.one();
                 let result = session.execute(&transaction);
+                drop(one);
                 if answer.send(Answer { result, at: Instant::now() }).is_err() {
                     return;
                 }
@@ -150,6 +181,7 @@ pub(super) fn together<R: Send + 'static>(
     target: &Arc<dyn Target>,
     count: u32,
     span: &Span<'_>,
+    underway: &Underway,
     work: impl Fn(u32, &mut dyn Session<Balances>, &Over) -> R + Send + Sync + 'static,
 ) -> Result<Together<R>, Trouble> {
     let connect = || target.connect_balances(span.limit).map_err(Trouble::Lost);
@@ -159,9 +191,11 @@ pub(super) fn together<R: Send + 'static>(
     let mut threads = Vec::new();
     for (number, mut session) in (0..count).zip(sessions) {
         let (work, flag, ended) = (Arc::clone(&work), over.clone(), ended.clone());
+        let one = underway.one();
         let play = move || {
             let result = work(number, &mut *session, &flag);
             drop(session);
+            drop(one);
             // Nobody listens any more if it was left behind.
             let _heard = ended.send(result);
         };

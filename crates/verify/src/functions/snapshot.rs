@@ -41,7 +41,8 @@ impl Prepared {
             ended
         };
         let begun = Instant::now();
-        let Together { ended, hang, stopped } = together(&self.target, 2 * writers, &self.span(stop), work)?;
+        let Together { ended, hang, stopped } =
+            together(&self.target, 2 * writers, &self.span(stop), &self.underway, work)?;
         let mut first = None;
         for (session, trouble) in ended {
             seen.add(session);

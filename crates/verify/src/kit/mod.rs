@@ -17,7 +17,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Timestamp, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::{Districts, Timestamp, Transaction, TransactionKind, WarehouseId};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -194,6 +194,7 @@ fn reconnect(spec: &TargetSpec, kit: Kit<'_>, steps: &mut Steps<'_>) {
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta {
         warehouses,
+        districts: Districts::uniform(),
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,

@@ -1,0 +1,98 @@
+//! Districts that are spread over the warehouses, on real databases: loading, playing, conditions.
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
+mod playing;
+
+use lydite_target::{DatabaseState, TableChecksum, Target, TxError, TxMode};
+use lydite_testkit::{mariadb, postgres, redis};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Districts, Outcome, Transaction, WarehouseId};
+use playing::{Answers, assert_conditions, inputs_on, load_as, meta, open, play};
+
+/// Two warehouses with 16 and with 4 districts.
+fn skewed() -> DatabaseMeta {
+    let districts = Districts::spread("zipf(2)".parse().expect("a distribution"), 2).expect("few enough");
+    assert_eq!([1, 2].map(|w| districts.of(WarehouseId(w))), [16, 4]);
+    DatabaseMeta { districts, ..meta(2) }
+}
+
+/// Loads if `load`, plays, and checks before and after.
+fn run(target: &dyn Target, load: bool, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
+    if load {
+        load_as(target, &skewed());
+    }
+    assert_eq!(target.state(), Ok(DatabaseState::Ready { meta: skewed() }));
+    assert_conditions(target);
+    let answers = play(target, inputs);
+    assert_conditions(target);
+    (target.checksums().expect("checksums"), answers)
+}
+
+#[test]
+fn skewed_data_gives_the_same_answers_and_rows_in_every_mode_and_kind_of_database() {
+    let inputs = inputs_on(&skewed(), 600);
+    let mut runs: Vec<(String, Vec<TableChecksum>, Answers)> = Vec::new();
+    let mut add = |name: String, (sums, answers)| runs.push((name, sums, answers));
+
+    let postgres = postgres::shared();
+    load_as(&*open(&postgres.create_database("skewed_template"), TxMode::Statements), &skewed());
+    for mode in TxMode::ALL {
+        let name = format!("skewed_{mode}");
+        postgres.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE skewed_template"));
+        add(format!("postgres {mode}"), run(&*open(&postgres.url(&name), mode), false, &inputs));
+    }
+    let mariadb = mariadb::shared();
+    for mode in TxMode::ALL {
+        let url = mariadb.create_database(&format!("skewed_{mode}"));
+        add(format!("mariadb {mode}"), run(&*open(&url, mode), true, &inputs));
+    }
+    let redis = redis::Server::start(&[]);
+    for url in ["sqlite:".to_string(), "gemel:".to_string(), redis.url(0)] {
+        add(url.clone(), run(&*open(&url, TxMode::Statements), true, &inputs));
+    }
+
+    let (_, first_sums, first_answers) = &runs[0];
+    let districts = first_sums.iter().find(|sum| sum.table == Table::District).expect("a sum");
+    assert_eq!(districts.rows, 20);
+    assert!(first_answers.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))));
+    let delivered = |answer: &Result<Outcome, TxError>| match answer {
+        Ok(Outcome::Delivery(delivery)) => Some(delivery.delivered.len()),
+        _ => None,
+    };
+    let mut delivered: Vec<usize> = first_answers.iter().filter_map(delivered).collect();
+    delivered.sort_unstable();
+    delivered.dedup();
+    assert_eq!(delivered, [4, 16], "an order of each district there is");
+    for (name, sums, answers) in &runs[1..] {
+        for (number, (a, b)) in first_answers.iter().zip(answers).enumerate() {
+            assert_eq!(
+                a, b,
+                "{} and {name} answer input {number} differently: {:?}",
+                runs[0].0, inputs[number]
+            );
+        }
+        assert_eq!(first_sums, sums, "{} and {name} leave different databases", runs[0].0);
+    }
+}
+
+#[test]
+fn a_district_too_many_or_too_few_breaks_the_first_condition() {
+    let postgres = postgres::shared();
+    let target = open(&postgres.create_database("skewed_broken"), TxMode::Statements);
+    load_as(&*target, &skewed());
+    let broken = || -> Vec<(u8, String)> {
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
+        let broken = findings.into_iter().filter(|finding| !finding.holds());
+        broken.map(|finding| (finding.condition.number, finding.examples.concat())).collect()
+    };
+    assert_eq!(broken(), []);
+    postgres.psql(
+        "skewed_broken",
+        "CREATE TEMPORARY TABLE one AS SELECT * FROM district WHERE d_w_id = 2 AND d_id = 4; \
+         UPDATE one SET d_id = 5, d_ytd = 0, d_next_o_id = 1; INSERT INTO district SELECT * FROM one",
+    );
+    let found = broken();
+    assert_eq!(found[0], (1, "w_id=2: 5 districts instead of 4".to_string()));
+}
