@@ -409,6 +409,11 @@ impl Contender {
         }
     }
 
+    /// Whether the transaction at hand has been in the queue already.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queued.load(Ordering::Relaxed)
+    }
+
     /// See [`Contention::take_turn`].
     pub(crate) fn take_turn(&self, over: impl FnMut() -> bool) -> bool {
         self.queued.store(true, Ordering::Relaxed);

@@ -404,12 +404,16 @@ impl<W: Runnable> Worker<W> {
                     {
                         // In the queue instead of at the row: that is what it competes for now.
                         contender.touch();
+                        let again = contender.has_queued();
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
                             return Ending::new(Verdict::Failed);
                         }
-                        *retries += 1;
-                        sent = self.now();
-                        continue;
+                        // Given up even in its turn: who was there first needs time to end.
+                        if !again {
+                            *retries += 1;
+                            sent = self.now();
+                            continue;
+                        }
                     }
                     let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
                     if !self.shared.sleep_until(self.now() + wait) {

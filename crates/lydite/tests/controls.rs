@@ -126,7 +126,10 @@ fn contention_is_kept(url: &str) -> serde_json::Value {
     ])
     .code(0);
     assert!(ended.stdout.contains("contend "), "{ended:?}");
-    let contention = json(&result)["controls"]["contention"].clone();
+    let found = json(&result);
+    // Who is given up waits for its turn, and is not tried in vain until nobody tries any more.
+    assert_eq!(found["transactions"]["new_order"]["failed"], 0, "{ended:?}");
+    let contention = found["controls"]["contention"].clone();
     let phases = contention["phases"].as_array().expect("phases");
     assert_eq!(phases.len(), 3);
     for (phase, asked) in phases.iter().zip([4.0, 12.0, 8.0]) {
