@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["nodes", "dis_ratio", "dis_degree", "dis_strategy", "dis_payment"];
+pub(crate) const KEYS: &[&str] =
+    &["nodes", "dis_ratio", "dis_degree", "dis_strategy", "dis_payment", "dis_stock_level"];
 
 /// The most nodes that can be pretended.
 const MAX_NODES: u32 = 10_000;
@@ -63,13 +64,14 @@ impl NodeMap {
 pub(crate) fn asked(raw: &mut Raw) -> Option<DistributionAsked> {
     let ratio = raw.read("dis_ratio", percent);
     let payment = raw.read("dis_payment", percent);
+    let stock_level = raw.read("dis_stock_level", percent);
     let degree = raw.read("dis_degree", |text| crate::plan::whole(text, 2, MAX_NODES));
     let strategy = raw.read("dis_strategy", |text| {
         let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
         found.ok_or_else(|| "is not known: use paper, expected or placed".into())
     });
     if raw.text("dis_ratio").is_none() {
-        for key in ["dis_degree", "dis_strategy", "dis_payment"] {
+        for key in ["dis_degree", "dis_strategy", "dis_payment", "dis_stock_level"] {
             if raw.text(key).is_some() {
                 raw.wrong(key, "needs --dis-ratio: the share of New-Orders over several nodes, in percent");
             }
@@ -80,6 +82,7 @@ pub(crate) fn asked(raw: &mut Raw) -> Option<DistributionAsked> {
         degree: degree.unwrap_or(2),
         strategy: strategy.unwrap_or_default(),
         payment_percent: payment,
+        stock_level_percent: stock_level,
     })
 }
 
@@ -179,26 +182,30 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
 }
 
 fn asked_json(asked: DistributionAsked) -> Value {
-    let DistributionAsked { ratio_percent, degree, strategy, payment_percent } = asked;
+    let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } = asked;
     json!({
         "ratio_percent": ratio_percent,
         "degree": degree,
         "strategy": strategy.name(),
         "payment_percent": payment_percent,
+        "stock_level_percent": stock_level_percent,
     })
 }
 
 /// What is known of the nodes that transactions touched.
 pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
     let ratio = |part: u64, all: u64| (all > 0).then(|| 100.0 * part as f64 / all as f64);
-    let degree = touched.degree();
+    let (orders, levels) = (&touched.new_orders, &touched.stock_levels);
+    let degree = orders.degree();
     let payments = touched.local_payments + touched.distributed_payments;
     json!({
-        "ratio_percent": ratio(touched.distributed_orders(), touched.orders()),
+        "ratio_percent": orders.ratio_percent(),
         "degree": degree.map(|(mean, _)| mean),
         "degree_stddev": degree.map(|(_, deviation)| deviation),
         "payment_percent": ratio(touched.distributed_payments, payments),
-        "orders": touched.orders(),
+        "orders": orders.count(),
+        "stock_level_percent": levels.ratio_percent(),
+        "stock_level_degree": levels.degree().map(|(mean, _)| mean),
     })
 }
 
@@ -225,12 +232,14 @@ impl Settled {
     /// What the plan says of it.
     pub(crate) fn plan_json(&self) -> Value {
         let Some(distribution) = self.steady() else { return json!({}) };
-        let DistributionAsked { ratio_percent, degree, strategy, payment_percent } = distribution.asked();
+        let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } =
+            distribution.asked();
         json!({
             "dis_ratio": ratio_percent,
             "dis_degree": degree,
             "dis_strategy": strategy.name(),
             "dis_payment": payment_percent,
+            "dis_stock_level": stock_level_percent,
         })
     }
 
@@ -241,7 +250,7 @@ impl Settled {
         };
         let touched = &measured.facts.all_phases().touched;
         let warehouses = |(number, name): (u32, &String)| json!({ "node": name, "warehouses": placement.warehouses_of(number).count() });
-        let degree = touched.degree();
+        let degree = touched.new_orders.degree();
         let seconds = |of: &dyn Fn(&NodesTouched) -> Option<f64>| -> Vec<Option<f64>> {
             measured.series.iter().map(|second| of(&second.touched)).collect()
         };
@@ -255,11 +264,8 @@ impl Settled {
                 .map(|moved| json!({ "at_s": moved.at_s, "warehouses": moved.warehouses }))
                 .collect::<Vec<_>>(),
             "per_second": {
-                "ratio_percent": seconds(&|touched| {
-                    (touched.orders() > 0)
-                        .then(|| 100.0 * touched.distributed_orders() as f64 / touched.orders() as f64)
-                }),
-                "degree": seconds(&|touched| touched.degree().map(|(mean, _)| mean)),
+                "ratio_percent": seconds(&|touched| touched.new_orders.ratio_percent()),
+                "degree": seconds(&|touched| touched.new_orders.degree().map(|(mean, _)| mean)),
             },
         });
         if let Some(distribution) = self.steady() {

@@ -26,6 +26,7 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_degree",
     "dis_strategy",
     "dis_payment",
+    "dis_stock_level",
     "ci",
 ];
 

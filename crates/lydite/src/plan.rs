@@ -47,6 +47,7 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_degree",
     "dis_strategy",
     "dis_payment",
+    "dis_stock_level",
     "homes",
     "homes_shift",
     "refresh",

@@ -56,6 +56,13 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
+    if plan
+        .steps
+        .iter()
+        .any(|step| step.distribution.is_some_and(|asked| asked.stock_level_percent.is_some()))
+    {
+        target.check_far_stock_levels()?;
+    }
     let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
     let conditions = |when| -> Result<Conditions, Failure> {
         Ok(match check::evaluate_until(&interrupt, &target, description.embedded, style)? {

@@ -58,11 +58,14 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
         refused.stderr.contains("does not tell on which node a warehouse is: say it by --nodes"),
         "{refused:?}"
     );
-    lydite(&[run.as_slice(), &["--nodes", "modulo:2", "--set", "dis_payment=100"]].concat()).code(0);
+    let asked = ["--nodes", "modulo:2", "--set", "dis_payment=100", "--set", "dis_stock_level=100"];
+    lydite(&[run.as_slice(), &asked].concat()).code(0);
     let distribution = &json(&result)["controls"]["distribution"];
     assert_eq!(distribution["placement"], "--nodes: 2 by modulo");
     assert_eq!(distribution["actual"]["degree"], 2.0);
     assert_eq!(distribution["actual"]["payment_percent"], 100.0);
+    assert_eq!(distribution["actual"]["stock_level_percent"], 100.0);
+    assert_eq!(distribution["actual"]["stock_level_degree"], 2.0);
 }
 
 #[test]

@@ -93,6 +93,14 @@ pub trait Target: Send + Sync {
         Ok(())
     }
 
+    /// Refuses Stock-Levels over several warehouses where they can't be played.
+    ///
+    /// # Errors
+    /// They can't; or as [`Target::describe`].
+    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// Refuses more sessions than the database takes at the same time, as far as it tells beforehand.
     ///
     /// # Errors

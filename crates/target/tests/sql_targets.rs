@@ -318,10 +318,15 @@ fn a_district_without_order_lines_has_no_low_stock() {
     }
     postgres::shared().psql("no_lines", district);
     mariadb::shared().sql("no_lines", district);
-    let input = StockLevel { w_id: WarehouseId(1), d_id: DistrictId(1), threshold: 20 };
+    let input = StockLevel {
+        w_id: WarehouseId(1),
+        d_id: DistrictId(1),
+        threshold: 20,
+        others: std::iter::empty().collect(),
+    };
     for url in &urls {
         for mode in TxMode::ALL {
-            let answers = play(&*open(url, mode), &[Transaction::StockLevel(input)]);
+            let answers = play(&*open(url, mode), &[Transaction::StockLevel(input.clone())]);
             assert_eq!(
                 answers,
                 [Ok(Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }))],

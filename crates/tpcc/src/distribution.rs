@@ -45,6 +45,8 @@ pub struct DistributionAsked {
     pub strategy: Strategy,
     /// Share of Payments by a customer of a warehouse on another node, in percent; clause 2.5.1.2 if there is none.
     pub payment_percent: Option<f64>,
+    /// Share of Stock-Levels over as many nodes as the degree (the paper's dStockLevel), in percent; none as the standard has it.
+    pub stock_level_percent: Option<f64>,
 }
 
 /// How many keys a distributed order gets.
@@ -144,7 +146,20 @@ impl Distribution {
     /// The other warehouses that an order of `home` is supplied by; none if it is not to be distributed.
     #[must_use]
     pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
-        if stream.unit_open_low() > self.asked.ratio_percent / 100.0 {
+        self.remote_of(self.asked.ratio_percent, home, stream)
+    }
+
+    /// The other warehouses whose stock a Stock-Level of `home` counts; none if it is not to be distributed.
+    #[must_use]
+    pub fn stock_level_remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
+        match self.asked.stock_level_percent {
+            Some(percent) => self.remote_of(percent, home, stream),
+            None => Remote::new(),
+        }
+    }
+
+    fn remote_of(&self, percent: f64, home: WarehouseId, stream: &mut Stream) -> Remote {
+        if stream.unit_open_low() > percent / 100.0 {
             return Remote::new();
         }
         let home_node = self.placement.node(home);

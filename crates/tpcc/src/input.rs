@@ -282,7 +282,11 @@ impl Terminal {
             None => self.d_id,
             Some(_) => plan.any_district(self.w_id, &mut self.stream),
         };
-        StockLevel { w_id: self.w_id, d_id, threshold: self.stream.uniform(10, 20) as u8 }
+        let threshold = self.stream.uniform(10, 20) as u8;
+        let remote = plan.distribution.as_ref().map(|of| of.stock_level_remote(self.w_id, &mut self.stream));
+        let others = remote.into_iter().flatten();
+        let others = others.map(|w_id| (w_id, plan.any_district(w_id, &mut self.stream))).collect();
+        StockLevel { w_id: self.w_id, d_id, threshold, others }
     }
 }
 

@@ -61,6 +61,6 @@ pub use money::{Cents, Rate};
 pub use outcome::{Outcome, RolledBackOrder};
 pub use placement::{Nodes, Placement};
 pub use scale::{DataSkew, Districts};
-pub use statistics::{InputStatistics, NodesTouched};
+pub use statistics::{ByNodes, InputStatistics, NodesTouched};
 pub use time::Timestamp;
 pub use transaction::{Transaction, TransactionKind};

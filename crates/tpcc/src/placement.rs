@@ -64,8 +64,8 @@ impl Placement {
         numbers.filter(move |&(_, &of)| of == node).map(|(number, _)| WarehouseId(number))
     }
 
-    /// The nodes that a transaction touches, that of its home first. Order-Status, Delivery and Stock-Level touch their
-    /// home's only.
+    /// The nodes that a transaction touches, that of its home first. Order-Status and Delivery touch their home's only, and so
+    /// does the standard's Stock-Level.
     #[must_use]
     pub fn touched(&self, transaction: &Transaction) -> Nodes {
         // They are few, so that a list is the fastest set.
@@ -80,7 +80,8 @@ impl Placement {
         match transaction {
             Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
             Transaction::Payment(payment) => touch(payment.c_w_id),
-            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+            Transaction::StockLevel(level) => level.others.iter().for_each(|&(w_id, _)| touch(w_id)),
+            Transaction::OrderStatus(_) | Transaction::Delivery(_) => {}
         }
         nodes
     }

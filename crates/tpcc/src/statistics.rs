@@ -97,8 +97,10 @@ impl InputStatistics {
 /// How many nodes transactions touched. Each worker keeps its own and they are merged at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesTouched {
-    /// New-Orders by their number of nodes: entry 2 counts those that touched two.
-    pub new_orders: [u64; MAX_ORDER_LINES + 2],
+    /// New-Orders.
+    pub new_orders: ByNodes,
+    /// Stock-Levels.
+    pub stock_levels: ByNodes,
     /// Payments that touched one node.
     pub local_payments: u64,
     /// Payments that touched two nodes.
@@ -111,10 +113,11 @@ impl NodesTouched {
     /// Counts one transaction of a type, by what [`Placement::touched`] says of it.
     pub fn record(&mut self, kind: TransactionKind, nodes: &Nodes) {
         match kind {
-            TransactionKind::NewOrder => self.new_orders[nodes.len()] += 1,
+            TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
+            TransactionKind::StockLevel => self.stock_levels.0[nodes.len()] += 1,
             TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
             TransactionKind::Payment => self.distributed_payments += 1,
-            TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::StockLevel => {}
+            TransactionKind::OrderStatus | TransactionKind::Delivery => {}
         }
         for &node in nodes {
             let node = node as usize;
@@ -127,9 +130,8 @@ impl NodesTouched {
 
     /// Adds the counts of another worker.
     pub fn merge(&mut self, other: &Self) {
-        for (into, from) in self.new_orders.iter_mut().zip(other.new_orders) {
-            *into += from;
-        }
+        self.new_orders.merge(&other.new_orders);
+        self.stock_levels.merge(&other.stock_levels);
         self.local_payments += other.local_payments;
         self.distributed_payments += other.distributed_payments;
         self.of_node.resize(self.of_node.len().max(other.of_node.len()), 0);
@@ -137,27 +139,44 @@ impl NodesTouched {
             *into += from;
         }
     }
+}
 
-    /// New-Orders.
-    #[must_use]
-    pub fn orders(&self) -> u64 {
-        self.new_orders.iter().sum()
+/// Transactions by their number of nodes: entry 2 counts those that touched two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByNodes(pub [u64; MAX_ORDER_LINES + 2]);
+
+impl ByNodes {
+    fn merge(&mut self, other: &Self) {
+        for (into, from) in self.0.iter_mut().zip(other.0) {
+            *into += from;
+        }
     }
 
-    /// New-Orders that touched more than one node.
+    /// All of them.
     #[must_use]
-    pub fn distributed_orders(&self) -> u64 {
-        self.new_orders[2..].iter().sum()
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Those that touched more than one node.
+    #[must_use]
+    pub fn distributed(&self) -> u64 {
+        self.0[2..].iter().sum()
+    }
+
+    /// The share of these in percent; none of none.
+    #[must_use]
+    pub fn ratio_percent(&self) -> Option<f64> {
+        (self.count() > 0).then(|| 100.0 * self.distributed() as f64 / self.count() as f64)
     }
 
     /// Mean and standard deviation of the number of nodes of those that touched more than one; none if there are none.
     #[must_use]
     pub fn degree(&self) -> Option<(f64, f64)> {
-        let count = self.distributed_orders() as f64;
-        let distributed =
-            || (0..).zip(self.new_orders).skip(2).map(|(nodes, orders)| (f64::from(nodes), orders as f64));
-        let mean = distributed().map(|(nodes, orders)| nodes * orders).sum::<f64>() / count;
-        let squares: f64 = distributed().map(|(nodes, orders)| orders * (nodes - mean).powi(2)).sum();
+        let count = self.distributed() as f64;
+        let distributed = || (0..).zip(self.0).skip(2).map(|(nodes, found)| (f64::from(nodes), found as f64));
+        let mean = distributed().map(|(nodes, found)| nodes * found).sum::<f64>() / count;
+        let squares: f64 = distributed().map(|(nodes, found)| found * (nodes - mean).powi(2)).sum();
         (count > 0.0).then(|| (mean, (squares / count).sqrt()))
     }
 }

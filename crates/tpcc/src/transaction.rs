@@ -95,8 +95,8 @@ impl Delivery {
     }
 }
 
-/// Input of Stock-Level (clause 2.8.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Input of Stock-Level (clause 2.8.1); with other districts that of the Dike paper's dStockLevel.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StockLevel {
     /// The terminal's warehouse.
     pub w_id: WarehouseId,
@@ -104,6 +104,15 @@ pub struct StockLevel {
     pub d_id: DistrictId,
     /// 10 to 20: stock below it counts as low.
     pub threshold: u8,
+    /// Districts of other warehouses whose low stock is counted in the same transaction, and added up; none in the standard.
+    pub others: ArrayVec<(WarehouseId, DistrictId), MAX_ORDER_LINES>,
+}
+
+impl StockLevel {
+    /// The districts of which low stock is counted, the terminal's own first.
+    pub fn districts(&self) -> impl Iterator<Item = (WarehouseId, DistrictId)> + '_ {
+        std::iter::once((self.w_id, self.d_id)).chain(self.others.iter().copied())
+    }
 }
 
 /// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).

@@ -32,7 +32,7 @@ fn zipf() -> Placement {
 }
 
 fn asked(ratio_percent: f64, degree: u32, strategy: Strategy) -> DistributionAsked {
-    DistributionAsked { ratio_percent, degree, strategy, payment_percent: None }
+    DistributionAsked { ratio_percent, degree, strategy, payment_percent: None, stock_level_percent: None }
 }
 
 fn over(placement: &Placement, asked: DistributionAsked) -> InputPlan {
@@ -68,11 +68,12 @@ fn ratio_and_degree_are_those_that_were_asked_for() {
                     let at = format!("{place} {strategy} {ratio} % over {degree}");
                     let plan = over(&placement, asked(ratio, degree, strategy));
                     let touched = touched(&plan, &placement, TransactionKind::NewOrder);
-                    let actual = 100.0 * touched.distributed_orders() as f64 / touched.orders() as f64;
+                    let actual =
+                        100.0 * touched.new_orders.distributed() as f64 / touched.new_orders.count() as f64;
                     assert!((actual - ratio).abs() <= 1.0, "{at}: {actual} %");
-                    let (mean, deviation) = touched.degree().unwrap();
+                    let (mean, deviation) = touched.new_orders.degree().unwrap();
                     // Of a thousand orders the mean itself has an error.
-                    let chance = 4.0 * deviation / (touched.distributed_orders() as f64).sqrt();
+                    let chance = 4.0 * deviation / (touched.new_orders.distributed() as f64).sqrt();
                     let wanted = f64::from(degree);
                     assert!((mean - wanted).abs() <= (0.01 * wanted).max(chance), "{at}: degree {mean}");
                     if strategy == Strategy::Placed {
@@ -90,13 +91,13 @@ fn the_paper_s_way_falls_short_and_is_measured_so() {
     for degree in [2, 3, 5] {
         let plan = over(&placement, asked(100.0, degree, Strategy::Paper));
         let touched = touched(&plan, &placement, TransactionKind::NewOrder);
-        let orders = touched.orders() as f64;
+        let orders = touched.new_orders.count() as f64;
         let mean =
-            (0..).zip(touched.new_orders).map(|(nodes, count)| nodes as f64 * count as f64).sum::<f64>()
+            (0..).zip(touched.new_orders.0).map(|(nodes, count)| nodes as f64 * count as f64).sum::<f64>()
                 / orders;
         // Equation 2 draws with replacement and rounds up: more than asked for, but less than a key for each node.
         assert!(mean > f64::from(degree) - 0.2 && mean < f64::from(degree) + 1.0, "{degree}: {mean}");
-        assert!(touched.new_orders[1] > 0 || degree > 2, "some orders stay on their node");
+        assert!(touched.new_orders.0[1] > 0 || degree > 2, "some orders stay on their node");
     }
 }
 
@@ -133,6 +134,20 @@ fn payments_go_to_other_nodes_as_often_as_asked() {
     let touched = touched(&over(&placement, ask), &placement, TransactionKind::Payment);
     let actual = 100.0 * touched.distributed_payments as f64 / f64::from(TRANSACTIONS);
     assert!((actual - 40.0).abs() < 1.0, "{actual} %");
+}
+
+#[test]
+fn stock_levels_go_over_several_nodes_as_often_as_asked() {
+    let placement = uniform();
+    for strategy in [Strategy::Placed, Strategy::Expected] {
+        let ask = DistributionAsked { stock_level_percent: Some(30.0), ..asked(20.0, 3, strategy) };
+        let levels = touched(&over(&placement, ask), &placement, TransactionKind::StockLevel).stock_levels;
+        assert!(levels.ratio_percent().is_some_and(|percent| (percent - 30.0).abs() < 1.0), "{levels:?}");
+        assert!(levels.degree().is_some_and(|(mean, _)| (mean - 3.0).abs() < 0.05), "{levels:?}");
+    }
+    let plan = over(&placement, asked(100.0, 3, Strategy::Placed));
+    let levels = touched(&plan, &placement, TransactionKind::StockLevel).stock_levels;
+    assert_eq!(levels.distributed(), 0, "the standard's, unless asked for");
 }
 
 #[test]

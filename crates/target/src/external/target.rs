@@ -90,6 +90,17 @@ impl Target for External {
         }
     }
 
+    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
+        if !matches!(self.speaking()?, Speaking::Transactions(_)) {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave it \
+             out, or use a driver of a store",
+            self.driver.config.place
+        )))
+    }
+
     fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
         match districts.skew() {
             Some(skew) if matches!(self.speaking()?, Speaking::Transactions(_)) => {

@@ -196,7 +196,12 @@ fn an_order() -> Transaction {
 }
 
 fn a_stock_level() -> Transaction {
-    Transaction::StockLevel(StockLevel { w_id: WarehouseId(1), d_id: DistrictId(1), threshold: 10 })
+    Transaction::StockLevel(StockLevel {
+        w_id: WarehouseId(1),
+        d_id: DistrictId(1),
+        threshold: 10,
+        others: std::iter::empty().collect(),
+    })
 }
 
 #[test]
@@ -254,7 +259,12 @@ fn a_session_that_hangs_is_the_end_of_that_session_alone() {
     let command = format!("env 'PYTHONPATH={SDK}' python3 '{}'", script.display());
     let target = External::new(config(&command, "?timeout=5s"));
     let with = |threshold| {
-        Transaction::StockLevel(StockLevel { w_id: WarehouseId(1), d_id: DistrictId(1), threshold })
+        Transaction::StockLevel(StockLevel {
+            w_id: WarehouseId(1),
+            d_id: DistrictId(1),
+            threshold,
+            others: std::iter::empty().collect(),
+        })
     };
     let mut sessions: Vec<_> = (0..3).map(|_| target.connect().expect("connect")).collect();
     while let Some(mut session) = (!sessions.is_empty()).then(|| sessions.remove(0)) {

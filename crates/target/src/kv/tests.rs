@@ -111,7 +111,12 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
     let nobody = CustomerSelector::LastName(truncated("NOBODY"));
     let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
     let delivery = Transaction::Delivery(Delivery { w_id, districts: 10, carrier_id: CarrierId(1) });
-    let level = Transaction::StockLevel(StockLevel { w_id, d_id, threshold: 10 });
+    let level = Transaction::StockLevel(StockLevel {
+        w_id,
+        d_id,
+        threshold: 10,
+        others: std::iter::empty().collect(),
+    });
     let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
     let stock_14 = stock::key(w_id, ItemId(14));
     let oldest = order_line::key(w_id, d_id, OrderId(2_101), 1);

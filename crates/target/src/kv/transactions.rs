@@ -415,7 +415,20 @@ fn deliver(
 
 /// Stock-Level, clause 2.8.2.
 pub(crate) fn stock_level(tx: &mut impl StoreTx, input: &StockLevel) -> Played {
-    let StockLevel { w_id, d_id, threshold } = *input;
+    let mut low_stock = 0;
+    for (w_id, d_id) in input.districts() {
+        low_stock += low_stock_of(tx, w_id, d_id, input.threshold)?;
+    }
+    Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
+}
+
+/// The items of the last orders of a district whose stock is below the threshold.
+fn low_stock_of(
+    tx: &mut impl StoreTx,
+    w_id: WarehouseId,
+    d_id: DistrictId,
+    threshold: u8,
+) -> Result<u32, Stop> {
     let next = get(
         tx,
         district::TABLE,
@@ -449,5 +462,5 @@ pub(crate) fn stock_level(tx: &mut impl StoreTx, input: &StockLevel) -> Played {
             })?;
         low_stock += u32::from(quantity < i32::from(threshold));
     }
-    Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
+    Ok(low_stock)
 }

@@ -4,7 +4,8 @@
 use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer, status_line,
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer,
+    status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
@@ -279,12 +280,19 @@ fn delivery<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pla
 }
 
 pub(crate) fn stock_level<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
-    let params =
-        [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), Value::Int(i64::from(input.threshold))];
-    commit_with(
-        session,
-        &[(Statement::BeginRead, &[]), (Statement::BatchStockLevel, &params), (Statement::Commit, &[])],
-    )?;
-    let low_stock = session.rows[1].int(0, 0)?;
+    let threshold = Value::Int(i64::from(input.threshold));
+    let params: ArrayVec<[Value<'_>; 3], { MAX_ORDER_LINES + 1 }> = input
+        .districts()
+        .map(|(w_id, d_id)| [Value::Int(w_id.get()), Value::Int(d_id.get()), threshold])
+        .collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginRead, &[]));
+    steps.extend(params.iter().map(|params| (Statement::BatchStockLevel, &params[..])));
+    steps.push((Statement::Commit, &[]));
+    commit_with(session, &steps)?;
+    let mut low_stock = 0;
+    for rows in &session.rows[1..=params.len()] {
+        low_stock += rows.int::<u32>(0, 0)?;
+    }
     Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
 }

@@ -1,7 +1,7 @@
 //! The five transactions as calls of stored procedures (`procedures`): one round trip each. The begin and the commit are in
 //! one packet with the call, so that the isolation level is set for every transaction, or in the procedure.
 
-use crate::sql::batched::rounds;
+use crate::sql::batched::{self, rounds};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{Played, SqlSession, Stop, address, last_order, paid_customer, status_customer};
 use crate::sql::statement::Statement;
@@ -19,6 +19,12 @@ pub(crate) const UNUSED_ITEM: &str = "LY001";
 
 /// Runs one transaction.
 pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Transaction) -> Played {
+    if let Transaction::StockLevel(input) = transaction
+        && !input.others.is_empty()
+    {
+        // A procedure may be a transaction of its own, and this is to be one.
+        return batched::stock_level(session, input);
+    }
     let rows = send(session, transaction)?;
     // The commit came with the call: an answer that can't be read does not undo it.
     read(rows, transaction).map_err(Stop::CommitFailed)

@@ -367,16 +367,17 @@ impl<C: Connection> SqlSession<C> {
     }
 
     fn stock_level(&mut self, input: &StockLevel) -> Played {
-        let w = Value::Int(input.w_id.get());
-        let d = Value::Int(input.d_id.get());
         self.step(Statement::BeginRead, &[])?;
-        let rows = self.step(Statement::NextOrderId, &[w, d])?;
-        present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
-        let next: i64 = rows.int(0, 0)?;
-        let threshold = Value::Int(i64::from(input.threshold));
-        let rows =
-            self.step(Statement::CountLowStock, &[w, d, Value::Int(next - 20), Value::Int(next), threshold])?;
-        let low_stock = rows.int(0, 0)?;
+        let mut low_stock = 0;
+        for (w_id, d_id) in input.districts() {
+            let (w, d) = (Value::Int(w_id.get()), Value::Int(d_id.get()));
+            let rows = self.step(Statement::NextOrderId, &[w, d])?;
+            present(rows, || format!("district {w_id}/{d_id}"))?;
+            let next: i64 = rows.int(0, 0)?;
+            let threshold = Value::Int(i64::from(input.threshold));
+            let params = [w, d, Value::Int(next - 20), Value::Int(next), threshold];
+            low_stock += self.step(Statement::CountLowStock, &params)?.int::<u32>(0, 0)?;
+        }
         self.commit()?;
         Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
     }

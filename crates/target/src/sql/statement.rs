@@ -50,6 +50,7 @@ const NO_PROCEDURES: &[Way] = &[Way::Statements, Way::Arrays, Way::Rows];
 const STATEMENTS: &[Way] = &[Way::Statements];
 const STATEMENTS_AND_ROWS: &[Way] = &[Way::Statements, Way::Rows];
 const BATCHED: &[Way] = &[Way::Arrays, Way::Rows];
+const BATCHED_AND_PROCEDURES: &[Way] = &[Way::Arrays, Way::Rows, Way::Procedures];
 const ARRAYS: &[Way] = &[Way::Arrays];
 const ROWS: &[Way] = &[Way::Rows];
 const PROCEDURES: &[Way] = &[Way::Procedures];
@@ -73,7 +74,8 @@ statements! {
     ARRAYS: BatchTakeOrderId BatchItems BatchLines;
     ARRAYS: BatchPayCustomer BatchPayCustomerByName BatchPayDistrict BatchPayWarehouse;
     ARRAYS: BatchDeliver;
-    BATCHED: BatchStatusByName BatchLastOrderLines BatchStockLevel;
+    BATCHED: BatchStatusByName BatchLastOrderLines;
+    BATCHED_AND_PROCEDURES: BatchStockLevel;
 
     ROWS: ManyItems ManyStocks
         Insert01Line Insert02Lines Insert03Lines Insert04Lines Insert05Lines Insert06Lines Insert07Lines Insert08Lines
