@@ -5,7 +5,7 @@ use crate::phases::WantedStep;
 use crate::plan::Plan;
 use crate::raw::Raw;
 use lydite_bench::Measurement;
-use lydite_target::{Placement, Target};
+use lydite_target::{DatabaseState, Placement, Target};
 use lydite_tpcc::{Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -150,6 +150,24 @@ pub(crate) struct Settled {
     source: String,
 }
 
+fn does_not_tell(url: &str) -> Failure {
+    Failure::usage(format!(
+        "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
+         or --nodes modulo:N"
+    ))
+}
+
+/// Refuses, before anything is loaded, a distribution over the nodes of a database that has none.
+pub(crate) fn can_be_known(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
+    let asked = plan.steps.iter().any(|step| step.distribution.is_some());
+    if !asked || plan.nodes.is_some() {
+        return Ok(());
+    }
+    let description = target.describe()?;
+    let pretends = matches!(target.state()?, DatabaseState::AnyScale);
+    if description.embedded && !pretends { Err(does_not_tell(&description.url)) } else { Ok(()) }
+}
+
 /// Asks the database where its warehouses are, and holds against it what is wanted.
 pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -> Result<Settled, Failure> {
     let asked = plan.steps.iter().any(|step| step.distribution.is_some());
@@ -165,12 +183,7 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
                 nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
             (placement, nodes.words())
         }
-        (None, None) if asked => {
-            return Err(Failure::usage(format!(
-                "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
-                 or --nodes modulo:N"
-            )));
-        }
+        (None, None) if asked => return Err(does_not_tell(url)),
         (None, None) => {
             return Ok(Settled { distributions: vec![None; plan.steps.len()], ..Settled::default() });
         }

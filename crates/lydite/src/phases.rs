@@ -115,12 +115,8 @@ impl Phases {
             Duration::ZERO => Err("must be more than zero".into()),
             time => Ok(time),
         });
-        let lists: Vec<(&str, Vec<Given>)> = KEYS
-            .iter()
-            .filter_map(|&key| {
-                Some((key, raw.given(key)?.split(if WITH_COMMAS.contains(&key) { ';' } else { ',' })))
-            })
-            .collect();
+        let lists: Vec<(&str, Vec<Given>)> =
+            KEYS.iter().filter_map(|&key| Some((key, raw.given(key)?.split(separator(key))))).collect();
         let count = lists.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
         if count > MAX_PHASES {
             for (key, _) in lists.iter().filter(|(_, values)| values.len() == count) {
@@ -182,6 +178,18 @@ impl Phases {
             raw.wrong("phase", "is given by the tables [[phase]] of the plan file too: leave one out");
         }
         let tables = std::mem::take(&mut raw.phases);
+        for key in KEYS {
+            let Some(given) = raw.given(key) else { continue };
+            let list = given.split(separator(key)).len() > 1;
+            let moves = !Template::read(given.text()).is_ok_and(|template| !template.moves());
+            let where_set = tables.iter().position(|values| values.contains_key(*key));
+            if list || moves {
+                raw.wrong(key, "is a list or a curve, and the plan file has tables [[phase]]: put it there");
+            } else if let Some(phase) = where_set.filter(|_| given.is_flag()) {
+                let phase = phase + 1;
+                raw.wrong(key, &format!("would not hold in phase {phase} of the plan file, which sets it itself: leave one out"));
+            }
+        }
         if tables.len() > MAX_PHASES {
             raw.errors.push(format!(
                 "the plan has {} tables [[phase]], and there can be {MAX_PHASES}",
@@ -289,7 +297,7 @@ impl Phases {
             let middle = (from.as_secs_f64() + to.as_secs_f64()) / 2.0;
             let value = |(key, given, template): &(&String, &Given, Template)| {
                 let text = template.at(middle, lasts.as_secs_f64(), WHOLE.contains(&key.as_str()));
-                ((*key).clone(), given.with_text(text))
+                ((*key).clone(), given.at_a_moment(text))
             };
             self.steps.push((span.from + from, number, templates.iter().map(value).collect()));
         }
@@ -355,6 +363,11 @@ impl Phases {
         }
         steps
     }
+}
+
+/// What stands between the values of a list.
+fn separator(key: &str) -> char {
+    if WITH_COMMAS.contains(&key) { ';' } else { ',' }
 }
 
 /// Reads what is controlled. `values`: what the phase itself sets; `set`: the keys that any phase sets.

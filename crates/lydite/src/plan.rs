@@ -312,6 +312,11 @@ impl Plan {
         Ok((first, last - first + 1))
     }
 
+    /// Whether anything changes while the run lasts.
+    pub(crate) fn changes(&self) -> bool {
+        self.phases.len() > 1 || self.phases.iter().any(|phase| !phase.asked.is_empty())
+    }
+
     /// Whether transactions are to compete for rows.
     pub(crate) fn contends(&self) -> bool {
         self.steps.iter().any(|step| !step.contention.is_empty())

@@ -28,6 +28,8 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
     text: String,
+    /// What was written, if the text is its value at one moment.
+    written: Option<String>,
     origin: Origin,
 }
 
@@ -36,9 +38,20 @@ impl Given {
         &self.text
     }
 
-    /// Another value of the same place.
-    pub(crate) fn with_text(&self, text: String) -> Self {
-        Self { text, origin: self.origin.clone() }
+    /// One of the values of a list.
+    fn one(&self, text: String) -> Self {
+        Self { text, written: None, origin: self.origin.clone() }
+    }
+
+    /// Its value at one moment.
+    pub(crate) fn at_a_moment(&self, text: String) -> Self {
+        let written = (text != self.text).then(|| self.text.clone());
+        Self { text, written, origin: self.origin.clone() }
+    }
+
+    /// Whether it is a flag's.
+    pub(crate) fn is_flag(&self) -> bool {
+        matches!(self.origin, Origin::Flag(_))
     }
 
     /// The values of a list, which has this between them, but not within brackets.
@@ -48,7 +61,7 @@ impl Given {
             depth += i32::from(letter == '(') - i32::from(letter == ')');
             letter == between && depth == 0
         };
-        self.text.split(cut).map(|text| self.with_text(text.trim().to_owned())).collect()
+        self.text.split(cut).map(|text| self.one(text.trim().to_owned())).collect()
     }
 }
 
@@ -82,7 +95,7 @@ impl Raw {
             if let Some(Given { origin: Origin::Flag(set), .. }) = self.given.get(key) {
                 self.errors.push(format!("{set}: is given as {flag} too: give one"));
             }
-            self.given.insert(key.to_string(), Given { text, origin: Origin::Flag(flag) });
+            self.given.insert(key.to_string(), Given { text, written: None, origin: Origin::Flag(flag) });
         }
     }
 
@@ -99,7 +112,7 @@ impl Raw {
             return;
         }
         let origin = Origin::Flag(format!("--set {key}"));
-        self.given.insert(key.to_string(), Given { text: value.to_string(), origin });
+        self.given.insert(key.to_string(), Given { text: value.to_string(), written: None, origin });
     }
 
     /// Refuses keys that are given though they mean nothing with the workload at hand.
@@ -113,13 +126,16 @@ impl Raw {
 
     /// Takes what a sweep's `--set KEY=VALUE` says.
     pub(crate) fn put(&mut self, key: &str, text: String) {
-        self.given.insert(key.to_string(), Given { text, origin: Origin::Flag(format!("--set {key}")) });
+        self.given.insert(
+            key.to_string(),
+            Given { text, written: None, origin: Origin::Flag(format!("--set {key}")) },
+        );
     }
 
     /// Takes a value that stands in a line of a file.
     pub(crate) fn line(&mut self, key: &str, text: String, file: &str, line: usize) {
         let origin = Origin::Line { file: file.to_string(), line, key: key.to_string() };
-        self.given.insert(key.to_string(), Given { text, origin });
+        self.given.insert(key.to_string(), Given { text, written: None, origin });
     }
 
     /// Reads a plan file. `known` are the keys that it may have; `a.b` stands for key b of table a.
@@ -228,7 +244,15 @@ impl Raw {
     ) -> Option<T> {
         let error = match read(given.text.trim()) {
             Ok(value) => return Some(value),
-            Err(problem) => format!("{}: {:?} {problem}", given.origin, given.text),
+            Err(problem) => match &given.written {
+                Some(written) => {
+                    format!(
+                        "{}: {written:?} is {:?} at one moment, which {problem}",
+                        given.origin, given.text
+                    )
+                }
+                None => format!("{}: {:?} {problem}", given.origin, given.text),
+            },
         };
         if !self.errors.contains(&error) {
             self.errors.push(error);

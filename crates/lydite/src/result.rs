@@ -98,7 +98,7 @@ impl Parts<'_> {
                 })
                 .collect(),
             nodes: self.node_figures(),
-            phases: if self.plan.phases.len() > 1 { self.phases() } else { Vec::new() },
+            phases: if self.plan.changes() { self.phases() } else { Vec::new() },
             delivery: delivery(self.mode, measured),
             pacing: pacing(measured),
             ..result
@@ -133,8 +133,8 @@ impl Parts<'_> {
             }
             Mode::Open { rate, arrival, sessions } => {
                 // A rate that changes is told as its mean.
-                let mean =
-                    self.measurement.open.filter(|_| plan.steps.len() > 1).map(|open| open.asked_per_s);
+                let changing = self.measurement.open.filter(|_| plan.steps.len() > 1);
+                let mean = changing.map(|open| (open.asked_per_s * 1e3).round() / 1e3);
                 open_json(mean.unwrap_or(*rate), *arrival, *sessions)
             }
         };
@@ -311,7 +311,15 @@ fn phases_json(plan: &Plan) -> Value {
     } else if let Some(step) = plan.steps.first().filter(|step| !step.contention.is_empty()) {
         json["ci"] = json!(step.contention.iter().map(u32::to_string).collect::<Vec<_>>().join("+"));
     }
-    if plan.phases.len() > 1 {
+    if let [only] = &plan.phases[..] {
+        // A curve over all of the window is what the plan says; numbers that others count with stay numbers.
+        for (key, value) in &only.asked {
+            if !["rate", "terminals", "sessions"].contains(&key.as_str()) {
+                json[key] = json!(value);
+            }
+        }
+    }
+    if plan.changes() {
         let phase = |span: &Span| {
             let mut json = json!({ "from_s": span.from.as_secs_f64(), "to_s": span.to.as_secs_f64() });
             for (key, value) in &span.asked {

@@ -50,6 +50,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     // Before anything is loaded for a run that can't be made.
     target.check_sessions(plan.sessions())?;
+    distribution::can_be_known(&plan, &*target)?;
     let style = Style::detect(args.quiet);
     let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
     let mode = fitting(&plan, &meta)?;
@@ -342,7 +343,8 @@ fn show(
     queue: bool,
     phases: &[Span],
 ) {
-    let message = phases.get(now.in_phase).filter(|_| phases.len() > 1).map(|phase| {
+    let changes = phases.iter().any(|phase| !phase.asked.is_empty());
+    let message = phases.get(now.in_phase).filter(|_| changes).map(|phase| {
         let asked: Vec<String> = phase.asked.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let name = phase.name.iter().map(|name| format!(" {name}")).collect::<String>();
         let asked = if asked.is_empty() { "as the plan".to_owned() } else { asked.join(", ") };

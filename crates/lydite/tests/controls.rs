@@ -58,6 +58,8 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
         refused.stderr.contains("does not tell on which node a warehouse is: say it by --nodes"),
         "{refused:?}"
     );
+    let refused = lydite(&["run", "gemel:", "--dis-ratio", "50"]).code(2);
+    assert!(!refused.stderr.contains("Load") && refused.stderr.contains("say it by --nodes"), "{refused:?}");
     let asked = ["--nodes", "modulo:2", "--set", "dis_payment=100", "--set", "dis_stock_level=100"];
     lydite(&[run.as_slice(), &asked].concat()).code(0);
     let distribution = &json(&result)["controls"]["distribution"];
@@ -249,6 +251,7 @@ homes_shift = "step(0,5)"
     let run = ["run", "--config", text(&plan), "--json", text(&result), "--report", text(&page)];
     let ended = lydite(&run).code(0);
     assert!(ended.stdout.contains("phase    1 calm, 0 to 1 s, dis_ratio 10: "), "{ended:?}");
+    assert!(ended.stdout.contains("% of New-Orders over 2.000"), "{ended:?}");
     assert!(ended.stderr.contains("phase 2 of 3"), "{ended:?}");
     let found = json(&result);
     let phases = found["phases"].as_array().expect("phases");
@@ -357,7 +360,10 @@ fn lists_and_curves_of_flags_are_phases_too() {
     assert_eq!(found["controls"]["rate"]["actual"]["due"], 700);
     lydite(&[&run[..], &["--rate", "gaussian(1s,0.3s,1000)", "--duration", "2s"], &json_to].concat()).code(0);
     let found = json(&result);
-    assert_eq!(found["phases"], serde_json::Value::Null, "one phase is the plan");
+    assert_eq!(
+        found["phases"][0]["asked"]["rate"], "gaussian(1s,0.3s,1000)",
+        "what was asked for is told as written"
+    );
     // The area of a normal distribution's bell: its peak times its deviation times the root of 2 pi, but for its ends.
     let due = found["controls"]["rate"]["actual"]["due"].as_f64().expect("a number");
     assert!((due - 751.6).abs() < 10.0, "{due}");
@@ -393,10 +399,13 @@ homes = "zipf(ramp(1))"
     ] {
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
+    let refused = lydite(&["run", "--config", text(&plan), "--set", "homes=zipf(1)"]).code(2);
+    assert!(refused.stderr.contains("homes: would not hold in phase 2 of the plan file"), "{refused:?}");
     // However many steps a curve has, it is wrong once.
     let refused =
         lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
     assert_eq!(refused.stderr.matches("must be from 0").count(), 1, "{refused:?}");
+    assert!(refused.stderr.contains("--rate: \"ramp(9,-9)\" is \"-"), "{refused:?}");
     for (tables, said) in [
         ("[phase]\nlasts = \"1s\"", "line 2: phase must be a time, or tables with two brackets"),
         (
@@ -404,6 +413,10 @@ homes = "zipf(ramp(1))"
             "give the plan a rate",
         ),
         ("workload = \"micro\"\n[[phase]]\nlasts = \"1s\"\nmix = \"deck\"", "for --workload tpcc only"),
+        (
+            "mix = \"deck;deck\"\n[[phase]]\nlasts = \"1s\"",
+            "is a list or a curve, and the plan file has tables",
+        ),
         (
             "duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3",
             "line 4, from: phase 1 does not say how long",

@@ -65,8 +65,13 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         add(
             Weight::Warning,
             format!(
-                "Nothing was measured of {}: none ended in the window. A longer --duration shows them.",
-                unmeasured.join(", ")
+                "Nothing was measured of {}: none ended in the window. {} them.",
+                unmeasured.join(", "),
+                if result.controls.get("contention").is_some() {
+                    "Most sessions went for the hot row: more of them, or a lower --ci, show"
+                } else {
+                    "A longer --duration shows"
+                }
             ),
         );
     }
@@ -159,10 +164,32 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             format!("{} of {} queued Deliveries were completed.", count(d.completed), count(d.queued)),
         );
     }
-    let outside: Vec<&str> =
-        result.inputs.iter().filter(|i| i.verdict == Verdict::Outside).map(|i| i.quantity.as_str()).collect();
+    // Where warehouses are chosen by a control, remote lines and payments are what was asked for.
+    let asked = result.controls.get("contention").is_some()
+        || result.plan.get("dis_ratio").is_some()
+        || result.phases.iter().any(|phase| phase.asked.contains_key("dis_ratio"));
+    let outside: Vec<&str> = result
+        .inputs
+        .iter()
+        .filter(|i| i.verdict == Verdict::Outside && !(asked && i.quantity.starts_with("remote")))
+        .map(|i| i.quantity.as_str())
+        .collect();
     if !outside.is_empty() {
         add(Weight::Warning, format!("Inputs outside the standard's window: {}.", outside.join(", ")));
+    }
+    let phases = result.controls["contention"]["phases"].as_array();
+    let unsettled = phases.into_iter().flatten().filter(|phase| {
+        // A short phase may be over before anything can be seen.
+        let second = |key: &str| phase[key].as_f64().unwrap_or_default();
+        phase["settling_s"].is_null() && second("to_s") - second("from_s") >= 2.0
+    });
+    if unsettled.count() > 0 {
+        add(
+            Weight::Warning,
+            "The row was not as contended as was asked for: more sessions, or ones that wait for their commits (commit=wait of \
+             gemel:), or longer phases can bring it there."
+                .into(),
+        );
     }
     found.sort_by_key(|f| std::cmp::Reverse(f.weight));
     found

@@ -297,7 +297,21 @@ impl Page {
             let asked = if asked.is_empty() { "as the plan".into() } else { asked.join(", ") };
             let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
             let (from, to) = (tenths(phase.from_s), tenths(phase.to_s));
-            let text = format!("{}{name}, {from} to {to} s, {asked}: {} tx/s", place + 1, number(phase.tps));
+            let mut text =
+                format!("{}{name}, {from} to {to} s, {asked}: {} tx/s", place + 1, number(phase.tps));
+            let distribution = &phase.controls["distribution"];
+            if let (true, Some(ratio)) =
+                (distribution["asked"].is_object(), distribution["actual"]["ratio_percent"].as_f64())
+            {
+                let degree = distribution["actual"]["degree"].as_f64().unwrap_or(1.0);
+                let _ = write!(text, ", {ratio:.2} % of New-Orders over {degree:.3} nodes");
+            }
+            let rows = phase.controls["contention"].as_array().into_iter().flatten();
+            let competing: Vec<String> =
+                rows.filter_map(|row| Some(format!("{:.2}", row["actual"].as_f64()?))).collect();
+            if !competing.is_empty() {
+                let _ = write!(text, ", {} competing", competing.join(" + "));
+            }
             self.wrapped(out, "phase    ", &text, Style::Plain);
         }
     }
