@@ -110,7 +110,7 @@ pub struct NodesTouched {
 }
 
 impl NodesTouched {
-    /// Counts one transaction of a type, by what [`Placement::touched`] says of it.
+    /// Counts one transaction of a type, by what [`Placement::touched`](crate::Placement::touched) says of it.
     pub fn record(&mut self, kind: TransactionKind, nodes: &Nodes) {
         match kind {
             TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
