@@ -187,26 +187,28 @@ impl Contention {
         let tick = self.tick.load(Ordering::Relaxed);
         let ticks = now >= tick
             && self.tick.compare_exchange(tick, now + TICK, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !ticks && !moved {
+            // Somebody else was first.
+            return;
+        }
         for (number, row) in self.rows.iter().enumerate() {
             let mut feedback = row.feedback.lock();
             // Under the lock: who comes later must not bring an earlier step.
             let asked = self.asked(number, self.step.load(Ordering::Relaxed));
-            if ticks || moved {
-                let (last, before) = feedback.trace.last().copied().unwrap_or_default();
-                let area = self.area(number, now).max(before);
-                if now > last {
-                    feedback.trace.push((now, area));
-                }
-                let (then, before) = feedback.corrected;
-                if ticks && now > then {
-                    let mean = (area - before) / (now - then) as f64;
-                    let most = f64::from(self.sessions.saturating_sub(asked));
-                    let missing = GAIN * (f64::from(asked) - mean);
-                    feedback.correction = (feedback.correction + missing).clamp(-1.0, most);
-                    feedback.corrected = (now, area);
-                }
-                self.let_join(number, asked, feedback.correction);
+            let (last, before) = feedback.trace.last().copied().unwrap_or_default();
+            let area = self.area(number, now).max(before);
+            if now > last {
+                feedback.trace.push((now, area));
             }
+            let (then, before) = feedback.corrected;
+            if ticks && now > then {
+                let mean = (area - before) / (now - then) as f64;
+                let most = f64::from(self.sessions.saturating_sub(asked));
+                let missing = GAIN * (f64::from(asked) - mean);
+                feedback.correction = (feedback.correction + missing).clamp(-1.0, most);
+                feedback.corrected = (now, area);
+            }
+            self.let_join(number, asked, feedback.correction);
         }
     }
 

@@ -159,8 +159,7 @@ fn does_not_tell(url: &str) -> Failure {
 
 /// Refuses, before anything is loaded, a distribution over the nodes of a database that has none.
 pub(crate) fn can_be_known(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
-    let asked = plan.steps.iter().any(|step| step.distribution.is_some());
-    if !asked || plan.nodes.is_some() {
+    if !plan.distributes() || plan.nodes.is_some() {
         return Ok(());
     }
     let description = target.describe()?;
@@ -170,7 +169,6 @@ pub(crate) fn can_be_known(plan: &Plan, target: &dyn Target) -> Result<(), Failu
 
 /// Asks the database where its warehouses are, and holds against it what is wanted.
 pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -> Result<Settled, Failure> {
-    let asked = plan.steps.iter().any(|step| step.distribution.is_some());
     let (placement, source) = match (target.placement(loaded)?, plan.nodes) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(format!(
@@ -183,7 +181,7 @@ pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -
                 nodes.placement(loaded).map_err(|problem| Failure::usage(format!("--nodes: {problem}")))?;
             (placement, nodes.words())
         }
-        (None, None) if asked => return Err(does_not_tell(url)),
+        (None, None) if plan.distributes() => return Err(does_not_tell(url)),
         (None, None) => {
             return Ok(Settled { distributions: vec![None; plan.steps.len()], ..Settled::default() });
         }

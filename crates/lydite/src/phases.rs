@@ -111,10 +111,7 @@ impl Phases {
 
     /// Phases of equal length, one for each value of the lists.
     fn of_lists(raw: &mut Raw, given: Option<Duration>, usual: Duration) -> (Vec<(Span, Values)>, Duration) {
-        let lasts = raw.read("phase", |text| match time(text)? {
-            Duration::ZERO => Err("must be more than zero".into()),
-            time => Ok(time),
-        });
+        let lasts = raw.read("phase", lasting);
         let lists: Vec<(&str, Vec<Given>)> =
             KEYS.iter().filter_map(|&key| Some((key, raw.given(key)?.split(separator(key))))).collect();
         let count = lists.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
@@ -164,8 +161,8 @@ impl Phases {
             let value = |(key, values): &(&str, Vec<Given>)| {
                 let own = if values.len() == 1 { 0 } else { number as usize };
                 // What is the same in all phases is the plan's.
-                let steady = Template::read(values[own].text()).is_ok_and(|template| !template.moves());
-                (values.len() > 1 || !steady).then(|| ((*key).to_owned(), values[own].clone()))
+                (values.len() > 1 || !is_steady(&values[own]))
+                    .then(|| ((*key).to_owned(), values[own].clone()))
             };
             lists.iter().filter_map(value).collect()
         };
@@ -181,9 +178,8 @@ impl Phases {
         for key in KEYS {
             let Some(given) = raw.given(key) else { continue };
             let list = given.split(separator(key)).len() > 1;
-            let moves = !Template::read(given.text()).is_ok_and(|template| !template.moves());
             let where_set = tables.iter().position(|values| values.contains_key(*key));
-            if list || moves {
+            if list || !is_steady(&given) {
                 raw.wrong(key, "is a list or a curve, and the plan file has tables [[phase]]: put it there");
             } else if let Some(phase) = where_set.filter(|_| given.is_flag()) {
                 let phase = phase + 1;
@@ -219,13 +215,7 @@ impl Phases {
                 );
             }
             let lasts = match &lasts {
-                Some(lasts) => {
-                    let read = raw.read_given(lasts, |text| match time(text)? {
-                        Duration::ZERO => Err("must be more than zero".into()),
-                        time => Ok(time),
-                    });
-                    read.unwrap_or(Duration::from_secs(1))
-                }
+                Some(lasts) => raw.read_given(lasts, lasting).unwrap_or(Duration::from_secs(1)),
                 None => match given.filter(|given| number + 1 == count && *given > from_at) {
                     Some(given) => given - from_at,
                     None => {
@@ -365,6 +355,19 @@ impl Phases {
     }
 }
 
+/// How long a phase lasts.
+fn lasting(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("must be more than zero".into()),
+        time => Ok(time),
+    }
+}
+
+/// Whether a value is the same all the time: it has no curve in it, nor what was meant for one.
+fn is_steady(given: &Given) -> bool {
+    Template::read(given.text()).is_ok_and(|template| !template.moves())
+}
+
 /// What stands between the values of a list.
 fn separator(key: &str) -> char {
     if WITH_COMMAS.contains(&key) { ';' } else { ',' }
@@ -414,13 +417,10 @@ fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool
 pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
     let exact = Mix::from_str(text).map_err(|error| error.to_string());
     let shares: Option<Vec<f64>> = text.split(',').map(|share| share.trim().parse().ok()).collect();
-    let (Err(_), Some(mut shares)) = (&exact, shares) else { return exact };
-    let missing = 100.0 - shares.iter().sum::<f64>();
-    let Some(greatest) = shares.iter_mut().max_by(|one, other| one.total_cmp(other)) else { return exact };
-    if missing.abs() > 0.01 {
+    let (Err(_), Some(shares)) = (&exact, shares) else { return exact };
+    if (100.0 - shares.iter().sum::<f64>()).abs() > 0.01 {
         return exact;
     }
-    *greatest += missing;
     let thousandths = |share: &f64| (share * 1e3).round() / 1e3;
     let mut rounded: Vec<f64> = shares.iter().map(thousandths).collect();
     let missing = 100.0 - rounded.iter().sum::<f64>();

@@ -317,6 +317,11 @@ impl Plan {
         self.phases.len() > 1 || self.phases.iter().any(|phase| !phase.asked.is_empty())
     }
 
+    /// Whether transactions are to go over several nodes.
+    pub(crate) fn distributes(&self) -> bool {
+        self.steps.iter().any(|step| step.distribution.is_some())
+    }
+
     /// Whether transactions are to compete for rows.
     pub(crate) fn contends(&self) -> bool {
         self.steps.iter().any(|step| !step.contention.is_empty())

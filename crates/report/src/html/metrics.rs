@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Chart;
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{bytes, number};
-use crate::metrics::text::{AVAILABILITY, SCALABILITY, cells_of, remarks, rows_of, share};
+use crate::metrics::text::{AVAILABILITY, SCALABILITY, cells_of, cells_of_size, remarks, rows_of, share};
 use crate::metrics::{FiveNumbers, Metrics};
 
 /// What the charts of the metrics draw.
@@ -149,15 +149,7 @@ fn scalability(metrics: &Metrics) -> Markup {
     let mut says = Vec::new();
     for of in &metrics.by_nodes {
         for size in &of.sizes {
-            rows.push(row([
-                of.kind.clone(),
-                size.nodes.to_string(),
-                size.runs.to_string(),
-                number(size.tps),
-                number(size.tps_per_node),
-                share(size.from_least),
-                share(size.from_previous),
-            ]));
+            rows.push(row([of.kind.clone()].into_iter().chain(cells_of_size(size))));
         }
         if let [least, .., most] = of.sizes.as_slice() {
             let scalability = share(most.from_least);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Aftermath, Availability, FiveNumbers, Metrics, Settling};
+use super::{Aftermath, Availability, FiveNumbers, Metrics, Settling, Size};
 use crate::figures::{aligned, bytes, clean, count, duration, number};
 
 /// What R_e and T_e are.
@@ -41,6 +41,19 @@ pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
         stable.map_or("–".to_owned(), |stable| stable.after_s.to_string()),
         share(event.kept(after)),
         share(stable.map(|stable| 1.0 / (stable.after_s + 1.0))),
+    ]
+}
+
+/// The cells of one number of nodes behind the database's name: N, runs, tps, tps/N, scalability from the least N and from the
+/// N before.
+pub(crate) fn cells_of_size(size: &Size) -> [String; 6] {
+    [
+        size.nodes.to_string(),
+        size.runs.to_string(),
+        number(size.tps),
+        number(size.tps_per_node),
+        share(size.from_least),
+        share(size.from_previous),
     ]
 }
 
@@ -112,18 +125,8 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
         let columns = ["database", "N", "runs", "tps", "tps/N", "from the least N", "from the N before"];
         let mut rows = vec![text(&columns)];
         for of in &metrics.by_nodes {
-            rows.extend(of.sizes.iter().map(|size| {
-                let cells = [
-                    clean(&of.kind),
-                    size.nodes.to_string(),
-                    size.runs.to_string(),
-                    number(size.tps),
-                    number(size.tps_per_node),
-                    share(size.from_least),
-                    share(size.from_previous),
-                ];
-                cells.to_vec()
-            }));
+            let cells = |size| [clean(&of.kind)].into_iter().chain(cells_of_size(size)).collect();
+            rows.extend(of.sizes.iter().map(cells));
         }
         let _ = writeln!(out, "Scalability: {SCALABILITY}");
         let _ = writeln!(out, "{}", aligned(&rows, 1));
