@@ -213,20 +213,31 @@ const contention: Chart = {
       color,
       emphasis: { disabled: true },
     });
+    const rows = run.contention;
+    const names = rows.map((row, i) => row.name ?? (i === 0 ? "actual" : ""));
     return {
       ...base(frame),
-      ...layout(frame, ["asked", "actual"]),
-      xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: run.contention?.asked.at(-1)?.[0] }),
+      ...layout(frame, ["asked", ...names]),
+      xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: rows[0]?.asked.at(-1)?.[0] }),
       yAxis: yAxis(frame, "competing transactions", { min: 0 }),
       series: [
-        { ...line("asked", run.contention?.asked ?? [], frame.theme.faint, 4), markArea: background(run, frame) },
-        line("actual", run.contention?.actual ?? [], frame.theme.series[0], 1.5),
+        ...rows.map((row, i) => ({
+          ...line("asked", row.asked, frame.theme.faint, 4),
+          markArea: i === 0 ? background(run, frame) : undefined,
+        })),
+        ...rows.map((row, i) => line(names[i] ?? "", row.actual, frame.theme.series[i % 8], 1.5)),
       ],
     };
   },
   rows: (_page, run) => ({
-    head: ["second", "competing"],
-    body: (run.contention?.actual ?? []).map(([at, value]) => [String(Math.floor(at)), number(value)]),
+    head: ["second", ...run.contention.map((row) => row.name ?? "competing")],
+    body: (run.contention[0]?.actual ?? []).map(([at], i) => [
+      String(Math.floor(at)),
+      ...run.contention.map((row) => {
+        const point = row.actual[i];
+        return point ? number(point[1]) : "";
+      }),
+    ]),
   }),
   height: () => 240,
 };

@@ -31,7 +31,8 @@ export interface RunData {
   /** `[from, to]` in seconds from the window's start. */
   outages: [number, number][];
   types: TypeData[];
-  contention: ContentionData | null;
+  /** The rows that transactions competed for by contention control; none without it. */
+  contention: ContentionData[];
   /** The phases of the plan, if there is more than one. */
   phases: PhaseData[];
 }
@@ -45,6 +46,8 @@ export interface PhaseData {
 
 /** Transactions that compete for one row: `[second, number]`. */
 export interface ContentionData {
+  /** The row, if there are several. */
+  name: string | null;
   /** Two points for each phase: its beginning and its end. */
   asked: [number, number][];
   /** In the middle of the time that each stands for. */

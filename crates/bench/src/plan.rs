@@ -4,8 +4,9 @@ use crate::clock::{Counting, Nanos, nanos};
 use crate::course::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
+use lydite_tpcc::input::{Contended, HotRow};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, Districts, InputPlan, ItemId, Mix, Placement, WarehouseId};
+use lydite_tpcc::{Distribution, Districts, InputPlan, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,9 @@ pub struct RunPlan {
     pub constants: RunConstants,
     /// What is controlled, and when it changes: at least one, the first from 0 on, at rising times.
     pub steps: Vec<Step>,
+    /// Of which table the rows are that transactions contend for, where that is controlled: see [`HotRow::nth`]. If districts,
+    /// at most one of a warehouse, and at most nine sessions for each warehouse.
+    pub contended: Contended,
     /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
     pub placement: Option<Arc<Placement>>,
     /// How often the database is asked again where the warehouses are; never if there is none.
@@ -58,9 +62,8 @@ pub struct Step {
     pub rate: Option<f64>,
     /// Sessions that play while the others rest; all of the mode's if there are none. Not where users are emulated.
     pub sessions: Option<u32>,
-    /// How many transactions compete for each hot row, which are stock rows: item 1 of the first active warehouse, item 2 of
-    /// the next one, and so on. In direct mode only, with a terminal for each session, so that each has a district of its
-    /// own (where data is skewed: with a warehouse for each session), and with as many rows in each step.
+    /// How many transactions compete for each hot row. In direct mode only, with a terminal for each session, so that each has
+    /// a district of its own (where data is skewed: with a warehouse for each session), and with as many rows in each step.
     pub contention: Vec<u32>,
 }
 
@@ -114,6 +117,8 @@ pub(crate) struct Frame {
     pub(crate) seed: u64,
     /// From when on how many transactions compete for each hot row; nothing if that is not controlled.
     pub(crate) contention: Vec<(Nanos, Vec<u32>)>,
+    /// Of which table these rows are.
+    pub(crate) contended: Contended,
     /// When each phase begins.
     pub(crate) phases: Vec<Nanos>,
 }
@@ -207,6 +212,7 @@ impl RunPlan {
             retry: self.retry,
             drain: self.drain,
             seed: self.seed,
+            contended: self.contended,
             contention: if self.hot_rows() == 0 {
                 Vec::new()
             } else {
@@ -234,6 +240,7 @@ impl RunPlan {
             seed,
             constants,
             steps: vec![Step::default()],
+            contended: Contended::default(),
             placement: None,
             refresh: None,
             retry: RetryPolicy::default(),
@@ -245,10 +252,11 @@ impl RunPlan {
     /// mode and with however many sessions.
     #[must_use]
     pub fn inputs(&self, step: &Step) -> InputPlan {
-        let hot = |row: u32| (WarehouseId(self.first_warehouse + row % self.warehouses), ItemId(row + 1));
+        let first_warehouse = WarehouseId(self.first_warehouse);
+        let hot = |row: u32| HotRow::nth(self.contended, row, first_warehouse, self.warehouses);
         InputPlan {
             seed: self.seed,
-            first_warehouse: WarehouseId(self.first_warehouse),
+            first_warehouse,
             warehouses: self.warehouses,
             districts: self.districts.clone(),
             constants: self.constants,
@@ -309,6 +317,7 @@ impl MicroPlan {
             drain: self.drain,
             seed: self.inputs.seed,
             contention: Vec::new(),
+            contended: Contended::default(),
             phases: vec![nanos(self.warmup)],
         }
     }

@@ -197,7 +197,7 @@ impl Runnable for Tpcc {
     type Terminal = Terminal;
     type Facts = TpccFacts;
 
-    /// Groups are at best the ten terminals of a warehouse. If there are more sessions than terminals, further terminals
+    /// Groups are at best the ten terminals of a warehouse, but for one whose district others contend for. If there are more sessions than terminals, further terminals
     /// of warehouses that have their ten already are groups of their own.
     fn groups(inputs: &InputPlan, sessions: u32) -> Vec<Vec<Terminal>> {
         let parts = sessions.div_ceil(inputs.warehouses).clamp(1, TERMINALS_PER_WAREHOUSE);
@@ -206,6 +206,7 @@ impl Runnable for Tpcc {
             (0..TERMINALS_PER_WAREHOUSE)
                 .filter(|district| district % parts == part)
                 .map(|district| inputs.terminal(first + district))
+                .filter(|terminal| !inputs.is_hot(terminal.warehouse(), terminal.district()))
                 .collect()
         };
         // All warehouses before a second group of any: the first sessions begin on different ones.

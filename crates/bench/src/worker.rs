@@ -10,6 +10,7 @@ use crate::plan::{Frame, RetryPolicy};
 use crate::recorder::{Ended, Recorder, Verdict};
 use crate::workload::{Connect, Runnable};
 use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, TxError};
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
@@ -44,17 +45,20 @@ pub(crate) struct Shared<W: Runnable> {
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
     pub(crate) contention: Option<Arc<Contention>>,
+    /// Of which table the rows are that transactions contend for.
+    pub(crate) contended: Contended,
 }
 
 impl<W: Runnable> Shared<W> {
     pub(crate) fn new(window: Window, frame: &Frame, course: &Arc<Course<W::Inputs>>) -> Self {
-        let Frame { sessions, retry, seed, .. } = *frame;
+        let Frame { sessions, retry, seed, contended, .. } = *frame;
         let count = sessions as usize;
         let contention = (!frame.contention.is_empty())
             .then(|| Arc::new(Contention::new(frame.contention.clone(), sessions)));
         Self {
             window,
             contention,
+            contended,
             recorders: (0..count.min(RECORDERS_MAX))
                 .map(|_| Mutex::new(Recorder::new(Cursor::new(course))))
                 .collect(),
@@ -278,7 +282,7 @@ impl<W: Runnable> Worker<W> {
     fn take(&mut self, mut session: Box<dyn Session<W>>) {
         if let Some(contender) = &self.contender {
             let contender = Arc::clone(contender);
-            self.tells = session.watch_stock(Arc::new(move || contender.touch()));
+            self.tells = session.watch(self.shared.contended, Arc::new(move || contender.touch()));
         }
         self.session = Some(session);
     }

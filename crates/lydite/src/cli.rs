@@ -111,6 +111,10 @@ pub(crate) enum LabCommand {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
+    /// A template that the database is made what it holds before the run, which is loaded first if it is not there; for a
+    /// sweep's own runs
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) template: Option<String>,
     /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
     pub(crate) target: Option<String>,
     /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty,
@@ -160,7 +164,9 @@ pub(crate) struct RunArgs {
     /// Transactions that compete for one row at any moment, in each phase: 10,40,50 (direct)
     #[arg(long, value_name = "N,N,…")]
     pub(crate) ci: Option<String>,
-    /// Length of each phase [default: the window in equal parts]
+    /// Length of each phase: --rate, --terminals, --ci and the --dis- flags take a list with a value for each phase
+    /// (200,1000,200), --mix too (45,43,4,4,4; 40,25,5,15,15), and curves for numbers: ramp(10,50) [default: the
+    /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Nodes of a database that does not tell where its warehouses are: N ranges, or modulo:N

@@ -5,17 +5,21 @@ use crate::phases::WantedStep;
 use crate::plan::number;
 use crate::raw::Raw;
 use lydite_bench::{ContentionFacts, ContentionFound, RowFacts};
-use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
 use serde_json::{Value, json};
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["ci", "phase"];
+pub(crate) const KEYS: &[&str] = &["ci", "phase", "hot"];
 
 /// The most hot rows.
 const MAX_ROWS: usize = 1_000;
 
 /// Refuses it where it can't be had. `direct`: the mode is direct.
 pub(crate) fn allowed(raw: &mut Raw, direct: bool) {
+    if raw.text("hot").is_some() && raw.text("ci").is_none() {
+        raw.wrong("hot", "needs ci: how many transactions are to compete for the row");
+    }
     if raw.text("ci").is_some() && !direct {
         raw.wrong("mode", "must be direct with --ci: the sessions decide what they send next");
     }
@@ -29,8 +33,19 @@ pub(crate) fn rows(text: &str) -> Result<Vec<u32>, String> {
     if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows")) } else { Ok(rows) }
 }
 
+/// Reads of which table the hot rows are.
+pub(crate) fn contended(text: &str) -> Result<Contended, String> {
+    let found = Contended::ALL.into_iter().find(|of| of.name() == text);
+    found.ok_or_else(|| "must be stock or district".into())
+}
+
 /// Refuses what so many sessions on so many warehouses can't do.
-pub(crate) fn fits(steps: &[WantedStep], sessions: u32, warehouses: u32) -> Result<(), Failure> {
+pub(crate) fn fits(
+    steps: &[WantedStep],
+    contended: Contended,
+    sessions: u32,
+    warehouses: u32,
+) -> Result<(), Failure> {
     let wanted = |step: &WantedStep| -> (u64, u64) {
         let competing = step.contention.iter().copied().map(u64::from).sum();
         (competing, step.sessions.unwrap_or(sessions).into())
@@ -41,12 +56,27 @@ pub(crate) fn fits(steps: &[WantedStep], sessions: u32, warehouses: u32) -> Resu
             "--ci: {competing} transactions can't compete with {playing} sessions: ask for more --terminals, or for less"
         )));
     }
-    let districts = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
-    if sessions > districts && steps.iter().any(|step| !step.contention.is_empty()) {
+    let rows = steps.iter().map(|step| step.contention.len() as u32).max().unwrap_or_default();
+    if rows == 0 {
+        return Ok(());
+    }
+    // One district of a warehouse is kept for those who contend for it.
+    let (each, but) = match contended {
+        Contended::Stock => (TERMINALS_PER_WAREHOUSE, ""),
+        Contended::District => (TERMINALS_PER_WAREHOUSE - 1, " beside a hot one each"),
+    };
+    let districts = warehouses.saturating_mul(each);
+    if sessions > districts {
         return Err(Failure::usage(format!(
             "--ci: {sessions} sessions need a district each, so that they meet nowhere but at the hot row, and \
-             {warehouses} warehouses have {districts}: use at least {} warehouses, or fewer --terminals",
-            sessions.div_ceil(TERMINALS_PER_WAREHOUSE)
+             {warehouses} warehouses have {districts}{but}: use at least {} warehouses, or fewer --terminals",
+            sessions.div_ceil(each)
+        )));
+    }
+    if contended == Contended::District && rows > warehouses {
+        return Err(Failure::usage(format!(
+            "--ci: {rows} hot districts need a warehouse each, and {warehouses} are active: ask for fewer, or use more \
+             warehouses"
         )));
     }
     Ok(())
@@ -54,19 +84,28 @@ pub(crate) fn fits(steps: &[WantedStep], sessions: u32, warehouses: u32) -> Resu
 
 /// What was asked and what came of it, for the result; nothing without contention control. The first hot row, and all of them
 /// if there are several, on the active warehouses.
-pub(crate) fn json(facts: Option<&ContentionFacts>, (first_warehouse, warehouses): (u32, u32)) -> Value {
+pub(crate) fn json(
+    facts: Option<&ContentionFacts>,
+    contended: Contended,
+    (first_warehouse, warehouses): (u32, u32),
+) -> Value {
     let Some(facts) = facts else { return json!({}) };
     let phases = |row: &RowFacts| -> Vec<Value> { row.phases.iter().map(found_json).collect() };
     let row = |(number, row): (u32, &RowFacts)| {
-        json!({
-            "w_id": first_warehouse + number % warehouses,
-            "i_id": number + 1,
-            "phases": phases(row),
-            "per_second": row.per_second,
-        })
+        let mut json = json!({ "phases": phases(row), "per_second": row.per_second });
+        match HotRow::nth(contended, number, WarehouseId(first_warehouse), warehouses) {
+            HotRow::Stock(w_id, i_id) => (json["w_id"], json["i_id"]) = (json!(w_id), json!(i_id)),
+            HotRow::District(w_id, d_id) => (json["w_id"], json["d_id"]) = (json!(w_id), json!(d_id)),
+        }
+        json
     };
     let Some(first) = facts.rows.first() else { return json!({}) };
-    let mut json = json!({ "phases": phases(first), "per_second": first.per_second, "queued": facts.queued });
+    let mut json = json!({
+        "hot": contended.name(),
+        "phases": phases(first),
+        "per_second": first.per_second,
+        "queued": facts.queued,
+    });
     if facts.rows.len() > 1 {
         json["rows"] = (0..).zip(&facts.rows).map(row).collect();
     }

@@ -163,8 +163,13 @@ pub(crate) fn can_be_known(plan: &Plan, target: &dyn Target) -> Result<(), Failu
         return Ok(());
     }
     let description = target.describe()?;
-    let pretends = matches!(target.state()?, DatabaseState::AnyScale);
-    if description.embedded && !pretends { Err(does_not_tell(&description.url)) } else { Ok(()) }
+    let of_one_node = match target.state()? {
+        DatabaseState::AnyScale => false,
+        // Tables that are there may be over several nodes though the URL does not say so.
+        DatabaseState::Empty => description.embedded || plan.target.loads_one_node(),
+        _ => description.embedded,
+    };
+    if of_one_node { Err(does_not_tell(&description.url)) } else { Ok(()) }
 }
 
 /// Asks the database where its warehouses are, and holds against it what is wanted.

@@ -6,6 +6,7 @@ use crate::raw::Raw;
 use lydite_bench::Mode;
 use lydite_target::Placement;
 use lydite_tpcc::home::Homes;
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{DataSkew, Districts, WarehouseId};
 use serde_json::{Value, json};
@@ -63,11 +64,12 @@ pub(crate) fn same_data(wanted: Option<DataSkew>, meta: &DatabaseMeta, url: &str
     )))
 }
 
-/// Refuses what can't be done where districts are not ten for each warehouse. `warehouses`: active ones.
+/// Refuses what can't be done where districts are not ten for each warehouse. `contended`: of which table the hot rows are, if
+/// there are any. `warehouses`: active ones.
 pub(crate) fn fits(
     districts: &Districts,
     mode: &Mode,
-    contention: bool,
+    contended: Option<Contended>,
     warehouses: u32,
 ) -> Result<(), Failure> {
     let Some(skew) = districts.skew() else { return Ok(()) };
@@ -75,11 +77,17 @@ pub(crate) fn fits(
         Mode::Rte { .. } => {
             Err(Failure::usage(format!("mode: {TEN_USERS}, and the database was loaded with {skew}")))
         }
-        // The last of them may have one district only.
-        Mode::Direct { terminals } if contention && *terminals > warehouses => Err(Failure::usage(format!(
-            "--ci: {terminals} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but at the \
-             hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+        Mode::Direct { .. } if contended == Some(Contended::District) => Err(Failure::usage(format!(
+            "hot: a district of ten is kept for those who contend for it, and the database was loaded with {skew}: use \
+             hot=stock"
         ))),
+        // The last of them may have one district only.
+        Mode::Direct { terminals } if contended.is_some() && *terminals > warehouses => {
+            Err(Failure::usage(format!(
+                "--ci: {terminals} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but at the \
+             hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+            )))
+        }
         Mode::Direct { .. } | Mode::Open { .. } => Ok(()),
     }
 }

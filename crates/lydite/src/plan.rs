@@ -12,6 +12,7 @@ use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::{DataSkew, Mix};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,7 @@ pub(crate) const KEYS: &[&str] = &[
     "data_skew",
     "ci",
     "phase",
+    "hot",
     "workload",
     "micro.tables",
     "micro.records",
@@ -112,6 +114,8 @@ pub(crate) struct Plan {
     pub(crate) phases: Vec<Span>,
     /// What is controlled when, at least one.
     pub(crate) steps: Vec<WantedStep>,
+    /// Of which table the rows are that transactions contend for.
+    pub(crate) contended: Contended,
     /// How often the database is asked again where its warehouses are; never if none.
     pub(crate) refresh: Option<Duration>,
     /// Whether the function tests come before a run over several nodes.
@@ -227,6 +231,7 @@ impl Plan {
         imbalance::allowed(&mut raw, rte);
         let open = matches!(wanted, Some(WantedMode::Open { .. }));
         contention::allowed(&mut raw, !rte && !open);
+        let contended = raw.read("hot", contention::contended).unwrap_or_default();
         let refresh = raw.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
         let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
@@ -270,6 +275,7 @@ impl Plan {
                 nodes,
                 phases,
                 steps,
+                contended,
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
                 data_skew,
@@ -355,7 +361,7 @@ impl Plan {
         };
         imbalance::homes(&self.steps, self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
-            contention::fits(&self.steps, terminals, warehouses)?;
+            contention::fits(&self.steps, self.contended, terminals, warehouses)?;
         }
         Ok(mode)
     }

@@ -25,6 +25,7 @@ use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::home::Homes;
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
@@ -79,7 +80,7 @@ impl Parts<'_> {
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(measured),
-                contention::json(measured.contention.as_ref(), self.active),
+                contention::json(measured.contention.as_ref(), self.plan.contended, self.active),
                 imbalance::json(
                     self.homes_in(0..self.homes.len()),
                     &measured.facts.all_phases().homes,
@@ -310,6 +311,9 @@ fn phases_json(plan: &Plan) -> Value {
         json["ci"] = json!(competing.join(","));
     } else if let Some(step) = plan.steps.first().filter(|step| !step.contention.is_empty()) {
         json["ci"] = json!(step.contention.iter().map(u32::to_string).collect::<Vec<_>>().join("+"));
+    }
+    if plan.contends() && plan.contended != Contended::default() {
+        json["hot"] = json!(plan.contended.name());
     }
     if let [only] = &plan.phases[..] {
         // A curve over all of the window is what the plan says; numbers that others count with stay numbers.

@@ -47,12 +47,15 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if let Some(wanted) = &plan.micro {
         return micro::run(&plan, wanted, Style::detect(args.quiet), &interrupt);
     }
+    let style = Style::detect(args.quiet);
+    if let Some(name) = &args.template {
+        begin_with_template(&plan, name, style, &interrupt)?;
+    }
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     // Before anything is loaded for a run that can't be made.
     target.check_sessions(plan.sessions())?;
     distribution::can_be_known(&plan, &*target)?;
-    let style = Style::detect(args.quiet);
-    let (meta, load) = make_ready(&*target, &plan, style, &interrupt)?;
+    let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
     let mode = fitting(&plan, &meta)?;
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
@@ -98,6 +101,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         warmup: plan.warmup,
         duration: plan.duration,
         steps: steps.collect(),
+        contended: plan.contended,
         placement: settled.placement.clone(),
         refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
@@ -228,20 +232,46 @@ impl Measured<'_> {
 fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
     let mode = plan.mode(meta.warehouses)?;
     let (_, warehouses) = plan.active(meta.warehouses)?;
-    imbalance::fits(&meta.districts, &mode, plan.contends(), warehouses)?;
+    imbalance::fits(&meta.districts, &mode, plan.contends().then_some(plan.contended), warehouses)?;
     Ok(mode)
 }
 
-/// Brings the database into the state that the plan wants, or says why not.
+/// Makes the database what the template of this name holds; if there is none, loads the database anew and makes that the
+/// template.
+fn begin_with_template(plan: &Plan, name: &str, style: Style, interrupt: &Interrupt) -> Outcome {
+    let templates = plan
+        .target
+        .templates()
+        .ok_or_else(|| Failure::usage("--template: this target has no templates: load it with --fresh"))?;
+    templates.check()?;
+    if templates.has(name)? {
+        if templates.is_of_files() {
+            // Nobody else may have it open, and it must be what it seems to be.
+            plan.target.open()?.state()?;
+        }
+        return Ok(templates.restore(name)?);
+    }
+    // Closed before it is copied.
+    {
+        let target = plan.target.open()?;
+        target.check_sessions(plan.sessions())?;
+        distribution::can_be_known(plan, &*target)?;
+        make_ready(&*target, plan, true, style, interrupt)?;
+    }
+    Ok(templates.save(name)?)
+}
+
+/// Brings the database into the state that the plan wants, or says why not. `fresh`: loads it anew, whatever it holds.
 fn make_ready(
     target: &dyn Target,
     plan: &Plan,
+    fresh: bool,
     style: Style,
     interrupt: &Interrupt,
 ) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
     let mut state = target.state()?;
     let (mut warehouses, skew) = (plan.warehouses, plan.data_skew);
-    if plan.fresh && state != DatabaseState::AnyScale {
+    if fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
             // The same size again, unless another is asked for.
             warehouses = warehouses.or(Some(meta.warehouses));

@@ -59,7 +59,7 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
             }
         }
         if interrupt.asked() && !std::mem::replace(&mut told, true) {
-            complain("interrupted: W_YTD is being restored; once more ends at once, and leaves it as it is");
+            complain("interrupted: the balances are being restored; once more ends at once, and leaves them as they are");
         }
     });
 
@@ -81,7 +81,7 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     failures.extend(report.lost.map(Failure::from));
     if let Some(why) = report.unrestored {
         failures.push(Failure::Target(format!(
-            "W_YTD could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load {} \
+            "the balances could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load {} \
              --warehouses {warehouses} --fresh`",
             typed(&description.url)
         )));
@@ -166,7 +166,7 @@ impl FoundBefore {
         });
         if let Some(why) = report.unrestored {
             return Err(Failure::Target(format!(
-                "W_YTD could not be restored after the function tests ({why}): load again with --fresh"
+                "the balances could not be restored after the function tests ({why}): load again with --fresh"
             )));
         }
         if let Some(lost) = report.lost {
@@ -277,8 +277,11 @@ fn loaded(target: &dyn Target, url: &str) -> Result<u32, Failure> {
 fn header(description: &Description, group: &Group, warehouses: u32) -> String {
     let ids: Vec<String> = group.warehouses.iter().map(|id| id.0.to_string()).collect();
     let nodes = group.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
+    let engines = group.engines.as_ref().map_or_else(String::new, |[warehouse, district]| {
+        format!(", with their first districts: WAREHOUSE in {warehouse}, DISTRICT in {district}")
+    });
     format!(
-        "{}: {} {}, isolation {}, warehouses {} of {warehouses}{nodes}\n",
+        "{}: {} {}, isolation {}, warehouses {} of {warehouses}{nodes}{engines}\n",
         description.url,
         description.kind,
         description.version,
@@ -316,6 +319,7 @@ impl Document<'_> {
             "warehouses": self.warehouses,
             "group": self.group.warehouses,
             "nodes": self.group.nodes,
+            "engines": self.group.engines,
             "tests": findings,
         });
         write_atomically(path, format!("{document:#}\n").as_bytes()).map_err(|error| {

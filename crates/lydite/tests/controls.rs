@@ -60,6 +60,10 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
     );
     let refused = lydite(&["run", "gemel:", "--dis-ratio", "50"]).code(2);
     assert!(!refused.stderr.contains("Load") && refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    let server = postgres::shared();
+    let refused = lydite(&["run", &server.create_database("untold"), "--dis-ratio", "50"]).code(2);
+    assert!(refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    assert_eq!(server.psql("untold", "SELECT count(*) FROM pg_tables WHERE tablename = 'warehouse'"), "0");
     let asked = ["--nodes", "modulo:2", "--set", "dis_payment=100", "--set", "dis_stock_level=100"];
     lydite(&[run.as_slice(), &asked].concat()).code(0);
     let distribution = &json(&result)["controls"]["distribution"];
@@ -107,8 +111,8 @@ fn what_can_not_be_asked_is_refused_all_at_once() {
     }
 }
 
-/// Asks for 4, 12 and 8 competing transactions of 20 sessions, and holds the phases against it.
-fn contention_is_kept(url: &str) -> serde_json::Value {
+/// Asks for 4, 12 and 8 transactions of 18 sessions that compete for a row of this table, and holds the phases against it.
+fn contention_is_kept(url: &str, hot: &str) -> serde_json::Value {
     let directory = scratch();
     let (result, page) = (directory.path().join("r.json"), directory.path().join("r.html"));
     let ended = lydite(&[
@@ -117,7 +121,9 @@ fn contention_is_kept(url: &str) -> serde_json::Value {
         "--warehouses",
         "2",
         "--terminals",
-        "20",
+        "18",
+        "--set",
+        &format!("hot={hot}"),
         "--ci",
         "4,12,8",
         "--phase",
@@ -138,7 +144,7 @@ fn contention_is_kept(url: &str) -> serde_json::Value {
     assert!(20 * count("failed") <= count("committed"), "{ended:?}");
     let contention = found["controls"]["contention"].clone();
     let phases = contention["phases"].as_array().expect("phases");
-    assert_eq!(phases.len(), 3);
+    assert_eq!((phases.len(), contention["hot"].as_str()), (3, Some(hot)));
     for (phase, asked) in phases.iter().zip([4.0, 12.0, 8.0]) {
         let actual = phase["actual"].as_f64().expect("a number");
         assert_eq!(phase["asked"].as_f64(), Some(asked));
@@ -154,15 +160,28 @@ fn contention_is_kept(url: &str) -> serde_json::Value {
 fn contention_is_kept_where_transactions_wait_for_the_row() {
     let server = postgres::shared();
     let url = format!("{}?isolation=read-committed", server.create_database("ci_waits"));
-    assert_eq!(contention_is_kept(&url)["queued"], 0, "nobody is given up");
+    assert_eq!(contention_is_kept(&url, "stock")["queued"], 0, "nobody is given up");
 }
 
 #[test]
 fn contention_is_kept_where_transactions_are_given_up() {
     let server = postgres::shared();
-    let queued = contention_is_kept(&server.create_database("ci_aborts"))["queued"].as_u64();
+    let queued = contention_is_kept(&server.create_database("ci_aborts"), "stock")["queued"].as_u64();
     assert!(queued.is_some_and(|queued| queued > 10), "{queued:?} waited in the client's queue");
-    contention_is_kept("gemel:?isolation=snapshot&commit=wait");
+    contention_is_kept("gemel:?isolation=snapshot&commit=wait", "stock");
+}
+
+#[test]
+fn contention_is_kept_for_a_district_as_well() {
+    let server = postgres::shared();
+    let url = format!("{}?isolation=read-committed", server.create_database("ci_district"));
+    let orders =
+        || server.psql("ci_district", "SELECT count(*) FROM orders WHERE o_w_id = 1 AND o_d_id = 10");
+    contention_is_kept(&url, "district");
+    // Those that contend are orders of the last district, and no others are.
+    let hot: u64 = orders().parse().expect("a number");
+    assert!(hot > 3_010, "{hot} orders of the hot district, 3 000 of them loaded");
+    lydite(&["check", &url]).code(0);
 }
 
 #[test]
@@ -174,8 +193,19 @@ fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
         (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
         (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
         (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
+        (["--set", "hot=district", "--terminals", "5"], "hot: needs ci"),
     ] {
         let refused = lydite(&[["run", "null:"].as_slice(), &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    for (arguments, said) in [
+        (["--set", "hot=customer", "--ci", "3"], "must be stock or district"),
+        (["--set", "hot=district", "--ci", "1+1"], "2 hot districts need a warehouse each, and 1 are active"),
+        (["--set", "hot=district", "--ci", "10"], "10 sessions need a district each"),
+    ] {
+        let sessions = if said.starts_with("10") { "10" } else { "9" };
+        let run = ["run", "null:", "--warehouses", "1", "--terminals", sessions];
+        let refused = lydite(&[&run[..], &arguments].concat()).code(2);
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
     }
     let long = ["run", "null:", "--ci", "1,2", "--phase", "3s", "--duration", "5s"];

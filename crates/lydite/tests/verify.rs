@@ -77,10 +77,11 @@ fn assert_unequal(all: &(Ended, Value)) {
     assert_eq!(verdict, "FAILED", "{detail}");
     let unequal = &seen(all, "global snapshot")["unequal"];
     let [a, b] = [0, 1].map(|side| {
-        let warehouse = unequal["warehouses"][side].as_u64().expect("a warehouse");
-        let value = unequal["w_ytd"][side].as_str().expect("a value").to_string();
-        assert!(detail.contains(&format!("warehouse {warehouse} had {value}")), "{detail}");
-        (warehouse, value)
+        let of = unequal["of"][side].as_str().expect("a balance").to_string();
+        let value = unequal["values"][side].as_str().expect("a value").to_string();
+        let told = format!("{of} had {value}");
+        assert!(detail.contains(&told), "{told}: {detail}");
+        (of, value)
     });
     assert!(a.0 != b.0 && a.1 != b.1, "{unequal}");
 }
@@ -111,13 +112,30 @@ fn read_committed_is_no_snapshot_even_on_a_single_server() {
     assert_eq!((verdict, detail), ("skipped", "needs 3 warehouses, and there are 2"));
 }
 
+/// A database over so many servers of PostgreSQL behind one more, with a warehouse on each. They end with the servers.
+fn over_shards(count: u32) -> (Vec<Server>, String) {
+    let servers: Vec<Server> =
+        (0..=count).map(|_| Server::start(&["fsync=off", "shared_buffers=64MB"])).collect();
+    let shards: Vec<String> =
+        servers[1..].iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
+    let url = format!("{}?shards={}", servers[0].url("postgres"), shards.join(","));
+    load(&url, &count.to_string());
+    (servers, url)
+}
+
+#[test]
+fn postgresql_over_five_shards_is_found_out_as_over_three() {
+    let (_servers, url) = over_shards(5);
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert_eq!((&all.1["nodes"], &all.1["group"]), (&5.into(), &serde_json::json!([1, 2, 3, 4, 5])));
+    assert_unequal(&all);
+    assert_eq!(of(&all, "deadlock of three").0, "TIMEOUT");
+}
+
 #[test]
 fn postgresql_over_shards_has_no_common_snapshot_and_finds_no_deadlock_over_two_of_them() {
-    let start = || Server::start(&["fsync=off", "shared_buffers=64MB"]);
-    let (coordinator, shards) = (start(), [start(), start(), start()]);
-    let shards: Vec<String> = shards.iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
-    let url = format!("{}?shards={}", coordinator.url("postgres"), shards.join(","));
-    load(&url, "3");
+    let (_servers, url) = over_shards(3);
     let all = verify(&url, &[]);
     assert_eq!(all.0.code, Some(1));
     assert_eq!(all.1["nodes"], 3, "{}", all.1);
@@ -126,7 +144,7 @@ fn postgresql_over_shards_has_no_common_snapshot_and_finds_no_deadlock_over_two_
         let (verdict, detail) = of(&all, test);
         assert_eq!(verdict, "TIMEOUT", "{detail}");
         assert!(
-            detail.starts_with("timeout instead of detection: the ring over warehouses 1, 2"),
+            detail.starts_with("timeout instead of detection: the ring over warehouse 1, warehouse 2"),
             "{detail}"
         );
     }
@@ -182,6 +200,26 @@ fn myrocks_has_one_snapshot_and_lets_deadlocks_last_until_a_timeout_unless_it_is
 }
 
 #[test]
+fn tables_in_two_engines_of_mariadb_have_one_snapshot_only_if_it_is_taken_at_the_begin() {
+    let server = mariadb::Server::with_rocksdb(&[&FAST[..], &["log-bin=bin"]].concat());
+    let url = format!("{}?district=rocksdb", server.create_database("mixed"));
+    load(&url, "3");
+    let all = verify(&url, &[]);
+    assert_eq!(all.0.code, Some(1));
+    assert!(all.0.stdout.contains("WAREHOUSE in InnoDB, DISTRICT in ROCKSDB"), "{}", all.0.stdout);
+    assert_eq!(all.1["engines"], serde_json::json!(["InnoDB", "ROCKSDB"]));
+    assert_unequal(&all);
+    for test in ["deadlock of two", "deadlock of three"] {
+        let (verdict, detail) = of(&all, test);
+        assert_eq!(verdict, "TIMEOUT", "{detail}");
+    }
+    let at_begin = verify(&format!("{url}&snapshot=begin"), &[]);
+    assert_eq!(of(&at_begin, "global snapshot").0, "passed");
+    assert_eq!(of(&at_begin, "deadlock of two").0, "TIMEOUT");
+    lydite(&["check", &url]).code(0);
+}
+
+#[test]
 fn a_galera_cluster_has_one_snapshot_and_gives_up_conflicts_between_its_nodes() {
     let cluster = galera::Cluster::start(&FAST);
     let url = cluster.create_database("verified");
@@ -224,6 +262,22 @@ fn gemel_has_one_snapshot_and_no_deadlocks_at_both_levels() {
     for isolation in ["snapshot", "serializable"] {
         assert_passed(&verify(&format!("{path}?isolation={isolation}"), &[]));
     }
+}
+
+/// Skeena's registry of snapshots is what makes it so: without it the two engines' snapshots are skewed.
+#[test]
+fn tables_in_both_engines_of_gemel_have_one_snapshot_through_the_registry_alone() {
+    let directory = scratch();
+    let url = format!("gemel:{}?warehouse=memory&district=disk", text(&directory.path().join("gemel")));
+    load(&url, "3");
+    for isolation in ["snapshot", "serializable"] {
+        let all = verify(&format!("{url}&isolation={isolation}"), &[]);
+        assert!(all.0.stdout.contains("WAREHOUSE in memory, DISTRICT in disk"), "{}", all.0.stdout);
+        assert_passed(&all);
+    }
+    let without = verify(&format!("{url}&csr=off"), &[]);
+    assert_eq!(without.0.code, Some(1));
+    assert_unequal(&without);
 }
 
 #[test]
@@ -278,7 +332,7 @@ fn ctrl_c_ends_the_tests_and_w_ytd_is_what_it_was() {
     running.wait_until("the writers are at work", changed);
     running.signal(libc::SIGINT);
     let ended = running.wait().code(130);
-    assert!(ended.stderr.contains("W_YTD is being restored"), "{ended:?}");
+    assert!(ended.stderr.contains("the balances are being restored"), "{ended:?}");
     assert_eq!(checksums(&url), before);
     assert_eq!(json(&file)["status"], "partial");
 }

@@ -1,8 +1,9 @@
-//! The transactions of the function tests: they read and change W_YTD of several warehouses, over TPC-C's tables as they
-//! are loaded. They are those of the Dike paper, section 5 and figure 13.
+//! The transactions of the function tests: they read and change balances of several warehouses, over TPC-C's tables as
+//! they are loaded. They are those of the Dike paper, section 5 and figure 13, which has W_YTD alone; where another engine
+//! has DISTRICT, D_YTD is a balance as well.
 
 use crate::workload::{Kind, Workload};
-use lydite_tpcc::{Cents, WarehouseId};
+use lydite_tpcc::{Cents, DistrictId, WarehouseId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,7 +11,28 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balances {}
 
-/// A transaction on W_YTD. Each warehouse has a statement of its own, in the order given.
+/// What is read and changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Balance {
+    /// W_YTD of a warehouse.
+    Warehouse(WarehouseId),
+    /// D_YTD of a warehouse's first district.
+    District(WarehouseId),
+}
+
+impl fmt::Display for Balance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warehouse(id) => write!(f, "warehouse {id}"),
+            Self::District(id) => write!(f, "district {id}/{FIRST}"),
+        }
+    }
+}
+
+/// The district whose D_YTD is a balance: each warehouse has it.
+pub(crate) const FIRST: DistrictId = DistrictId(1);
+
+/// A transaction on balances. Each has a statement of its own, in the order given.
 #[derive(Clone, Debug)]
 pub enum BalanceTransaction {
     /// dUpdateBalance: adds an amount to each.
@@ -18,30 +40,30 @@ pub enum BalanceTransaction {
         /// What is added.
         amount: Cents,
         /// To which, none of them twice.
-        warehouses: Vec<WarehouseId>,
+        balances: Vec<Balance>,
         /// What happens between two updates.
         between: Between,
     },
     /// dSelectBalance: reads each.
     Select {
         /// Which.
-        warehouses: Vec<WarehouseId>,
+        balances: Vec<Balance>,
         /// What happens between two reads.
         between: Between,
     },
     /// Gives each a value: before a test, and to leave the database as it was.
-    Set(Vec<(WarehouseId, Cents)>),
+    Set(Vec<(Balance, Cents)>),
 }
 
 impl Workload for Balances {
     type Transaction = BalanceTransaction;
-    /// The values that were read, in the order of the warehouses; empty for what only writes.
+    /// The values that were read, in the order of the balances; empty for what only writes.
     type Outcome = Vec<Cents>;
 
     const KINDS: &'static [Kind] = &[
         Kind { name: "update_balance", title: "dUpdateBalance" },
         Kind { name: "select_balance", title: "dSelectBalance" },
-        Kind { name: "set_balance", title: "set W_YTD" },
+        Kind { name: "set_balance", title: "set balances" },
     ];
 
     fn kind(transaction: &BalanceTransaction) -> usize {
@@ -80,7 +102,7 @@ impl fmt::Debug for Between {
     }
 }
 
-/// The message of a warehouse that is not there.
-pub(crate) fn missing(warehouse: WarehouseId) -> String {
-    format!("warehouse {warehouse} is missing: run lydite check, or load again with --fresh")
+/// The message of a row that is not there.
+pub(crate) fn missing(balance: Balance) -> String {
+    format!("{balance} is missing: run lydite check, or load again with --fresh")
 }

@@ -18,7 +18,7 @@ use lydite_tpcc::schema::Table;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -321,7 +321,12 @@ fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engi
 impl Parsed {
     /// Whether no path was given.
     pub(crate) fn is_temporary(&self) -> bool {
-        self.0.path.as_os_str().is_empty()
+        self.path().is_none()
+    }
+
+    /// Its directory, unless that is temporary.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        Some(self.0.path.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
     /// Makes the temporary directory, when no path was given.

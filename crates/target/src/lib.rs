@@ -21,9 +21,10 @@ mod sql;
 mod sqlite;
 mod storage;
 mod target;
+mod templates;
 mod workload;
 
-pub use balances::{BalanceTransaction, Balances, Between};
+pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use lydite_tpcc::Placement;
@@ -33,4 +34,5 @@ pub use target::{
     Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
     Submitted, TableChecksum, Target, TxMode,
 };
+pub use templates::Templates;
 pub use workload::{Kind, Micro, Tpcc, Workload};

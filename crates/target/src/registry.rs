@@ -12,6 +12,7 @@ use crate::postgres;
 use crate::redis;
 use crate::sqlite;
 use crate::target::{Target, TxMode};
+use crate::templates::Templates;
 use lydite_micro::Engines;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -363,6 +364,35 @@ impl TargetSpec {
             | Spec::External(_)
             | Spec::Redis(_)
             | Spec::Etcd(_) => false,
+        }
+    }
+
+    /// Whether what is loaded there is on one node, as far as the URL tells.
+    #[must_use]
+    pub fn loads_one_node(&self) -> bool {
+        match &self.0 {
+            Spec::Gemel(_) | Spec::Sqlite(_) | Spec::Redis(_) | Spec::Etcd(_) => true,
+            Spec::Postgres(config) => config.product.placement.is_none() && config.shards.is_empty(),
+            Spec::Mysql(config) => config.scheme == "mariadb" && config.shards.is_empty(),
+            Spec::Null(_) | Spec::External(_) => false,
+        }
+    }
+
+    /// Its templates; none if it has no way to copy a database that is quicker than loading, or nothing to keep.
+    #[must_use]
+    pub fn templates(&self) -> Option<Templates> {
+        match &self.0 {
+            Spec::Gemel(parsed) => parsed.path().map(|path| Templates::of_directory(path.to_path_buf())),
+            Spec::Sqlite(config) => config.path().map(|path| Templates::of_sqlite(path.to_path_buf())),
+            Spec::Postgres(config) if config.product.copies_databases && config.shards.is_empty() => {
+                Some(Templates::of_postgres((**config).clone()))
+            }
+            Spec::Null(_)
+            | Spec::Postgres(_)
+            | Spec::Mysql(_)
+            | Spec::External(_)
+            | Spec::Redis(_)
+            | Spec::Etcd(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::balances::Balances;
 use crate::error::{TargetError, TxError};
 use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
@@ -140,6 +141,15 @@ pub trait Target: Send + Sync {
         Ok(None)
     }
 
+    /// The engines that have WAREHOUSE and DISTRICT, in this order, if these are two: then transactions over both tables are
+    /// transactions over both engines. None if all is in one, or that is not known.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
+        Ok(None)
+    }
+
     /// A new session for the function tests, on what TPC-C's load has made. Where the database lets it be said, a statement
     /// that waits longer than `longest_wait` for a lock ends.
     ///
@@ -197,9 +207,10 @@ pub trait Session<W: Workload = Tpcc>: Send {
     /// ready for the next transaction, unless that says at once that the connection is lost.
     fn execute(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, TxError>;
 
-    /// Has `asked` called each time just before the first stock row of a New-Order is asked for. Whether the session can
-    /// tell; one that can't sends all of the transaction together.
-    fn watch_stock(&mut self, _asked: Arc<dyn Fn() + Send + Sync>) -> bool {
+    /// Has `asked` called each time just before a New-Order asks for the row of this table that others may want to change as
+    /// well: its first stock row, or its district. Whether the session can tell; one that can't sends all of the transaction
+    /// together.
+    fn watch(&mut self, _row: Contended, _asked: Arc<dyn Fn() + Send + Sync>) -> bool {
         false
     }
 

@@ -8,6 +8,7 @@ use crate::distribution::{Distribution, Remote};
 use crate::home::Homes;
 use crate::ids::{CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
 use crate::money::Cents;
+use crate::named_enum;
 use crate::nurand::{CLoad, RunConstants};
 use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
@@ -23,6 +24,40 @@ pub const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS_PER_WAREHOUSE as u32;
 
 /// An I_ID that no item has: the last line of an order that is to be rolled back asks for it (clause 2.4.1.5).
 pub const UNUSED_ITEM: ItemId = ItemId(ITEMS + 1);
+
+named_enum! {
+    /// Of which table the rows are that transactions contend for.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Contended {
+        /// S_QUANTITY of one item in one warehouse.
+        #[default]
+        Stock = "stock",
+        /// D_NEXT_O_ID of one district.
+        District = "district",
+    }
+}
+
+/// A row that transactions contend for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HotRow {
+    /// The stock of an item.
+    Stock(WarehouseId, ItemId),
+    /// A district, which is no terminal's own.
+    District(WarehouseId, DistrictId),
+}
+
+impl HotRow {
+    /// The one with this number, from 0, where the active warehouses begin at `first`: item 1 of the first warehouse, item 2 of
+    /// the next one, and so on; or the last district of the first warehouse, that of the next one, and so on.
+    #[must_use]
+    pub fn nth(of: Contended, number: u32, first: WarehouseId, warehouses: u32) -> Self {
+        let w_id = WarehouseId(first.0 + number % warehouses);
+        match of {
+            Contended::Stock => Self::Stock(w_id, ItemId(number + 1)),
+            Contended::District => Self::District(w_id, DistrictId(DISTRICTS_PER_WAREHOUSE.into())),
+        }
+    }
+}
 
 /// What the inputs of all terminals of a run have in common.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +78,8 @@ pub struct InputPlan {
     pub distribution: Option<Arc<Distribution>>,
     /// The homes of transactions; each terminal has its own if there is none.
     pub homes: Option<Arc<Homes>>,
-    /// The stock rows that [`Terminal::contending`] goes for, and no other transaction does.
-    pub hot: Vec<(WarehouseId, ItemId)>,
+    /// The rows that [`Terminal::contending`] goes for, and no other transaction that would change them.
+    pub hot: Vec<HotRow>,
     /// Where the warehouses are, if that is known.
     pub placement: Option<Arc<Placement>>,
 }
@@ -87,6 +122,23 @@ impl InputPlan {
             own: w_id,
             w_id,
             d_id: DistrictId(place % self.districts.of(w_id).max(1) + 1),
+        }
+    }
+
+    /// Whether transactions contend for a district.
+    #[must_use]
+    pub fn is_hot(&self, w_id: WarehouseId, d_id: DistrictId) -> bool {
+        self.hot.contains(&HotRow::District(w_id, d_id))
+    }
+
+    /// One of the districts of a warehouse that nobody contends for, all equally likely.
+    fn cool_district(&self, w_id: WarehouseId, stream: &mut Stream) -> DistrictId {
+        loop {
+            // At most one of ten is hot.
+            let d_id = self.any_district(w_id, stream);
+            if !self.is_hot(w_id, d_id) {
+                return d_id;
+            }
         }
     }
 
@@ -157,14 +209,27 @@ impl Terminal {
         }
     }
 
-    /// A New-Order whose first line is of the hot stock row number `row`, and of the terminal's own district, so that it meets
-    /// no other terminal's anywhere else. Stock is asked for by warehouse and item, so the hot row comes first.
+    /// A New-Order for the hot row number `row`. If that is of stock it is the order's first line, and the order is of the
+    /// terminal's own district, so that it meets no other terminal's anywhere else; stock is asked for by warehouse and item, so
+    /// the hot row comes first. If that is a district it is the order's own.
     ///
     /// # Panics
     /// If the plan has no such row.
     pub fn contending(&mut self, plan: &InputPlan, row: usize) -> Transaction {
-        let mut order = self.new_order(plan);
-        (order.lines[0].supply_w_id, order.lines[0].i_id) = plan.hot[row];
+        let order = match plan.hot[row] {
+            HotRow::Stock(w_id, i_id) => {
+                let mut order = self.new_order(plan);
+                (order.lines[0].supply_w_id, order.lines[0].i_id) = (w_id, i_id);
+                order
+            }
+            HotRow::District(w_id, d_id) => {
+                let own = (self.w_id, self.d_id);
+                (self.w_id, self.d_id) = (w_id, d_id);
+                let order = self.new_order(plan);
+                (self.w_id, self.d_id) = own;
+                order
+            }
+        };
         Transaction::NewOrder(order)
     }
 
@@ -199,7 +264,7 @@ impl Terminal {
         };
         if !plan.hot.is_empty() {
             for line in &mut order.lines {
-                while plan.hot.contains(&(line.supply_w_id, line.i_id)) {
+                while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
                     line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
                 }
             }
@@ -239,7 +304,7 @@ impl Terminal {
     /// Clause 2.5.1.
     fn payment(&mut self, plan: &InputPlan) -> Payment {
         let stream = &mut self.stream;
-        let d_id = plan.any_district(self.w_id, stream);
+        let d_id = plan.cool_district(self.w_id, stream);
         let controlled = plan.distribution.as_ref().and_then(|of| of.customer_warehouse(self.w_id, stream));
         let (c_w_id, c_d_id) = match controlled {
             Some(home) if home == self.w_id => (home, d_id),

@@ -4,7 +4,7 @@ mod chi_squared;
 
 use chi_squared::{excess_deviations, uniform};
 use lydite_tpcc::compliance::{Verdict, judge_inputs, judge_mix};
-use lydite_tpcc::input::{TERMINALS_PER_WAREHOUSE, UNUSED_ITEM};
+use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE, UNUSED_ITEM};
 use lydite_tpcc::nurand::{CLoad, last_name};
 use lydite_tpcc::text::LastName;
 use lydite_tpcc::transaction::{CustomerSelector, NewOrder};
@@ -291,5 +291,34 @@ proptest! {
         }
         left.merge(&right);
         prop_assert_eq!(whole, left);
+    }
+}
+
+/// The Dike paper, section 4.2.2: who goes for the hot district orders there, and nobody else changes it.
+#[test]
+fn a_hot_district_is_changed_by_those_alone_who_contend_for_it() {
+    let first = WarehouseId(1);
+    let hot: Vec<HotRow> = (0..2).map(|row| HotRow::nth(Contended::District, row, first, 3)).collect();
+    let places = [(first, DistrictId(10)), (WarehouseId(2), DistrictId(10))];
+    assert_eq!(hot, places.map(|(w_id, d_id)| HotRow::District(w_id, d_id)));
+    let plan = InputPlan { hot, ..plan(3) };
+    for index in 0..plan.terminals() {
+        let mut terminal = plan.terminal(index);
+        let own = (terminal.warehouse(), terminal.district());
+        if places.contains(&own) {
+            continue;
+        }
+        for turn in 0..400 {
+            match terminal.next(&plan) {
+                Transaction::NewOrder(order) => assert_eq!((order.w_id, order.d_id), own),
+                Transaction::Payment(payment) => assert!(!places.contains(&(payment.w_id, payment.d_id))),
+                _ => {}
+            }
+            let Transaction::NewOrder(order) = terminal.contending(&plan, turn % 2) else {
+                panic!("an order")
+            };
+            assert_eq!((order.w_id, order.d_id), places[turn % 2]);
+        }
+        assert_eq!((terminal.warehouse(), terminal.district()), own);
     }
 }

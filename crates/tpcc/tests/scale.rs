@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use lydite_tpcc::consistency::Evaluator;
+use lydite_tpcc::input::HotRow;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
@@ -164,7 +165,7 @@ fn terminals_draw_every_district_that_exists_and_no_other() {
         ..InputPlan::new(3, 5, CLoad::from_seed(1), Mix::Deck)
     };
     draw_every_district(&plan);
-    draw_every_district(&InputPlan { hot: vec![(WarehouseId(1), ItemId(1))], ..plan });
+    draw_every_district(&InputPlan { hot: vec![HotRow::Stock(WarehouseId(1), ItemId(1))], ..plan });
 }
 
 fn draw_every_district(plan: &InputPlan) {

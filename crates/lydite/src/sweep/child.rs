@@ -21,12 +21,24 @@ const SAID_MAX: u64 = 64 * 1024;
 /// What is told of a run that did not end well, in letters.
 const SAID_SHOWN: usize = 400;
 
+/// What database a run begins with.
+pub(super) enum Begin {
+    /// One that it loads anew.
+    Fresh,
+    /// What the template of this name holds.
+    Template(String),
+    /// What it finds.
+    AsItIs,
+}
+
 /// Makes the run and waits for its end. `lock` stays locked until the run has ended, whatever becomes of this process;
-/// `fresh`: it loads anew; `verify`: it may begin with function tests; `look` is called now and then with the time since the start. If the user interrupts, the run is asked to end.
+/// `verify`: it may begin with function tests; `look` is called now and then with the time since the start. If the user
+/// interrupts, the run is asked to end.
 pub(super) fn run(
     point: &Point,
     json: &Path,
-    (fresh, verify): (bool, bool),
+    begin: &Begin,
+    verify: bool,
     lock: &File,
     interrupt: &Interrupt,
     look: &mut dyn FnMut(Duration),
@@ -34,8 +46,10 @@ pub(super) fn run(
     let begun = Instant::now();
     let mut command = Command::new(program()?);
     command.args(["run", "--quiet", "--config", "/dev/stdin", "--json"]).arg(json);
-    if fresh {
-        command.arg("--fresh");
+    match begin {
+        Begin::Fresh => _ = command.arg("--fresh"),
+        Begin::Template(name) => _ = command.args(["--template", name]),
+        Begin::AsItIs => {}
     }
     if !verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
         command.args(["--set", "verify=off"]);

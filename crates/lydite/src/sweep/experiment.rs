@@ -27,6 +27,8 @@ pub(super) enum Reload {
     EachRun,
     /// The first run loads it, and all others use it as it is then.
     Once,
+    /// The first run loads it and keeps a copy, with which all others begin.
+    Restore,
 }
 
 impl Reload {
@@ -35,6 +37,7 @@ impl Reload {
         match self {
             Self::EachRun => "each-run",
             Self::Once => "once",
+            Self::Restore => "restore",
         }
     }
 
@@ -43,6 +46,7 @@ impl Reload {
         match self {
             Self::EachRun => "loaded anew for each run",
             Self::Once => "loaded once and used by all runs, which find what those before them left",
+            Self::Restore => "loaded once and restored from a template for each run",
         }
     }
 }
@@ -110,8 +114,13 @@ impl Experiment {
         let reload = reload.and_then(|(text, line)| match text.as_str() {
             "each-run" => Some(Reload::EachRun),
             "once" => Some(Reload::Once),
+            "restore" => Some(Reload::Restore),
             _ => {
-                source.wrong(line, "reload", &format!("{text:?} is not known: use each-run or once"));
+                source.wrong(
+                    line,
+                    "reload",
+                    &format!("{text:?} is not known: use each-run, restore or once"),
+                );
                 None
             }
         });
@@ -223,13 +232,31 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
                 "target",
                 &format!(
                     "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
-                     whoever made them, and loaded again) or reload = \"once\" (all runs use what the first one loaded)"
+                     whoever made them, and loaded again), reload = \"restore\" (before each run the database is \
+                     replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the first \
+                     one loaded)"
                 ),
             ),
-            (Some(Reload::Once), true, Some(line)) => source.wrong(
+            (Some(reload @ (Reload::Once | Reload::Restore)), true, Some(line)) => source.wrong(
                 line,
                 "reload",
-                &format!("\"once\" needs a database that stays, and {url} is gone after each run: give it a path"),
+                &format!(
+                    "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
+                    reload.name()
+                ),
+            ),
+            (Some(Reload::Restore), false, Some(line)) if target.templates().is_none() => source.wrong(
+                line,
+                "reload",
+                &format!(
+                    "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
+                     for {url}: use \"each-run\""
+                ),
+            ),
+            (Some(Reload::Restore), false, Some(line)) if point.plan.micro.is_some() => source.wrong(
+                line,
+                "reload",
+                "\"restore\" is for workload tpcc only: use \"each-run\"",
             ),
             (Some(Reload::Once), false, Some(line)) => {
                 let scale = (point.plan.warehouses, point.plan.data_skew);

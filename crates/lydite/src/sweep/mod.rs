@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading::watch;
 use crate::output::{complain, print};
+use child::Begin;
 use experiment::{Experiment, Reload, planned};
 use grid::Point;
 use lydite_report::figures::{duration, plural};
@@ -28,6 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use store::{Directory, Ending, Manifest};
 use view::{Current, View};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// How often a pause is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,6 +49,9 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     let mut work = Work::new(&experiment, directory, &out);
     let interrupted = work.make_runs(Style::detect(args.quiet), &interrupt)?;
     let sweep = work.write()?;
+    if sweep.runs_in(State::Complete) == sweep.runs() {
+        delete_templates(&experiment);
+    }
     let page = out.join("report.html");
     let printed = print(&format!(
         "{}\nresults: {} in {}\nsummary: {}, {}\nreport: {}\n",
@@ -60,6 +65,31 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     let mut failures = work.failures(&sweep, interrupted, &out);
     failures.extend(printed.err());
     Failure::all(failures)
+}
+
+/// The name of the template that a point's runs begin with: another for whatever is loaded in another way.
+fn template(point: &Point) -> String {
+    let plan = &point.plan;
+    let url = point.given.get("target").map_or("", String::as_str);
+    let skew = plan.data_skew.map_or(String::new(), |skew| skew.to_string());
+    let loaded = format!("{} {url} {:?} {} {skew}", env!("CARGO_PKG_VERSION"), plan.warehouses, plan.seed);
+    format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
+}
+
+/// What nobody needs any more once all runs are there.
+fn delete_templates(experiment: &Experiment) {
+    if experiment.reload != Reload::Restore {
+        return;
+    }
+    let of = |point: &Point| Some((template(point), point.plan.target.templates()?));
+    let mut done = BTreeSet::new();
+    for (name, templates) in experiment.points.iter().filter_map(of) {
+        if done.insert(name.clone())
+            && let Err(error) = templates.delete(&name)
+        {
+            complain(&format!("the template {name} is left behind: {error}"));
+        }
+    }
 }
 
 /// `--dry-run`: what would be done.
@@ -215,11 +245,16 @@ impl<'a> Work<'a> {
         self.directory.forget(point, repetition)?;
         let json = self.directory.result(point, repetition);
         let target = &point.plan.target;
-        let fresh = experiment.reload == Reload::EachRun && target.stores() && !target.is_temporary();
+        let begin = match experiment.reload {
+            _ if !target.stores() || target.is_temporary() => Begin::AsItIs,
+            Reload::EachRun => Begin::Fresh,
+            Reload::Restore => Begin::Template(template(point)),
+            Reload::Once => Begin::AsItIs,
+        };
         let url = point.given.get("target").cloned().unwrap_or_default();
         let verify = !self.seen.contains(&url);
         let ending =
-            child::run(point, &json, (fresh, verify), &self.directory.lock, interrupt, look).unwrap_or_else(
+            child::run(point, &json, &begin, verify, &self.directory.lock, interrupt, look).unwrap_or_else(
                 |error| Ending { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") },
             );
         // What was cut off by the user, and left nothing, is missing and not failed.

@@ -38,7 +38,8 @@ pub(super) struct RunData {
     measured_s: f64,
     series: SeriesData,
     outages: Vec<[f64; 2]>,
-    pub(super) contention: Option<ContentionData>,
+    /// The rows that transactions competed for by contention control; none without it.
+    pub(super) contention: Vec<ContentionData>,
     /// The phases of the plan, if there is more than one.
     phases: Vec<PhaseData>,
     pub(super) types: Vec<TypeData>,
@@ -55,14 +56,29 @@ struct PhaseData {
 /// Transactions that compete for one row: second and number.
 #[derive(Serialize)]
 pub(super) struct ContentionData {
+    /// The row, if there are several.
+    name: Option<String>,
     /// Two points for each phase: its beginning and its end.
     asked: Vec<[f64; 2]>,
     /// In the middle of the time that each stands for.
     actual: Vec<[f64; 2]>,
 }
 
-/// What contention control was asked and did; none without it.
-fn contention(control: &serde_json::Value) -> Option<ContentionData> {
+/// What contention control was asked and did, row by row; none without it.
+fn contention(control: &serde_json::Value) -> Vec<ContentionData> {
+    let named = |row: &serde_json::Value| {
+        let number = |key: &str| row[key].as_u64();
+        let of = |what: &str, key: &str| Some(format!("{what} {}/{}", number("w_id")?, number(key)?));
+        of("stock", "i_id").or_else(|| of("district", "d_id"))
+    };
+    match control["rows"].as_array() {
+        Some(rows) => rows.iter().filter_map(|row| competing(row, named(row))).collect(),
+        None => competing(control, None).into_iter().collect(),
+    }
+}
+
+/// What was asked and done for one row.
+fn competing(control: &serde_json::Value, name: Option<String>) -> Option<ContentionData> {
     let phases = control["phases"].as_array()?;
     let points = |phase: &serde_json::Value| {
         let asked = phase["asked"].as_f64()?;
@@ -77,7 +93,7 @@ fn contention(control: &serde_json::Value) -> Option<ContentionData> {
         .zip(seconds.chunks(step))
         .map(|(number, values)| [(f64::from(number) * step as f64) + values.len() as f64 / 2.0, mean(values)])
         .collect();
-    Some(ContentionData { asked, actual })
+    Some(ContentionData { name, asked, actual })
 }
 
 /// Rates over time, warm-up first (negative seconds).

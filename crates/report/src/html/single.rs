@@ -231,15 +231,18 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
             &says,
         ));
     }
-    if run.contention.is_some() {
-        let settled = r.controls["contention"]["phases"].as_array().into_iter().flatten().map(|phase| {
+    if !run.contention.is_empty() {
+        let control = &r.controls["contention"];
+        let rows = control["rows"].as_array().map_or_else(|| vec![control], |rows| rows.iter().collect());
+        let phases = rows.iter().flat_map(|row| row["phases"].as_array().into_iter().flatten());
+        let settled = phases.map(|phase| {
             let number_of = |key: &str| phase[key].as_f64().unwrap_or_default();
             format!("{} asked, {:.2} done", number_of("asked"), number_of("actual"))
         });
         all.push(chart(
             "contention",
             "Contention",
-            "Transactions that compete for one row: asked for, and the mean of each second.",
+            "Transactions that compete for a row: asked for, and the mean of each second.",
             &settled.collect::<Vec<_>>().join("; "),
         ));
     }

@@ -24,10 +24,67 @@ const SHARES: [(&str, &str); 7] = [
 /// The short names, for messages.
 pub const SHORT_NAMES: &str = "tps, tps.TYPE, nopm, latency.p95, latency.TYPE.p95 (or mean, p50, p90, p99, p999, max), \
      abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, \
-     nodes.ops.median, nodes.bytes.median (or min, q1, q3, max)";
+     nodes.ops.median, nodes.bytes.median (or nodes.warehouses, nodes.districts; or min, q1, q3, max)";
 
 /// The metrics that a box plot shows: over the nodes of a run.
-pub const BOXED: [&str; 2] = ["nodes.ops", "nodes.bytes"];
+pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
+
+/// What is known of each node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfNode {
+    /// Operations per second.
+    Ops,
+    /// Bytes when it was last asked.
+    Bytes,
+    /// Warehouses that it has, or leads.
+    Warehouses,
+    /// Their districts, where these are spread unevenly.
+    Districts,
+}
+
+impl OfNode {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "ops" => Self::Ops,
+            "bytes" => Self::Bytes,
+            "warehouses" => Self::Warehouses,
+            "districts" => Self::Districts,
+            _ => return None,
+        })
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Ops => "Operations of a node",
+            Self::Bytes => "Data of a node",
+            Self::Warehouses => "Warehouses of a node",
+            Self::Districts => "Districts of a node",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Ops => "per second",
+            Self::Bytes => "bytes",
+            Self::Warehouses => "warehouses",
+            Self::Districts => "districts",
+        }
+    }
+
+    fn spread(self, result: &RunResult) -> Option<FiveNumbers> {
+        let counted = |control: &serde_json::Value, what: &str| {
+            let nodes = control["nodes"].as_array()?;
+            let counts: Option<Vec<f64>> = nodes.iter().map(|node| node[what].as_f64()).collect();
+            FiveNumbers::of(&counts?)
+        };
+        match self {
+            Self::Ops => OfNodes::told_by(result)?.ops_spread(),
+            Self::Bytes => Some(OfNodes::told_by(result)?.bytes_spread()?.1),
+            Self::Warehouses => counted(&result.controls["distribution"], "warehouses"),
+            Self::Districts => counted(&result.controls["imbalance"]["data"], "districts"),
+        }
+    }
+}
 
 /// A number that every result has, or should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +108,7 @@ enum What {
     TpsPerNode,
     /// One of the five numbers over the nodes; without it all of them, which are a box.
     Nodes {
-        bytes: bool,
+        of: OfNode,
         number: Option<usize>,
     },
     Path(Vec<String>),
@@ -76,17 +133,10 @@ impl Metric {
             ["cpu_per_transaction"] => What::CpuPerTransaction,
             ["driver_cpu_per_transaction"] => What::DriverCpuPerTransaction,
             ["tps_per_node"] => What::TpsPerNode,
-            ["nodes", of @ ("ops" | "bytes")] => What::Nodes { bytes: *of == "bytes", number: None },
-            ["nodes", of @ ("ops" | "bytes"), number] => {
-                let number = FiveNumbers::NAMES.iter().position(|name| name == number);
-                let number = number.ok_or_else(|| {
-                    format!(
-                        "is none of the five numbers over the nodes: use {}",
-                        FiveNumbers::NAMES.join(", ")
-                    )
-                })?;
-                What::Nodes { bytes: *of == "bytes", number: Some(number) }
-            }
+            ["nodes", of, number @ ..] if number.len() <= 1 => match OfNode::named(of) {
+                Some(of) => What::Nodes { of, number: number.first().map(|name| place(name)).transpose()? },
+                None => What::Path(path(&parts)?),
+            },
             _ => What::Path(path(&parts)?),
         };
         Ok(Self { name: name.to_owned(), what })
@@ -116,10 +166,10 @@ impl Metric {
     /// The metrics that each run must be asked for to know this one: itself, or the five numbers of a box.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
-        let What::Nodes { bytes, number: None } = self.what else { return vec![self.clone()] };
+        let What::Nodes { of, number: None } = self.what else { return vec![self.clone()] };
         let part = |(number, name): (usize, &str)| Self {
             name: format!("{}.{name}", self.name),
-            what: What::Nodes { bytes, number: Some(number) },
+            what: What::Nodes { of, number: Some(number) },
         };
         FiveNumbers::NAMES.into_iter().enumerate().map(part).collect()
     }
@@ -142,8 +192,8 @@ impl Metric {
             What::CpuPerTransaction => "Processor time".to_owned(),
             What::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
             What::TpsPerNode => "Throughput of each node".to_owned(),
-            What::Nodes { bytes, number } => {
-                let of = if *bytes { "Data of a node" } else { "Operations of a node" };
+            What::Nodes { of, number } => {
+                let of = of.title();
                 let names = [", least", ", first quartile", ", median", ", third quartile", ", greatest"];
                 format!("{of}{}", number.and_then(|number| names.get(number).copied()).unwrap_or_default())
             }
@@ -162,8 +212,7 @@ impl Metric {
             What::RollbackRate => "% of transactions",
             What::CpuPerTransaction | What::DriverCpuPerTransaction => "µs/transaction",
             What::TpsPerNode => "transactions/s and node",
-            What::Nodes { bytes: true, .. } => "bytes",
-            What::Nodes { bytes: false, .. } => "per second",
+            What::Nodes { of, .. } => of.unit(),
             What::Path(parts) => {
                 // The unit is the last part of a name; of a latency's percentile, of the name before.
                 let named = |part: &String| {
@@ -247,15 +296,18 @@ impl Metric {
                 .then(|| result.client.driver_cpu_us_per_transaction.unwrap_or_default()),
             What::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
             // All five are no number; the median stands for them.
-            What::Nodes { bytes, number } => {
-                let nodes = OfNodes::told_by(result)?;
-                let five = if *bytes { nodes.bytes_spread()?.1 } else { nodes.ops_spread()? };
-                five.numbers().get(number.unwrap_or(2)).copied()
-            }
+            What::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
             What::Path(parts) => at_path(&serde_json::to_value(result).ok()?, parts)?.as_f64(),
         };
         value.filter(|value| value.is_finite())
     }
+}
+
+/// The place of one of the five numbers.
+fn place(name: &str) -> Result<usize, String> {
+    FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
+        format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
+    })
 }
 
 /// What a document has at the end of a path; numbers are places in lists.

@@ -1,9 +1,9 @@
 //! Gemel as a target: the key-value text for TPC-C, keyspaces of its own for the microbenchmark, in one open database.
 
-use super::{Config, GemelStore, is_tpcc, micro};
+use super::{Config, GemelStore, home_of, is_tpcc, micro};
 use crate::balances::Balances;
 use crate::error::TargetError;
-use crate::kv::{KvTarget, Store};
+use crate::kv::{KvTable, KvTarget, Store};
 use crate::micro::is_table_name;
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
 use ::gemel::{Database, Error};
@@ -72,6 +72,12 @@ impl Target for GemelTarget {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         self.tpcc.connect()
+    }
+
+    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let [warehouse, district] =
+            [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
+        Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
     }
 
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {

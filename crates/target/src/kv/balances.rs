@@ -1,11 +1,12 @@
 //! The transactions of the function tests over any key-value store.
 
-use crate::balances::{BalanceTransaction, Balances, Between, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, Between, FIRST, missing};
 use crate::error::TxError;
-use crate::kv::layout::warehouse;
-use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
+use crate::kv::codec::{Field, Key, Malformed};
+use crate::kv::layout::{district, warehouse};
+use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::target::Session;
-use lydite_tpcc::{Cents, WarehouseId};
+use lydite_tpcc::Cents;
 use std::sync::Arc;
 
 /// Plays them on an open store.
@@ -25,24 +26,42 @@ impl<S: Store> Session<Balances> for KvBalances<S> {
     }
 }
 
+/// Where a balance is: its row, and its place in it.
+fn place(balance: Balance) -> (KvTable, Key, Field<Cents>) {
+    match balance {
+        Balance::Warehouse(id) => (warehouse::TABLE, warehouse::key(id), warehouse::YTD),
+        Balance::District(id) => (district::TABLE, district::key(id, FIRST), district::YTD),
+    }
+}
+
+fn read(tx: &mut impl StoreTx, balance: Balance) -> Result<Cents, StoreError> {
+    let (table, key, ytd) = place(balance);
+    let found = tx.read(table, &key, |row| ytd.get(row))?;
+    Ok(found.ok_or_else(|| StoreError::Failed(missing(balance)))??)
+}
+
+fn change(
+    tx: &mut impl StoreTx,
+    balance: Balance,
+    change: impl Fn(&Field<Cents>, &mut Vec<u8>) -> Result<(), Malformed>,
+) -> Result<(), StoreError> {
+    let (table, key, ytd) = place(balance);
+    let found = tx.modify(table, &key, |row| change(&ytd, row))?;
+    Ok(found.ok_or_else(|| StoreError::Failed(missing(balance)))??)
+}
+
 fn play(tx: &mut impl StoreTx, transaction: &BalanceTransaction) -> Result<Vec<Cents>, StoreError> {
-    let gone = |id: WarehouseId| StoreError::Failed(missing(id));
     match transaction {
-        BalanceTransaction::Select { warehouses, between } => in_turn(warehouses, between, |id| {
-            let ytd = tx.read(warehouse::TABLE, &warehouse::key(id), |row| warehouse::YTD.get(row))?;
-            Ok(ytd.ok_or_else(|| gone(id))??)
-        }),
-        BalanceTransaction::Add { amount, warehouses, between } => {
-            in_turn(warehouses, between, |id| {
-                let add = |row: &mut Vec<u8>| warehouse::YTD.add(row, *amount);
-                Ok(tx.modify(warehouse::TABLE, &warehouse::key(id), add)?.ok_or_else(|| gone(id))??)
-            })?;
+        BalanceTransaction::Select { balances, between } => {
+            in_turn(balances, between, |balance| read(tx, balance))
+        }
+        BalanceTransaction::Add { amount, balances, between } => {
+            in_turn(balances, between, |balance| change(tx, balance, |ytd, row| ytd.add(row, *amount)))?;
             Ok(Vec::new())
         }
         BalanceTransaction::Set(values) => {
-            for (id, value) in values {
-                let set = |row: &mut Vec<u8>| warehouse::YTD.set(row, value);
-                tx.modify(warehouse::TABLE, &warehouse::key(*id), set)?.ok_or_else(|| gone(*id))??;
+            for (balance, value) in values {
+                change(tx, *balance, |ytd, row| ytd.set(row, value))?;
             }
             Ok(Vec::new())
         }
@@ -50,15 +69,15 @@ fn play(tx: &mut impl StoreTx, transaction: &BalanceTransaction) -> Result<Vec<C
 }
 
 fn in_turn<R>(
-    warehouses: &[WarehouseId],
+    balances: &[Balance],
     between: &Between,
-    mut step: impl FnMut(WarehouseId) -> Result<R, StoreError>,
+    mut step: impl FnMut(Balance) -> Result<R, StoreError>,
 ) -> Result<Vec<R>, StoreError> {
-    let steps = warehouses.iter().enumerate();
+    let steps = balances.iter().enumerate();
     steps
-        .map(|(number, &id)| {
+        .map(|(number, &balance)| {
             between.before(number);
-            step(id)
+            step(balance)
         })
         .collect()
 }

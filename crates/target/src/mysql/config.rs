@@ -6,6 +6,8 @@ use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
 use crate::sql::isolation::Isolation;
 use crate::target::TxMode;
+use lydite_tpcc::schema::Table;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -31,6 +33,21 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         values: "a storage engine",
         default: "the server's",
         about: "engine of the tables, as innodb or rocksdb",
+    },
+    table_option("item"),
+    table_option("warehouse"),
+    table_option("district"),
+    table_option("customer"),
+    table_option("history"),
+    table_option("orders"),
+    table_option("new_order"),
+    table_option("order_line"),
+    table_option("stock"),
+    OptionSpec {
+        name: "snapshot",
+        values: "first-read, begin",
+        default: "first-read",
+        about: "when a read-only transaction takes its snapshot: begin takes those of all engines at once",
     },
     OptionSpec {
         name: "partitions",
@@ -72,7 +89,29 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 ];
 
 /// Options that are about TPC-C's tables.
-pub(crate) const TPCC_OPTIONS: &[&str] = &["foreign_keys", "partitions", "shards"];
+pub(crate) const TPCC_OPTIONS: &[&str] = &[
+    "foreign_keys",
+    "partitions",
+    "shards",
+    "item",
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "orders",
+    "new_order",
+    "order_line",
+    "stock",
+];
+
+const fn table_option(name: &'static str) -> OptionSpec {
+    OptionSpec {
+        name,
+        values: "a storage engine",
+        default: "that of engine",
+        about: "the storage engine of this table",
+    }
+}
 
 /// A target of MySQL's family. Its `Debug` shows no password.
 #[derive(Clone)]
@@ -88,6 +127,10 @@ pub(crate) struct Config {
     /// As asked for; none when that is left to the engine.
     pub(crate) foreign_keys: Option<bool>,
     pub(crate) engine: Option<String>,
+    /// Engines of single tables, by their names.
+    pub(crate) engines: BTreeMap<&'static str, String>,
+    /// Whether a read-only transaction takes the snapshots of all engines when it begins.
+    pub(crate) snapshot_at_begin: bool,
     pub(crate) partitions: Option<u32>,
     /// Servers that have the tables of the warehouses in parts; none if the one server has all.
     pub(crate) shards: Vec<(String, u16)>,
@@ -127,10 +170,24 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
             "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
         ));
     }
-    let engine = parsed.options.get("engine").cloned();
-    // It becomes part of a statement.
-    if let Some(name) = engine.as_ref().filter(|name| !is_name(name)) {
-        errors.push(format!("target option engine={name:?} is no name of an engine: use for example innodb"));
+    let mut engine_in = |option: &str| {
+        let name = parsed.options.get(option)?;
+        // It becomes part of a statement.
+        if !is_name(name) {
+            errors.push(format!(
+                "target option {option}={name:?} is no name of an engine: use for example innodb"
+            ));
+        }
+        Some(name.clone())
+    };
+    let engine = engine_in("engine");
+    let engines: BTreeMap<&'static str, String> =
+        Table::ALL.into_iter().filter_map(|table| Some((table.name(), engine_in(table.name())?))).collect();
+    let snapshot_at_begin = parsed.choice("snapshot", &["first-read", "begin"], &mut errors) == "begin";
+    if snapshot_at_begin && isolation != Isolation::RepeatableRead {
+        errors.push(
+            "target option snapshot=begin is of the isolation repeatable-read alone: leave one of the two out".into(),
+        );
     }
     let foreign_keys = parsed
         .options
@@ -148,6 +205,18 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
                     .push(format!("target option {option} is not possible with shards: {why}; leave it out"));
             }
         }
+        if let Some((table, _)) = engines.first_key_value() {
+            errors.push(format!(
+                "target option {table} is not possible with shards: all tables are in one engine there; use engine"
+            ));
+        }
+        if snapshot_at_begin {
+            errors.push(
+                "target option snapshot=begin is not possible with shards: they take their snapshots one by one; leave it \
+                 out"
+                    .into(),
+            );
+        }
         if foreign_keys == Some(true) {
             errors.push(
                 "target option foreign_keys=on is not possible with shards: rows refer to rows of other servers; leave it \
@@ -159,7 +228,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
             errors.push(format!("target option shards: {scheme}: has no engine Spider, which is MariaDB's"));
         }
     }
-    if isolation == Isolation::Serializable && engine.as_ref().is_some_and(|name| is_rocksdb(name)) {
+    let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
+    if isolation == Isolation::Serializable && rocksdb {
         errors.push(NO_SERIALIZABLE.into());
     }
     if mode == TxMode::Procedures && scheme == "tidb" {
@@ -200,6 +270,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         isolation,
         foreign_keys,
         engine,
+        engines,
+        snapshot_at_begin,
         partitions,
         shards,
         transactions,
@@ -234,6 +306,11 @@ impl Config {
             url: format!("{}://{}@{host}:{port}/{}", self.scheme, self.user, self.database),
             ..self.clone()
         }
+    }
+
+    /// The engine of a table, as far as the URL names it.
+    pub(crate) fn engine_of(&self, table: Table) -> Option<&str> {
+        self.engines.get(table.name()).or(self.engine.as_ref()).map(String::as_str)
     }
 
     /// The same database on each of the shards.

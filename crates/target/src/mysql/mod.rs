@@ -20,14 +20,13 @@ pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
 
 use crate::balances::Balances;
 use crate::error::TargetError;
-use crate::micro::is_table_name;
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
 use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::isolation::Isolation;
-use crate::sql::meta::{self, Admin, OWN_TABLES};
+use crate::sql::meta::{self, Admin, is_ours};
 use crate::sql::session::SqlSession;
 use crate::sql::statement::Statement;
 use crate::target::{
@@ -42,7 +41,7 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use product::Product;
 use session::MysqlConnection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -140,6 +139,13 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     if config.transactions.is_some() && product.set_transactions.is_empty() {
         return Err(TargetError::usage(format!(
             "{}: target option transactions: {} has no such modes, which are TiDB's: leave it out",
+            config.place(),
+            product.name
+        )));
+    }
+    if config.snapshot_at_begin && product.snapshot_dialect.is_none() {
+        return Err(TargetError::usage(format!(
+            "{}: target option snapshot=begin: {} has one engine, so leave it out",
             config.place(),
             product.name
         )));
@@ -285,7 +291,8 @@ impl Mysql {
 
     /// The SQL of the tables that are there.
     fn dialect(&self, product: &Product) -> Result<&'static Dialect, TargetError> {
-        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { product.dialect })
+        let at_begin = product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin);
+        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { at_begin.unwrap_or(product.dialect) })
     }
 
     /// Whether a committed transaction survives the loss of power, on the shards too. Of shards that the URL does not name
@@ -316,14 +323,9 @@ impl Mysql {
             },
         )
         .map_err(self.failed("look for tables"))?;
-        let ours = |name: &str| {
-            Table::ALL.iter().any(|table| table.name() == name)
-                || OWN_TABLES.contains(&name)
-                || is_table_name(name)
-        };
         // Tables refer to each other. What others made under these names may be no tables.
         let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
-        drops.extend(there.iter().filter(|(name, _)| ours(name)).map(|(name, kind)| {
+        drops.extend(there.iter().filter(|(name, _)| is_ours(name)).map(|(name, kind)| {
             let kind = match kind.as_str() {
                 "VIEW" => "VIEW",
                 "SEQUENCE" => "SEQUENCE",
@@ -414,7 +416,9 @@ impl Target for Mysql {
         if engines.is_empty() {
             let default =
                 wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
-            engines = self.config.engine.clone().map_or(default, |engine| vec![engine]);
+            let default = default.concat();
+            let of = |table| self.config.engine_of(table).unwrap_or(&default).to_string();
+            engines = Table::ALL.map(of).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
         }
         let isolation = self.config.isolation;
         if isolation == Isolation::Serializable && engines.iter().any(|engine| config::is_rocksdb(engine)) {
@@ -425,6 +429,9 @@ impl Target for Mysql {
         let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
         settings.insert("server".into(), product.name.into());
         settings.insert("engine".into(), engines.join(", "));
+        if self.config.snapshot_at_begin {
+            settings.insert("snapshot".into(), "begin".into());
+        }
         settings.insert("foreign keys".into(), keys.concat());
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
@@ -587,6 +594,23 @@ impl Target for Mysql {
         let connection = MysqlConnection::new(wire, &self.statements(dialect))
             .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+
+    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let mut engines = BTreeMap::new();
+        let mut wire = self.connect_wire()?;
+        wire.query_each(
+            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(engine)] = row {
+                    engines.insert((*name).to_string(), (*engine).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for the engines of the tables"))?;
+        let [warehouse, district] =
+            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
+        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
     }
 
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {

@@ -47,11 +47,14 @@ pub(crate) struct Product {
     pub(crate) too_large: &'static [u16],
     /// Its SQL.
     pub(crate) dialect: &'static Dialect,
+    /// The same with read-only transactions that take the snapshots of all engines when they begin; none if they always do.
+    /// MyRocks refuses to change anything in such a transaction.
+    pub(crate) snapshot_dialect: Option<&'static Dialect>,
 }
 
 /// MySQL's SQL. Sessions take `||` for joining texts, see [`crate::mysql::session`].
 macro_rules! dialect {
-    ($begin_read:literal, $delete_new_order:expr) => {
+    ($begin_write:literal, $begin_read:literal, $delete_new_order:expr) => {
         Dialect {
             column_type,
             money_text: str::to_string,
@@ -65,7 +68,7 @@ macro_rules! dialect {
             procedures_commit: true,
             batches: Batches::Rows,
             delete_new_order: $delete_new_order,
-            begin_write: "START TRANSACTION",
+            begin_write: $begin_write,
             begin_read: $begin_read,
         }
     };
@@ -74,12 +77,14 @@ macro_rules! dialect {
 /// As the procedures have it too.
 pub(crate) const DELETE_NEW_ORDER: &str = "DELETE FROM new_order";
 
-static DIALECT: Dialect = dialect!("START TRANSACTION READ ONLY", DELETE_NEW_ORDER);
+static DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", DELETE_NEW_ORDER);
+static SNAPSHOT_DIALECT: Dialect =
+    dialect!("START TRANSACTION", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", DELETE_NEW_ORDER);
 /// TiDB takes READ ONLY only where functions that do nothing are switched on.
-static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION", DELETE_NEW_ORDER);
+static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION", DELETE_NEW_ORDER);
 /// Spider deletes rows of a single-table DELETE and says that there were none; rows of the other form it counts.
 pub(crate) static SPIDER_DIALECT: Dialect =
-    dialect!("START TRANSACTION READ ONLY", "DELETE new_order FROM new_order");
+    dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", "DELETE new_order FROM new_order");
 
 /// A column's type.
 fn column_type(kind: ColumnType) -> String {
@@ -117,6 +122,7 @@ static MYSQL: Product = Product {
     // More than the binary log's cache takes.
     too_large: &[1197],
     dialect: &DIALECT,
+    snapshot_dialect: Some(&SNAPSHOT_DIALECT),
 };
 
 static MARIADB: Product = Product {
@@ -158,6 +164,7 @@ static TIDB: Product = Product {
     // A transaction, and an entry.
     too_large: &[8004, 8025],
     dialect: &TIDB_DIALECT,
+    snapshot_dialect: None,
     ..MYSQL
 };
 

@@ -32,7 +32,8 @@ pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option
     if config.partitions.is_some() && !product.foreign_keys_of_partitions {
         return Some(format!("partitioned tables of {}", product.name));
     }
-    let engine = config.engine.as_ref().filter(|engine| !engine.eq_ignore_ascii_case("innodb"))?;
+    let mut engines = Table::ALL.into_iter().filter_map(|table| config.engine_of(table));
+    let engine = engines.find(|engine| !engine.eq_ignore_ascii_case("innodb"))?;
     Some(format!("tables of the engine {engine}"))
 }
 
@@ -41,6 +42,9 @@ pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> 
     let key = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
     let mut sql = ddl::create_table(product.dialect, table, &key);
     sql += CHARACTERS;
+    if let Some(engine) = config.engines.get(table.name()) {
+        sql += &format!(" ENGINE = {engine}");
+    }
     match (table.warehouse_column(), config.partitions) {
         (None, Some(_)) => sql += product.everywhere,
         (Some(column), Some(partitions)) => {

@@ -10,6 +10,7 @@ mod numeric;
 mod product;
 mod session;
 mod shards;
+pub(crate) mod templates;
 mod wire;
 
 pub(crate) use config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, parse};

@@ -28,6 +28,8 @@ pub(crate) struct Product {
     /// Whether tables are PostgreSQL's own: with fill factors, VACUUM, keys that are built after the rows, and settings for
     /// memory and compilation.
     pub(crate) heap: bool,
+    /// Whether it copies a database by `CREATE DATABASE … TEMPLATE`, all of it.
+    pub(crate) copies_databases: bool,
     /// Whether it has advisory locks, with which loads keep each other out.
     pub(crate) advisory_locks: bool,
     /// Whether several connections can read one snapshot, and catalogs tell which view shows what.
@@ -62,6 +64,7 @@ pub(crate) static POSTGRES: Product = Product {
     isolation: &[Isolation::RepeatableRead, Isolation::Serializable, Isolation::ReadCommitted],
     global_transactions: true,
     heap: true,
+    copies_databases: true,
     advisory_locks: true,
     exports_snapshots: true,
     foreign_keys: true,
@@ -81,6 +84,7 @@ pub(crate) static COCKROACH: Product = Product {
     modes: &[TxMode::Statements, TxMode::Batched],
     isolation: &[Isolation::Serializable, Isolation::ReadCommitted],
     heap: false,
+    copies_databases: false,
     advisory_locks: false,
     exports_snapshots: false,
     always_durable: true,
@@ -100,6 +104,7 @@ pub(crate) static YUGABYTE: Product = Product {
     port: 5433,
     user: "yugabyte",
     heap: false,
+    copies_databases: false,
     advisory_locks: false,
     exports_snapshots: false,
     always_durable: true,
@@ -115,6 +120,7 @@ pub(crate) static YUGABYTE: Product = Product {
 /// Citus: PostgreSQL with tables that are spread over workers. Rows of ORDER-LINE and HISTORY refer to rows of other
 /// warehouses, which it can't declare.
 pub(crate) static CITUS: Product = Product {
+    copies_databases: false,
     name: "Citus",
     schemes: &["citus"],
     modes: &[TxMode::Statements],

@@ -1,6 +1,6 @@
 //! The transactions of the function tests in SQL, and the session that plays them one statement after the other.
 
-use crate::balances::{BalanceTransaction, Balances, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, FIRST, missing};
 use crate::error::TxError;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
@@ -8,7 +8,7 @@ use crate::sql::prepared::{Prepared, Role};
 use crate::sql::stop::Stop;
 use crate::sql::value::{Rows, Value};
 use crate::target::Session;
-use lydite_tpcc::{Cents, WarehouseId};
+use lydite_tpcc::Cents;
 
 /// A statement that sessions prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,15 @@ pub(crate) enum BalanceStatement {
     BeginWrite,
     BeginRead,
     Commit,
-    AddBalance,
-    SetBalance,
-    GetBalance,
+    AddWarehouse,
+    SetWarehouse,
+    GetWarehouse,
+    AddDistrict,
+    SetDistrict,
+    GetDistrict,
 }
 
-use BalanceStatement::{AddBalance, BeginRead, BeginWrite, Commit, GetBalance, SetBalance};
+use BalanceStatement::*;
 
 impl BalanceStatement {
     /// All statements with their texts.
@@ -30,9 +33,12 @@ impl BalanceStatement {
             (BeginWrite, dialect.begin_write),
             (BeginRead, dialect.begin_read),
             (Commit, "COMMIT"),
-            (AddBalance, "UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2"),
-            (SetBalance, "UPDATE warehouse SET w_ytd = $1 WHERE w_id = $2"),
-            (GetBalance, "SELECT w_ytd FROM warehouse WHERE w_id = $1"),
+            (AddWarehouse, "UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2"),
+            (SetWarehouse, "UPDATE warehouse SET w_ytd = $1 WHERE w_id = $2"),
+            (GetWarehouse, "SELECT w_ytd FROM warehouse WHERE w_id = $1"),
+            (AddDistrict, "UPDATE district SET d_ytd = d_ytd + $1 WHERE d_w_id = $2 AND d_id = $3"),
+            (SetDistrict, "UPDATE district SET d_ytd = $1 WHERE d_w_id = $2 AND d_id = $3"),
+            (GetDistrict, "SELECT d_ytd FROM district WHERE d_w_id = $1 AND d_id = $2"),
         ]
         .map(|(statement, text)| (statement, dialect.placeholders(text)))
         .into()
@@ -49,7 +55,7 @@ impl Prepared for BalanceStatement {
             BeginWrite => Role::BeginWrite,
             BeginRead => Role::BeginRead,
             Commit => Role::Commit,
-            AddBalance | SetBalance | GetBalance => Role::Other,
+            _ => Role::Other,
         }
     }
 }
@@ -69,15 +75,38 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
         self.connection.run(statement, params, &mut self.rows)
     }
 
-    fn change(&mut self, statement: BalanceStatement, cents: Cents, id: WarehouseId) -> Result<(), Stop> {
-        self.step(statement, &[Value::Money(cents), Value::Int(i64::from(id.0))])?;
-        if self.rows.affected() == 1 { Ok(()) } else { Err(Stop::Missing(missing(id))) }
+    fn add(&mut self, cents: Cents, balance: Balance) -> Result<(), Stop> {
+        self.change([AddWarehouse, AddDistrict], cents, balance)
     }
 
-    fn read(&mut self, id: WarehouseId) -> Result<Cents, Stop> {
-        self.step(GetBalance, &[Value::Int(i64::from(id.0))])?;
+    fn set(&mut self, cents: Cents, balance: Balance) -> Result<(), Stop> {
+        self.change([SetWarehouse, SetDistrict], cents, balance)
+    }
+
+    /// By the statement for warehouses, or that for districts.
+    fn change(
+        &mut self,
+        [of_warehouse, of_district]: [BalanceStatement; 2],
+        cents: Cents,
+        balance: Balance,
+    ) -> Result<(), Stop> {
+        let cents = Value::Money(cents);
+        match balance {
+            Balance::Warehouse(id) => self.step(of_warehouse, &[cents, Value::Int(id.get())]),
+            Balance::District(id) => {
+                self.step(of_district, &[cents, Value::Int(id.get()), Value::Int(FIRST.get())])
+            }
+        }?;
+        if self.rows.affected() == 1 { Ok(()) } else { Err(Stop::Missing(missing(balance))) }
+    }
+
+    fn read(&mut self, balance: Balance) -> Result<Cents, Stop> {
+        match balance {
+            Balance::Warehouse(id) => self.step(GetWarehouse, &[Value::Int(id.get())]),
+            Balance::District(id) => self.step(GetDistrict, &[Value::Int(id.get()), Value::Int(FIRST.get())]),
+        }?;
         if self.rows.len() == 0 {
-            return Err(Stop::Missing(missing(id)));
+            return Err(Stop::Missing(missing(balance)));
         }
         Ok(self.rows.money(0, 0)?)
     }
@@ -85,22 +114,22 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
     fn play(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, Stop> {
         let mut values = Vec::new();
         match transaction {
-            BalanceTransaction::Add { amount, warehouses, between } => {
+            BalanceTransaction::Add { amount, balances, between } => {
                 self.step(BeginWrite, &[])?;
-                for (number, &id) in warehouses.iter().enumerate() {
+                for (number, &balance) in balances.iter().enumerate() {
                     between.before(number);
-                    self.change(AddBalance, *amount, id)?;
+                    self.add(*amount, balance)?;
                 }
             }
             BalanceTransaction::Set(balances) => {
                 self.step(BeginWrite, &[])?;
-                balances.iter().try_for_each(|&(id, cents)| self.change(SetBalance, cents, id))?;
+                balances.iter().try_for_each(|&(balance, cents)| self.set(cents, balance))?;
             }
-            BalanceTransaction::Select { warehouses, between } => {
+            BalanceTransaction::Select { balances, between } => {
                 self.step(BeginRead, &[])?;
-                for (number, &id) in warehouses.iter().enumerate() {
+                for (number, &balance) in balances.iter().enumerate() {
                     between.before(number);
-                    values.push(self.read(id)?);
+                    values.push(self.read(balance)?);
                 }
             }
         }

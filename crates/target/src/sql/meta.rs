@@ -34,6 +34,11 @@ pub(crate) trait Admin {
 /// Lydite's own tables.
 pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
+/// Whether a table of this name is one that Lydite makes.
+pub(crate) fn is_ours(name: &str) -> bool {
+    Table::ALL.iter().any(|table| table.name() == name) || OWN_TABLES.contains(&name) || is_table_name(name)
+}
+
 /// Makes the two tables and stores `meta` in the state "loading".
 pub(crate) fn create(meta: &DatabaseMeta) -> String {
     let mut notes = vec![

@@ -12,6 +12,7 @@ use crate::sql::value::{Rows, Value};
 use crate::sql::{batched, multi_row, procedures};
 use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
+use lydite_tpcc::input::Contended;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
     StockLevelOutcome,
@@ -55,7 +56,7 @@ pub(crate) struct SqlSession<C> {
     pub(crate) mode: TxMode,
     pub(crate) dialect: &'static Dialect,
     /// Told before the stock of an order is asked for.
-    watching: Option<Arc<dyn Fn() + Send + Sync>>,
+    watching: Option<(Contended, Arc<dyn Fn() + Send + Sync>)>,
     /// One buffer for each answer of the longest pipeline.
     pub(crate) rows: [Rows; LONGEST_PIPELINE],
 }
@@ -70,8 +71,8 @@ impl<C: Connection> SqlSession<C> {
 }
 
 impl<C: Connection> Session for SqlSession<C> {
-    fn watch_stock(&mut self, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
-        self.watching = Some(asked);
+    fn watch(&mut self, row: Contended, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
+        self.watching = Some((row, asked));
         self.mode == TxMode::Statements
     }
 
@@ -184,6 +185,15 @@ impl<C: Connection> SqlSession<C> {
         self.connection.run(Statement::Commit, &[], &mut self.rows[0]).map_err(Stop::CommitFailed)
     }
 
+    /// Tells who watches for it that a New-Order asks for a row that others may want to change as well.
+    fn asks_for(&self, row: Contended) {
+        if let Some((watched, asked)) = &self.watching
+            && *watched == row
+        {
+            asked();
+        }
+    }
+
     fn new_order(&mut self, input: &NewOrder) -> Played {
         let w = Value::Int(input.w_id.get());
         let d = Value::Int(input.d_id.get());
@@ -195,6 +205,7 @@ impl<C: Connection> SqlSession<C> {
         let rows = self.step(Statement::OrderCustomer, &[w, d, c])?;
         present(rows, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
         let (c_discount, c_last, c_credit) = (rows.rate(0, 0)?, rows.fixed(0, 1)?, rows.fixed(0, 2)?);
+        self.asks_for(Contended::District);
         let rows = self.step(Statement::OrderDistrict, &[w, d])?;
         present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
         let (d_tax, o_id) = (rows.rate(0, 0)?, OrderId(rows.int(0, 1)?));
@@ -220,10 +231,8 @@ impl<C: Connection> SqlSession<C> {
             let i_price = rows.money(0, 0)?;
             let i_name = rows.fixed(0, 1)?;
             let i_data: Text<50> = rows.fixed(0, 2)?;
-            if place == 0
-                && let Some(asked) = &self.watching
-            {
-                asked();
+            if place == 0 {
+                self.asks_for(Contended::Stock);
             }
             let rows = self.step(Statement::stock(input.d_id), &[supply, item])?;
             present(rows, || format!("stock {}/{}", line.supply_w_id, line.i_id))?;

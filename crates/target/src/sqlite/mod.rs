@@ -92,6 +92,29 @@ impl Config {
     pub(crate) fn is_temporary(&self) -> bool {
         self.path.is_none()
     }
+
+    /// Its file, unless that is temporary.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+/// The tables and views of a file that Lydite did not make; none if there is no file.
+pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let failed = |error: rusqlite::Error| {
+        TargetError::database(format!("{}: look for tables: {error}", path.display()))
+    };
+    let connection = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .map_err(failed)?;
+    let mut names = connection
+        .prepare("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        .map_err(failed)?;
+    let names: Vec<String> =
+        names.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(failed)?;
+    Ok(names.into_iter().filter(|name| !meta::is_ours(name)).collect())
 }
 
 /// Reads the URL.

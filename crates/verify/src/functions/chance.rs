@@ -5,8 +5,7 @@ use super::sessions::{Over, Together, together};
 use super::{
     AMOUNT, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, draw, pause, random, trouble, unit,
 };
-use lydite_target::{AbortReason, BalanceTransaction, Balances, Session, TxError};
-use lydite_tpcc::WarehouseId;
+use lydite_target::{AbortReason, Balance, BalanceTransaction, Balances, Session, TxError};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 use std::thread;
@@ -21,15 +20,14 @@ const WAITS: Duration = Duration::from_millis(2);
 
 struct Ended {
     seen: Seen,
-    updates: BTreeMap<WarehouseId, u64>,
+    updates: BTreeMap<Balance, u64>,
     trouble: Option<Trouble>,
 }
 
 impl Prepared {
     pub(super) fn chance(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let sessions = 2 * self.functions.sessions;
-        let (members, seed, count) =
-            (self.group.warehouses.clone(), self.functions.seed, self.updates as usize);
+        let (members, seed, count) = (self.members.clone(), self.functions.seed, self.updates as usize);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
             let ended = update(session, &members, count, random(seed, number), over);
             if ended.trouble.is_some() {
@@ -39,7 +37,7 @@ impl Prepared {
         };
         let Together { ended, hang, stopped } =
             together(&self.target, sessions, &self.span(stop), &self.underway, work)?;
-        let mut updates: BTreeMap<WarehouseId, u64> = BTreeMap::new();
+        let mut updates: BTreeMap<Balance, u64> = BTreeMap::new();
         let mut first = None;
         for session in ended {
             seen.add(session.seen);
@@ -67,7 +65,7 @@ impl Prepared {
         };
         let work = format!(
             "{sessions} sessions over {}: {} committed, {given_up}, the slowest took {:.2} s",
-            counted(u64::from(self.updates), "warehouse"),
+            counted(u64::from(self.updates), self.group.word()),
             counted(seen.committed, "update"),
             seen.slowest_s
         );
@@ -88,23 +86,23 @@ impl Prepared {
 
 fn update(
     session: &mut dyn Session<Balances>,
-    members: &[WarehouseId],
+    members: &[Balance],
     count: usize,
     mut random: Xoshiro256PlusPlus,
     over: &Over,
 ) -> Ended {
     let mut ended = Ended { seen: Seen::default(), updates: BTreeMap::new(), trouble: None };
     while !over.is_set() {
-        let warehouses = chosen(members, count, &mut random);
+        let balances = chosen(members, count, &mut random);
         let between = pause(draw(&mut random, WAITS));
         let begun = Instant::now();
-        let add = BalanceTransaction::Add { amount: AMOUNT, warehouses: warehouses.clone(), between };
+        let add = BalanceTransaction::Add { amount: AMOUNT, balances: balances.clone(), between };
         let result = session.execute(&add);
         ended.seen.slowest_s = ended.seen.slowest_s.max(begun.elapsed().as_secs_f64());
         match result {
             Ok(_) => {
                 ended.seen.committed += 1;
-                for id in warehouses {
+                for id in balances {
                     *ended.updates.entry(id).or_default() += 1;
                 }
             }
@@ -122,8 +120,8 @@ fn update(
 }
 
 /// Different members, each drawn by Zipf's law from those that are left: the k-th has the weight k^-0.99.
-fn chosen(members: &[WarehouseId], count: usize, random: &mut Xoshiro256PlusPlus) -> Vec<WarehouseId> {
-    let mut left: Vec<(WarehouseId, f64)> =
+fn chosen(members: &[Balance], count: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Balance> {
+    let mut left: Vec<(Balance, f64)> =
         members.iter().zip(1_u32..).map(|(&id, rank)| (id, f64::from(rank).powf(-ZIPF))).collect();
     let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count && !left.is_empty() {
@@ -143,10 +141,11 @@ fn chosen(members: &[WarehouseId], count: usize, random: &mut Xoshiro256PlusPlus
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lydite_tpcc::WarehouseId;
 
     #[test]
     fn the_first_member_is_chosen_most_often_and_none_twice_in_a_transaction() {
-        let members: Vec<WarehouseId> = (1..=10).map(WarehouseId).collect();
+        let members: Vec<Balance> = (1..=10).map(|id| Balance::Warehouse(WarehouseId(id))).collect();
         let mut random = random(1, 0);
         let mut first = [0_u32; 11];
         for _ in 0..20_000 {
@@ -155,7 +154,8 @@ mod tests {
             different.sort_unstable();
             different.dedup();
             assert_eq!(different.len(), 3, "{chosen:?}");
-            first[chosen[0].0 as usize] += 1;
+            let place = members.iter().position(|member| *member == chosen[0]).unwrap();
+            first[place + 1] += 1;
         }
         let all: f64 = (1..=10).map(|rank| f64::from(rank).powf(-ZIPF)).sum();
         for rank in [1_u32, 2, 10] {

@@ -3,8 +3,7 @@
 
 use super::sessions::{Answer, Aside};
 use super::{AMOUNT, GRACE, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, trouble};
-use lydite_target::{AbortReason, BalanceTransaction, Between, TxError};
-use lydite_tpcc::WarehouseId;
+use lydite_target::{AbortReason, Balance, BalanceTransaction, Between, TxError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,14 +71,14 @@ struct Ends {
     /// Rings that nobody was let out of but by a timeout: the first of them, in words.
     timeout: Option<String>,
     resent: u64,
-    updates: BTreeMap<WarehouseId, u64>,
+    updates: BTreeMap<Balance, u64>,
 }
 
 impl Prepared {
     pub(super) fn cycles(&self, length: usize, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
-        let members = &self.group.warehouses;
+        let members = &self.members;
         if members.len() < length {
-            let detail = format!("needs {length} warehouses, and there are {}", members.len());
+            let detail = format!("needs {length} {}s, and there are {}", self.group.word(), members.len());
             return Ok(Told { verdict: Verdict::Skipped, detail });
         }
         let connect =
@@ -90,7 +89,7 @@ impl Prepared {
             if stop() {
                 return Err(Trouble::Stopped);
             }
-            let ring: Vec<WarehouseId> =
+            let ring: Vec<Balance> =
                 (0..length).map(|place| members[(round * length + place) % members.len()]).collect();
             self.ring(&sessions, &ring, seen, &mut ends)?;
             if ends.timeout.is_some() || ends.unclosed == UNCLOSED {
@@ -119,9 +118,9 @@ impl Prepared {
     }
 
     /// Lets sessions into a ring and looks how they come out.
-    fn ring(&self, sessions: &[Aside], ring: &[WarehouseId], seen: &mut Seen, ends: &mut Ends) -> Tested<()> {
+    fn ring(&self, sessions: &[Aside], ring: &[Balance], seen: &mut Seen, ends: &mut Ends) -> Tested<()> {
         let meeting = Meeting::new(sessions.len());
-        let words = || ring.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(", ");
+        let words = || ring.iter().map(Balance::to_string).collect::<Vec<_>>().join(", ");
         let update = |place: usize| {
             let wanted = ring[(place + 1) % ring.len()];
             vec![ring[place], wanted]
@@ -129,7 +128,7 @@ impl Prepared {
         for (place, session) in sessions.iter().enumerate() {
             let meeting = Arc::clone(&meeting);
             let between = Between::new(move || meeting.attend());
-            session.begin(BalanceTransaction::Add { amount: AMOUNT, warehouses: update(place), between });
+            session.begin(BalanceTransaction::Add { amount: AMOUNT, balances: update(place), between });
         }
         let deadline = Instant::now() + MEETING + self.functions.limit + GRACE;
         let answers: Vec<Option<Answer>> = sessions.iter().map(|session| session.answer(deadline)).collect();
@@ -164,14 +163,14 @@ impl Prepared {
         }
         if hang > 0 {
             let why = self.hang(hang, sessions.len());
-            return Err(Trouble::Failed(format!("{why}, in the ring over warehouses {}", words())));
+            return Err(Trouble::Failed(format!("{why}, in the ring over {}", words())));
         }
         if let Some(error) = failed {
             return Err(trouble(&error));
         }
         if let Some((time, detail)) = timeout {
             ends.timeout = Some(format!(
-                "timeout instead of detection: the ring over warehouses {} lasted until a wait for a lock had been too \
+                "timeout instead of detection: the ring over {} lasted until a wait for a lock had been too \
                  long, {:.1} s; {committed} of {} committed; {detail}",
                 words(),
                 time.as_secs_f64(),
@@ -179,7 +178,7 @@ impl Prepared {
             ));
         } else if committed == 0 && waited > 0 {
             return Err(Trouble::Failed(format!(
-                "all transactions of the ring over warehouses {} were given up, and one is enough",
+                "all transactions of the ring over {} were given up, and one is enough",
                 words()
             )));
         }
@@ -193,7 +192,7 @@ impl Prepared {
     fn send_again(
         &self,
         session: &Aside,
-        warehouses: &[WarehouseId],
+        balances: &[Balance],
         seen: &mut Seen,
         ends: &mut Ends,
     ) -> Tested<()> {
@@ -201,7 +200,7 @@ impl Prepared {
         for _ in 0..ATTEMPTS {
             let again = BalanceTransaction::Add {
                 amount: AMOUNT,
-                warehouses: warehouses.to_vec(),
+                balances: balances.to_vec(),
                 between: Between::NOTHING,
             };
             let Some(Answer { result, .. }) =
@@ -212,7 +211,7 @@ impl Prepared {
             match result {
                 Ok(_) => {
                     ends.resent += 1;
-                    self.count(warehouses, seen, ends);
+                    self.count(balances, seen, ends);
                     return Ok(());
                 }
                 Err(TxError::Aborted { reason, detail }) => {
@@ -227,10 +226,10 @@ impl Prepared {
         )))
     }
 
-    fn count(&self, warehouses: &[WarehouseId], seen: &mut Seen, ends: &mut Ends) {
+    fn count(&self, balances: &[Balance], seen: &mut Seen, ends: &mut Ends) {
         seen.committed += 1;
-        for &id in warehouses {
-            *ends.updates.entry(id).or_default() += 1;
+        for &balance in balances {
+            *ends.updates.entry(balance).or_default() += 1;
         }
     }
 }

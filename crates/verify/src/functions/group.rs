@@ -1,26 +1,29 @@
-//! Which warehouses the function tests use.
+//! Which balances the function tests use.
 
-use lydite_target::Placement;
+use lydite_target::{Balance, Placement};
 use lydite_tpcc::WarehouseId;
 
-/// Members at least, if there are so many warehouses.
-const MEMBERS: usize = 10;
+/// Warehouses at least, if there are so many.
+const WAREHOUSES: usize = 10;
 
-/// The warehouses that the tests use: all, or the first ten; one on each node at least.
+/// What the tests read and change: W_YTD of all warehouses, or of the first ten; one on each node at least. Where WAREHOUSE
+/// and DISTRICT are in two engines, D_YTD of the first district of each of them, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The members. Neighbours are on different nodes as far as that can be.
+    /// The warehouses. Neighbours are on different nodes as far as that can be.
     pub warehouses: Vec<WarehouseId>,
     /// Over how many nodes they are, where the database tells.
     pub nodes: Option<u32>,
+    /// The engines that have WAREHOUSE and DISTRICT, where these are two.
+    pub engines: Option<[String; 2]>,
 }
 
 impl Group {
     /// Of a database with so many warehouses.
-    pub(super) fn new(warehouses: u32, placement: Option<&Placement>) -> Self {
+    pub(super) fn new(warehouses: u32, placement: Option<&Placement>, engines: Option<[String; 2]>) -> Self {
         let all = (1..=warehouses).map(WarehouseId);
         let Some(placement) = placement else {
-            return Self { warehouses: all.take(MEMBERS).collect(), nodes: None };
+            return Self { warehouses: all.take(WAREHOUSES).collect(), nodes: None, engines };
         };
         let count = placement.nodes.len() as u32;
         let mut of_nodes: Vec<Vec<WarehouseId>> =
@@ -30,8 +33,23 @@ impl Group {
         // The first of each node, then the second of each, and so on.
         let most = of_nodes.iter().map(Vec::len).max().unwrap_or(0);
         let in_turn = (0..most).flat_map(|turn| of_nodes.iter().filter_map(move |of_node| of_node.get(turn)));
-        let members = in_turn.take(MEMBERS.max(nodes)).copied().collect();
-        Self { warehouses: members, nodes: Some(nodes as u32) }
+        let members = in_turn.take(WAREHOUSES.max(nodes)).copied().collect();
+        Self { warehouses: members, nodes: Some(nodes as u32), engines }
+    }
+
+    /// What a member is called.
+    pub(super) fn word(&self) -> &'static str {
+        if self.engines.is_some() { "balance" } else { "warehouse" }
+    }
+
+    /// The members. Neighbours are on different nodes as far as that can be, or in different engines.
+    #[must_use]
+    pub fn members(&self) -> Vec<Balance> {
+        let of = |&id: &WarehouseId| {
+            let district = self.engines.is_some().then_some(Balance::District(id));
+            std::iter::once(Balance::Warehouse(id)).chain(district)
+        };
+        self.warehouses.iter().flat_map(of).collect()
     }
 }
 
@@ -45,17 +63,31 @@ mod tests {
 
     #[test]
     fn without_a_placement_it_is_all_or_the_first_ten() {
-        assert_eq!(numbers(&Group::new(3, None)), [1, 2, 3]);
-        assert_eq!(numbers(&Group::new(50, None)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(numbers(&Group::new(3, None, None)), [1, 2, 3]);
+        assert_eq!(numbers(&Group::new(50, None, None)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 
     #[test]
     fn every_node_has_a_member_and_neighbours_are_on_different_nodes() {
         let names = |count: u32| (0..count).map(|node| node.to_string()).collect();
         let three = Placement::ranges(names(3), 6);
-        let group = Group::new(6, Some(&three));
+        let group = Group::new(6, Some(&three), None);
         assert_eq!((numbers(&group), group.nodes), (vec![1, 3, 5, 2, 4, 6], Some(3)));
         let many = Placement::ranges(names(12), 24);
-        assert_eq!(Group::new(24, Some(&many)).warehouses.len(), 12);
+        assert_eq!(Group::new(24, Some(&many), None).warehouses.len(), 12);
+    }
+
+    #[test]
+    fn two_engines_take_turns() {
+        let engines = Some(["InnoDB", "ROCKSDB"].map(String::from));
+        let [one, two] = [1, 2].map(WarehouseId);
+        let wanted = [
+            Balance::Warehouse(one),
+            Balance::District(one),
+            Balance::Warehouse(two),
+            Balance::District(two),
+        ];
+        assert_eq!(Group::new(2, None, engines).members(), wanted);
+        assert_eq!(Group::new(2, None, None).members(), [wanted[0], wanted[2]]);
     }
 }

@@ -1,6 +1,6 @@
 //! The function tests of the Dike paper (section 5): does a database give transactions over several warehouses one
-//! snapshot, and does it break their deadlocks? They run on TPC-C's tables as they are loaded, change W_YTD alone, and
-//! leave it as it was. Nobody else may change it meanwhile.
+//! snapshot, and does it break their deadlocks? They run on TPC-C's tables as they are loaded, change W_YTD alone, with
+//! D_YTD where another engine has that, and leave all as it was. Nobody else may change it meanwhile.
 
 mod chance;
 mod cycles;
@@ -10,8 +10,8 @@ mod snapshot;
 
 pub use group::Group;
 
-use lydite_target::{AbortReason, BalanceTransaction, Between, Target, TargetError, TxError};
-use lydite_tpcc::{Cents, WarehouseId};
+use lydite_target::{AbortReason, Balance, BalanceTransaction, Between, Target, TargetError, TxError};
+use lydite_tpcc::Cents;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct Functions {
     pub duration: Duration,
     /// Writers, and as many readers; the deadlock test has as many sessions as both together.
     pub sessions: u32,
-    /// Warehouses that an update of the deadlock test takes; none for 3, or all if the group has fewer.
+    /// Balances that an update of the deadlock test takes; none for 3, or all if the group has fewer.
     pub updates: Option<u32>,
     /// How long a transaction may wait for a lock, in whole seconds.
     pub limit: Duration,
@@ -139,10 +139,10 @@ impl Seen {
 /// Two values that should have been equal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unequal {
-    /// The warehouses.
-    pub warehouses: [WarehouseId; 2],
-    /// Their W_YTD, in one read, as decimals.
-    pub w_ytd: [String; 2],
+    /// Whose they are, in words.
+    pub of: [String; 2],
+    /// What they were in one read, as decimals.
+    pub values: [String; 2],
 }
 
 /// What all tests together came to.
@@ -154,7 +154,7 @@ pub struct Report {
     pub stopped: bool,
     /// Why the database could not be asked any more.
     pub lost: Option<TargetError>,
-    /// Why W_YTD is not what it was.
+    /// Why the balances are not what they were.
     pub unrestored: Option<String>,
 }
 
@@ -163,13 +163,15 @@ pub struct Prepared {
     target: Arc<dyn Target>,
     functions: Functions,
     group: Group,
+    /// Those of the group.
+    members: Vec<Balance>,
     updates: u32,
     /// How long a ring lasts at least before the database looks for it, if it tells.
     looks_after: Option<Duration>,
     control: Aside,
     /// What has no answer yet, of tests that are over too.
     underway: Underway,
-    /// What W_YTD was, in the order of the group.
+    /// What they were, in the order of the members.
     before: Vec<Cents>,
     /// Sessions of tests that were left behind without an answer.
     hanging: Cell<usize>,
@@ -224,12 +226,14 @@ pub fn prepare(
         ));
     }
     let placement = target.placement(warehouses)?;
-    let group = Group::new(warehouses, placement.as_ref());
-    let members = group.warehouses.len() as u32;
-    let updates = functions.updates.unwrap_or(UPDATES.min(members));
-    if updates > members {
+    let group = Group::new(warehouses, placement.as_ref(), target.engines_of_balances()?);
+    let members = group.members();
+    let count = members.len() as u32;
+    let updates = functions.updates.unwrap_or(UPDATES.min(count));
+    if updates > count {
         return Err(TargetError::usage(format!(
-            "--updates {updates}: the tests use {members} warehouses, so at most that many can be updated in a transaction"
+            "--updates {updates}: the tests use {count} {}s, so at most that many can be updated in a transaction",
+            group.word()
         )));
     }
     let looks_after = target.deadlock_timeout()?;
@@ -250,6 +254,7 @@ pub fn prepare(
         target: Arc::clone(target),
         functions,
         group,
+        members,
         updates,
         looks_after,
         control,
@@ -259,19 +264,19 @@ pub fn prepare(
     };
     prepared.before = prepared.read(prepared.patience()).map_err(|error| match error {
         Trouble::Lost(error) => error,
-        other => TargetError::database(format!("W_YTD can't be read: {}", other.words())),
+        other => TargetError::database(format!("the balances can't be read: {}", other.words())),
     })?;
     Ok(prepared)
 }
 
 impl Prepared {
-    /// The warehouses that the tests use.
+    /// What the tests use.
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Makes the tests, and brings W_YTD back to what it was, whatever they came to. `stop` is asked now and then;
+    /// Makes the tests, and brings the balances back to what they were, whatever they came to. `stop` is asked now and then;
     /// `done` is told each finding as it comes.
     pub fn run(&self, stop: &dyn Fn() -> bool, done: &mut dyn FnMut(&Finding)) -> Report {
         let mut report = Report { findings: Vec::new(), stopped: false, lost: None, unrestored: None };
@@ -298,7 +303,7 @@ impl Prepared {
                     Err(Trouble::Failed(why)) => (Verdict::Failed, why),
                     Err(Trouble::Stopped) => (Verdict::Skipped, "interrupted".into()),
                     Err(Trouble::Unequal(why)) => {
-                        over = Some("W_YTD can't be made equal".into());
+                        over = Some("the balances can't be made equal".into());
                         (Verdict::Failed, why)
                     }
                     Err(Trouble::Lost(error)) => {
@@ -329,13 +334,13 @@ impl Prepared {
     fn equalize(&self) -> Tested<()> {
         self.set(|_| EQUAL, self.patience()).map_err(|error| match error {
             Trouble::Failed(why) => Trouble::Unequal(format!(
-                "W_YTD can't be made equal to begin with ({why}): does somebody else work on the database?"
+                "the balances can't be made equal to begin with ({why}): does somebody else work on the database?"
             )),
             other => other,
         })
     }
 
-    /// Brings W_YTD back to what it was, and looks whether it is.
+    /// Brings the balances back to what they were, and looks whether they are.
     fn restore(&self) -> Result<(), String> {
         let patience = PATIENCE.max(self.patience());
         // What was left behind may still be committed.
@@ -371,14 +376,14 @@ impl Prepared {
     }
 
     fn set(&self, value: impl Fn(usize) -> Cents, patience: Duration) -> Tested<()> {
-        let values = self.group.warehouses.iter().enumerate().map(|(index, &id)| (id, value(index)));
+        let values = self.members.iter().enumerate().map(|(index, &id)| (id, value(index)));
         self.insist(&BalanceTransaction::Set(values.collect()), patience).map(drop)
     }
 
     /// The values of all members.
     fn read(&self, patience: Duration) -> Tested<Vec<Cents>> {
-        let warehouses = self.group.warehouses.clone();
-        self.insist(&BalanceTransaction::Select { warehouses, between: Between::NOTHING }, patience)
+        let balances = self.members.clone();
+        self.insist(&BalanceTransaction::Select { balances, between: Between::NOTHING }, patience)
     }
 
     /// The same, when they are these; or what they are after a while.
@@ -423,9 +428,9 @@ impl Prepared {
     }
 
     /// Compares the values with what the committed updates make them: an error names the first that differs.
-    fn sums(&self, updates: &BTreeMap<WarehouseId, u64>) -> Tested<()> {
-        let members = &self.group.warehouses;
-        let count = |id: &WarehouseId| updates.get(id).copied().unwrap_or(0);
+    fn sums(&self, updates: &BTreeMap<Balance, u64>) -> Tested<()> {
+        let members = &self.members;
+        let count = |balance: &Balance| updates.get(balance).copied().unwrap_or(0);
         let wanted: Vec<Cents> =
             members.iter().map(|id| Cents(EQUAL.0 + AMOUNT.0 * count(id) as i64)).collect();
         let values = self.settled(&wanted)?;
@@ -433,8 +438,7 @@ impl Prepared {
             if seen != wanted {
                 let count = count(id);
                 return Err(Trouble::Failed(format!(
-                    "the sums do not add up: W_YTD of warehouse {id} is {seen}, and {count} committed updates make it \
-                     {wanted}"
+                    "the sums do not add up: the balance of {id} is {seen}, and {count} committed updates make it {wanted}"
                 )));
             }
         }

@@ -3,8 +3,8 @@
 
 use super::sessions::{Over, Together, together};
 use super::{AMOUNT, Prepared, Seen, Tested, Told, Trouble, Unequal, counted, draw, pause, random, trouble};
-use lydite_target::{BalanceTransaction, Balances, Between, Session, TxError};
-use lydite_tpcc::{Cents, WarehouseId};
+use lydite_target::{Balance, BalanceTransaction, Balances, Between, Session, TxError};
+use lydite_tpcc::Cents;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 use std::thread;
@@ -27,7 +27,7 @@ type Ended = (Seen, Option<Trouble>);
 impl Prepared {
     pub(super) fn snapshot(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let writers = self.functions.sessions;
-        let (members, seed) = (self.group.warehouses.clone(), self.functions.seed);
+        let (members, seed) = (self.members.clone(), self.functions.seed);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
             let random = random(seed, number);
             let ended = if number < writers {
@@ -48,9 +48,9 @@ impl Prepared {
             seen.add(session);
             first = first.or(trouble);
         }
-        if let Some(Unequal { warehouses: [a, b], w_ytd: [left, right] }) = &seen.unequal {
+        if let Some(Unequal { of: [a, b], values: [left, right] }) = &seen.unequal {
             return Err(Trouble::Failed(format!(
-                "in one read warehouse {a} had {left} and warehouse {b} had {right}: after {}, {} and {:.1} s",
+                "in one read {a} had {left} and {b} had {right}: after {}, {} and {:.1} s",
                 counted(seen.reads, "read"),
                 counted(seen.committed, "update"),
                 begun.elapsed().as_secs_f64()
@@ -62,16 +62,16 @@ impl Prepared {
         if hang > 0 {
             return Err(Trouble::Failed(self.hang(hang, 2 * writers as usize)));
         }
-        let updates: BTreeMap<WarehouseId, u64> =
-            self.group.warehouses.iter().map(|&id| (id, seen.committed)).collect();
+        let updates: BTreeMap<Balance, u64> =
+            self.members.iter().map(|&balance| (balance, seen.committed)).collect();
         self.sums(&updates)?;
         if stopped {
             return Err(Trouble::Stopped);
         }
         let work = format!(
-            "{} of {} warehouses beside {}, {} given up",
+            "{} of {} beside {}, {} given up",
             counted(seen.reads, "read"),
-            self.group.warehouses.len(),
+            counted(self.members.len() as u64, self.group.word()),
             counted(seen.committed, "update"),
             seen.all_aborts()
         );
@@ -84,14 +84,14 @@ impl Prepared {
 
 fn write(
     session: &mut dyn Session<Balances>,
-    members: &[WarehouseId],
+    members: &[Balance],
     mut random: Xoshiro256PlusPlus,
     over: &Over,
 ) -> Ended {
     let mut seen = Seen::default();
     // All in the same order: nobody waits for each other here.
     let update =
-        BalanceTransaction::Add { amount: AMOUNT, warehouses: members.to_vec(), between: Between::NOTHING };
+        BalanceTransaction::Add { amount: AMOUNT, balances: members.to_vec(), between: Between::NOTHING };
     while !over.is_set() {
         let begun = Instant::now();
         let result = session.execute(&update);
@@ -113,7 +113,7 @@ fn write(
 
 fn read(
     session: &mut dyn Session<Balances>,
-    members: &[WarehouseId],
+    members: &[Balance],
     mut random: Xoshiro256PlusPlus,
     waits: bool,
     over: &Over,
@@ -124,7 +124,7 @@ fn read(
     while !over.is_set() {
         let between = pause(draw(&mut random, longest));
         let begun = Instant::now();
-        let result = session.execute(&BalanceTransaction::Select { warehouses: members.to_vec(), between });
+        let result = session.execute(&BalanceTransaction::Select { balances: members.to_vec(), between });
         seen.slowest_s = seen.slowest_s.max(begun.elapsed().as_secs_f64());
         match result {
             Ok(values) => {
@@ -153,9 +153,10 @@ fn read(
 }
 
 /// Two members whose values differ.
-fn unequal(members: &[WarehouseId], values: &[Cents]) -> Option<Unequal> {
+fn unequal(members: &[Balance], values: &[Cents]) -> Option<Unequal> {
     let mut all = members.iter().zip(values);
     let (&first, value) = all.next()?;
     let (&other, differs) = all.find(|(_, other)| *other != value)?;
-    Some(Unequal { warehouses: [first, other], w_ytd: [value.to_string(), differs.to_string()] })
+    let of = [first, other].map(|balance| balance.to_string());
+    Some(Unequal { of, values: [value, differs].map(|cents| cents.to_string()) })
 }
