@@ -35,6 +35,8 @@ pub struct RunPlan {
     pub placement: Option<Arc<Placement>>,
     /// How often the database is asked again where the warehouses are; never if there is none.
     pub refresh: Option<Duration>,
+    /// See [`InputPlan::update_stock_rounds`].
+    pub update_stock_rounds: u32,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
@@ -236,6 +238,7 @@ impl RunPlan {
             steps: vec![Step::default()],
             placement: None,
             refresh: None,
+            update_stock_rounds: 1,
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
         }
@@ -257,6 +260,7 @@ impl RunPlan {
             homes: step.homes.clone(),
             hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
+            update_stock_rounds: self.update_stock_rounds,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::cli::RunArgs;
 use crate::contention;
 use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
+use crate::extra::{self, Extra};
 use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
@@ -53,6 +54,7 @@ pub(crate) const KEYS: &[&str] = &[
     "refresh",
     "verify",
     "data_skew",
+    "update_stock_rounds",
     "ci",
     "phase",
     "workload",
@@ -118,6 +120,7 @@ pub(crate) struct Plan {
     pub(crate) verify: Before,
     /// How the districts are to be spread over the warehouses, if the plan says.
     pub(crate) data_skew: Option<DataSkew>,
+    pub(crate) extra: Extra,
     wanted: WantedMode,
 }
 
@@ -191,6 +194,7 @@ impl Plan {
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
                 raw.only_for("tpcc", imbalance::KEYS);
+                raw.only_for("tpcc", extra::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -231,6 +235,10 @@ impl Plan {
         let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
         let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
+        let extra = match workload {
+            Some(Name::Micro) => Extra::NONE,
+            _ => extra::wanted(&mut raw, &steps, rte),
+        };
         if workload == Some(Name::Micro) && (steps.len() > 1 || tables) {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
@@ -273,6 +281,7 @@ impl Plan {
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
                 data_skew,
+                extra,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -354,6 +363,7 @@ impl Plan {
             }
         };
         imbalance::homes(&self.steps, self.active(loaded)?)?;
+        self.extra.fits(warehouses)?;
         if let Mode::Direct { terminals } = mode {
             contention::fits(&self.steps, terminals, warehouses)?;
         }

@@ -65,6 +65,7 @@ impl Parts<'_> {
         let inputs = compliance::judge_inputs(&measured.facts.inputs, self.warehouses());
         let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
         let mut result = common(measured, self.description, self.stored, checks, checked)?;
+        result.transactions.retain(|name, _| self.plan.kinds().iter().any(|kind| kind.name() == name));
         if let (Some(delivery), Mode::Rte { .. }) = (result.transactions.get_mut("delivery"), self.mode) {
             // The user waits for its queueing only.
             delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
@@ -74,8 +75,8 @@ impl Parts<'_> {
             load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
             nopm: measured.nopm(),
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
-            series: tpcc_series(&measured.series, 0),
-            warmup_series: tpcc_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
+            series: self.series(&measured.series, 0),
+            warmup_series: self.series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(measured),
@@ -103,6 +104,23 @@ impl Parts<'_> {
             pacing: pacing(measured),
             ..result
         })
+    }
+
+    fn series(&self, seconds: &[Second], first: i64) -> Series {
+        let of = |kind: TransactionKind| completed_of(seconds, kind.index());
+        let extra = |kind| if self.plan.plays(kind) { of(kind) } else { Vec::new() };
+        let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
+        Series {
+            new_order: of(TransactionKind::NewOrder),
+            payment: of(TransactionKind::Payment),
+            order_status: of(TransactionKind::OrderStatus),
+            delivery: of(TransactionKind::Delivery),
+            stock_level: of(TransactionKind::StockLevel),
+            update_stock: extra(TransactionKind::UpdateStock),
+            new_order_p50_ms,
+            new_order_p99_ms,
+            ..seconds_common(seconds, first)
+        }
     }
 
     fn plan_json(&self) -> Value {
@@ -144,6 +162,7 @@ impl Parts<'_> {
             phases_json(plan),
             data,
             self.settled.plan_json(),
+            plan.extra.plan_json(plan),
             plan_common(plan, self.description),
             mode,
         ])
@@ -220,7 +239,9 @@ impl Parts<'_> {
                 from_s,
                 to_s,
                 asked: span.asked.clone(),
-                transactions: TransactionKind::ALL
+                transactions: self
+                    .plan
+                    .kinds()
                     .into_iter()
                     .map(|kind| (kind.name().to_owned(), facts.completed[kind.index()]))
                     .collect(),
@@ -530,21 +551,6 @@ fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
         seconds.iter().map(|second| ms(second.first_p50)).collect(),
         seconds.iter().map(|second| ms(second.first_p99)).collect(),
     ]
-}
-
-fn tpcc_series(seconds: &[Second], first: i64) -> Series {
-    let of = |kind: TransactionKind| completed_of(seconds, kind.index());
-    let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
-    Series {
-        new_order: of(TransactionKind::NewOrder),
-        payment: of(TransactionKind::Payment),
-        order_status: of(TransactionKind::OrderStatus),
-        delivery: of(TransactionKind::Delivery),
-        stock_level: of(TransactionKind::StockLevel),
-        new_order_p50_ms,
-        new_order_p99_ms,
-        ..seconds_common(seconds, first)
-    }
 }
 
 /// The series of the microbenchmark.

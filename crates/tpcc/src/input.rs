@@ -13,9 +13,10 @@ use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
 use crate::scale::Districts;
 use crate::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Transaction,
-    TransactionKind,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    Transaction, TransactionKind, UpdateStock,
 };
+use arrayvec::ArrayVec;
 use std::sync::Arc;
 
 /// Terminals of each warehouse (clause 4.2.1), each with a district of its own for Stock-Level.
@@ -47,6 +48,8 @@ pub struct InputPlan {
     pub hot: Vec<(WarehouseId, ItemId)>,
     /// Where the warehouses are, if that is known.
     pub placement: Option<Arc<Placement>>,
+    /// Rounds of each dUpdateStock, each of another warehouse: 1 to 15, and at most the active warehouses.
+    pub update_stock_rounds: u32,
 }
 
 impl InputPlan {
@@ -65,6 +68,7 @@ impl InputPlan {
             homes: None,
             hot: Vec::new(),
             placement: None,
+            update_stock_rounds: 1,
         }
     }
 
@@ -154,6 +158,7 @@ impl Terminal {
             TransactionKind::OrderStatus => Transaction::OrderStatus(self.order_status(plan)),
             TransactionKind::Delivery => Transaction::Delivery(self.delivery(plan)),
             TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level(plan)),
+            TransactionKind::UpdateStock => Transaction::UpdateStock(self.update_stock(plan)),
         }
     }
 
@@ -197,13 +202,7 @@ impl Terminal {
                 })
                 .collect(),
         };
-        if !plan.hot.is_empty() {
-            for line in &mut order.lines {
-                while plan.hot.contains(&(line.supply_w_id, line.i_id)) {
-                    line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
-                }
-            }
-        }
+        leave_hot_rows(plan, &mut order.lines);
         if rolls_back && let Some(last) = order.lines.last_mut() {
             last.i_id = UNUSED_ITEM;
         }
@@ -287,6 +286,39 @@ impl Terminal {
         let others = remote.into_iter().flatten();
         let others = others.map(|w_id| (w_id, plan.any_district(w_id, &mut self.stream))).collect();
         StockLevel { w_id: self.w_id, d_id, threshold, others }
+    }
+
+    /// A round of the home, the others of as many other warehouses, all equally likely.
+    fn update_stock(&mut self, plan: &InputPlan) -> UpdateStock {
+        let (w_id, stream) = (self.w_id, &mut self.stream);
+        let mut warehouses: Remote = std::iter::once(w_id).collect();
+        while warehouses.len() < plan.update_stock_rounds as usize {
+            let other = plan.other_warehouse(w_id, stream);
+            if !warehouses.contains(&other) {
+                warehouses.push(other);
+            }
+        }
+        warehouses.sort_unstable();
+        let round = |supply_w_id| OrderLineInput {
+            i_id: plan.constants.item(stream),
+            supply_w_id,
+            quantity: stream.uniform(1, 10) as u8,
+        };
+        let mut rounds: ArrayVec<_, MAX_ORDER_LINES> = warehouses.into_iter().map(round).collect();
+        leave_hot_rows(plan, &mut rounds);
+        UpdateStock { w_id, rounds }
+    }
+}
+
+/// Takes the next item instead of a hot one.
+fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
+    if plan.hot.is_empty() {
+        return;
+    }
+    for line in lines {
+        while plan.hot.contains(&(line.supply_w_id, line.i_id)) {
+            line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+        }
     }
 }
 

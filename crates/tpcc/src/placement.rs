@@ -80,6 +80,7 @@ impl Placement {
         match transaction {
             Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
             Transaction::Payment(payment) => touch(payment.c_w_id),
+            Transaction::UpdateStock(update) => update.rounds.iter().for_each(|of| touch(of.supply_w_id)),
             Transaction::StockLevel(level) => level.others.iter().for_each(|&(w_id, _)| touch(w_id)),
             Transaction::OrderStatus(_) | Transaction::Delivery(_) => {}
         }

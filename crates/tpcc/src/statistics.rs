@@ -39,7 +39,7 @@ impl InputStatistics {
             Transaction::OrderStatus(status) => {
                 self.order_status_by_name += u64::from(by_name(&status.customer));
             }
-            Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+            Transaction::Delivery(_) | Transaction::StockLevel(_) | Transaction::UpdateStock(_) => {}
         }
     }
 
@@ -101,6 +101,8 @@ pub struct NodesTouched {
     pub new_orders: ByNodes,
     /// Stock-Levels.
     pub stock_levels: ByNodes,
+    /// dUpdateStocks.
+    pub update_stocks: ByNodes,
     /// Payments that touched one node.
     pub local_payments: u64,
     /// Payments that touched two nodes.
@@ -115,6 +117,7 @@ impl NodesTouched {
         match kind {
             TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
             TransactionKind::StockLevel => self.stock_levels.0[nodes.len()] += 1,
+            TransactionKind::UpdateStock => self.update_stocks.0[nodes.len()] += 1,
             TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
             TransactionKind::Payment => self.distributed_payments += 1,
             TransactionKind::OrderStatus | TransactionKind::Delivery => {}
@@ -132,6 +135,7 @@ impl NodesTouched {
     pub fn merge(&mut self, other: &Self) {
         self.new_orders.merge(&other.new_orders);
         self.stock_levels.merge(&other.stock_levels);
+        self.update_stocks.merge(&other.update_stocks);
         self.local_payments += other.local_payments;
         self.distributed_payments += other.distributed_payments;
         self.of_node.resize(self.of_node.len().max(other.of_node.len()), 0);

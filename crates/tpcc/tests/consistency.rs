@@ -75,7 +75,8 @@ impl Model {
             Transaction::NewOrder(order) => self.new_order(order),
             Transaction::Payment(payment) => self.payment(payment),
             Transaction::Delivery(delivery) => self.delivery(delivery),
-            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => {}
+            // None of the conditions is about stock.
+            Transaction::OrderStatus(_) | Transaction::StockLevel(_) | Transaction::UpdateStock(_) => {}
         }
     }
 
