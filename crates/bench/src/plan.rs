@@ -5,7 +5,7 @@ use crate::course::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, Districts, InputPlan, ItemId, Mix, Placement, WarehouseId};
+use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, ItemId, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct RunPlan {
     pub refresh: Option<Duration>,
     /// See [`InputPlan::update_stock_rounds`].
     pub update_stock_rounds: u32,
+    /// See [`InputPlan::coaccess`].
+    pub coaccess: Option<Arc<CoAccess>>,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
@@ -239,6 +241,7 @@ impl RunPlan {
             placement: None,
             refresh: None,
             update_stock_rounds: 1,
+            coaccess: None,
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
         }
@@ -261,6 +264,7 @@ impl RunPlan {
             hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
             update_stock_rounds: self.update_stock_rounds,
+            coaccess: self.coaccess.clone(),
         }
     }
 

@@ -132,7 +132,7 @@ fn distributions(
     Ok(all)
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let percent: f64 = crate::plan::number(text, "must be a number of percent")?;
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }

@@ -55,6 +55,7 @@ pub(crate) const KEYS: &[&str] = &[
     "verify",
     "data_skew",
     "update_stock_rounds",
+    "coaccess",
     "ci",
     "phase",
     "workload",
@@ -363,7 +364,7 @@ impl Plan {
             }
         };
         imbalance::homes(&self.steps, self.active(loaded)?)?;
-        self.extra.fits(warehouses)?;
+        self.extra.fits(self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
             contention::fits(&self.steps, terminals, warehouses)?;
         }

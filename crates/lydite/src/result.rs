@@ -21,12 +21,12 @@ use lydite_report::model::{
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
 use lydite_target::{AbortReason, Description, Placement};
-use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{CoAccess, TransactionKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,6 +45,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) settled: &'a Settled,
     /// Of each step.
     pub(crate) homes: &'a [Option<Arc<Homes>>],
+    /// The groups of warehouses that dUpdateStocks are of.
+    pub(crate) groups: Option<&'a CoAccess>,
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
     pub(crate) measurement: &'a Measurement,
@@ -87,6 +89,7 @@ impl Parts<'_> {
                     (self.plan.data_skew, self.meta),
                     self.placement(),
                 ),
+                self.plan.extra.json(self.groups, &measured.facts.all_phases()),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -216,6 +219,11 @@ impl Parts<'_> {
             let mut controls = json!({});
             if let Some(homes) = self.homes_in(first..last) {
                 controls["imbalance"] = imbalance::homes_json(homes, &facts.homes, self.placement());
+            }
+            if let Value::Object(coaccess) = self.plan.extra.json(self.groups, facts)
+                && let Value::Object(controls) = &mut controls
+            {
+                controls.extend(coaccess);
             }
             if self.settled.placement.is_some() {
                 controls["distribution"] = json!({

@@ -93,6 +93,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         sessions: step.sessions,
         contention: step.contention.clone(),
     });
+    let groups = plan.extra.groups((first_warehouse, warehouses), settled.placement.as_deref())?;
     let run_plan = RunPlan {
         first_warehouse,
         districts: meta.districts.clone(),
@@ -101,6 +102,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         steps: steps.collect(),
         placement: settled.placement.clone(),
         update_stock_rounds: plan.extra.update_stock_rounds,
+        coaccess: groups.clone(),
         refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
@@ -126,6 +128,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         load: load.as_ref(),
         settled: &settled,
         homes: &homes,
+        groups: groups.as_deref(),
         active: (first_warehouse, warehouses),
         measurement: &measurement,
     };

@@ -87,6 +87,44 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
 }
 
 #[test]
+fn co_access_is_measured_back() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run =
+        ["run", "null:?nodes=9", "--warehouses", "180", "--json", text(&path), "--mix", "update_stock=100"];
+    let rounds = ["--set", "update_stock_rounds=3", "--set"];
+    for (asked, words) in [
+        ("80", "(80 % asked)"),
+        (
+            "100",
+            "100.00 % of the dUpdateStocks of a whole group of 3 warehouses (100 % asked), 3.00 nodes on average",
+        ),
+    ] {
+        let coaccess = format!("coaccess={asked}");
+        let ended = lydite(&[&run[..], &SHORT, &rounds, &[&coaccess]].concat()).code(0);
+        let told = ended.stdout.lines().find(|line| line.starts_with("groups   ")).expect("the line");
+        assert!(told.contains(words), "{told}");
+        let result = json(&path);
+        let coaccess = &result["controls"]["coaccess"];
+        assert_eq!((&coaccess["rounds"], &coaccess["groups"]), (&3.into(), &60.into()));
+        let actual = coaccess["actual"]["percent"].as_f64().expect("a share");
+        let asked: f64 = asked.parse().expect("a share");
+        assert!((actual - asked).abs() < 1.5 && coaccess["asked"]["percent"] == asked, "{coaccess}");
+        assert_eq!(coaccess["actual"]["updates"], result["transactions"]["update_stock"]["committed"]);
+        assert_eq!(result["plan"]["coaccess"], asked);
+        // Groups lie on three nodes each; others seldom meet.
+        assert!(coaccess["actual"]["nodes_mean"].as_f64() > Some(2.9), "{coaccess}");
+    }
+    // Each phase has its own counts.
+    let mix = ["--set", "mix=update_stock=100; deck; update_stock=50,payment=50"];
+    lydite(&[&run[..6], &SHORT, &mix, &rounds, &["coaccess=50"]].concat()).code(0);
+    let phases = json(&path)["phases"].clone();
+    let of = |phase: usize| &phases[phase]["controls"]["coaccess"]["actual"];
+    assert!(of(1)["updates"] == 0 && of(1)["percent"].is_null(), "{phases}");
+    assert!((of(2)["percent"].as_f64().expect("a share") - 50.0).abs() < 3.0, "{phases}");
+}
+
+#[test]
 fn what_can_not_be_had_is_refused_before_anything_is_touched() {
     let rounds = |number: &'static str| ["--mix", "update_stock=100", "--set", number];
     for (arguments, said) in [
@@ -97,6 +135,19 @@ fn what_can_not_be_had_is_refused_before_anything_is_touched() {
         (&["--set", "update_stock_rounds=2"], "update_stock_rounds: needs a mix with update_stock"),
         (&rounds("update_stock_rounds=16"), "must be a whole number from 1 to 15"),
         (&rounds("update_stock_rounds=3"), "3 rounds are each of another warehouse, and 2 are active"),
+        (
+            &["--mix", "update_stock=100", "--set", "coaccess=80"],
+            "coaccess: needs update_stock_rounds of 2 at least",
+        ),
+        (&["--set", "update_stock_rounds=2", "--set", "coaccess=80"], "needs a mix with update_stock"),
+        (
+            &["--mix", "update_stock=100", "--set", "update_stock_rounds=2", "--set", "coaccess=101"],
+            "must be from 0 to 100",
+        ),
+        (
+            &["--mix", "update_stock=100", "--set", "update_stock_rounds=2", "--set", "coaccess=80"],
+            "coaccess: 2 active warehouses are one group of 2, and nothing is outside of it: use at least 4",
+        ),
         (&["--mix", "update_stok=100"], "there is no type \"update_stok\", but new_order, payment"),
         (&["--workload", "micro", "--set", "update_stock_rounds=3"], "is for --workload tpcc only"),
     ] {

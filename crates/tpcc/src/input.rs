@@ -3,6 +3,7 @@
 //! A terminal carries its own random stream and deck, 64 bytes in all, so a million of them fit one process and
 //! their inputs do not depend on which thread runs them.
 
+use crate::coaccess::CoAccess;
 use crate::deck::{Deck, Mix};
 use crate::distribution::{Distribution, Remote};
 use crate::home::Homes;
@@ -50,6 +51,8 @@ pub struct InputPlan {
     pub placement: Option<Arc<Placement>>,
     /// Rounds of each dUpdateStock, each of another warehouse: 1 to 15, and at most the active warehouses.
     pub update_stock_rounds: u32,
+    /// Which warehouses its rounds are of, in groups of as many; any if there is none.
+    pub coaccess: Option<Arc<CoAccess>>,
 }
 
 impl InputPlan {
@@ -69,6 +72,7 @@ impl InputPlan {
             hot: Vec::new(),
             placement: None,
             update_stock_rounds: 1,
+            coaccess: None,
         }
     }
 
@@ -288,10 +292,13 @@ impl Terminal {
         StockLevel { w_id: self.w_id, d_id, threshold, others }
     }
 
-    /// A round of the home, the others of as many other warehouses, all equally likely.
+    /// A round of the home, the others of as many other warehouses, all equally likely unless there are groups.
     fn update_stock(&mut self, plan: &InputPlan) -> UpdateStock {
         let (w_id, stream) = (self.w_id, &mut self.stream);
-        let mut warehouses: Remote = std::iter::once(w_id).collect();
+        let mut warehouses: Remote = match &plan.coaccess {
+            Some(coaccess) => coaccess.draw(w_id, stream),
+            None => std::iter::once(w_id).collect(),
+        };
         while warehouses.len() < plan.update_stock_rounds as usize {
             let other = plan.other_warehouse(w_id, stream);
             if !warehouses.contains(&other) {

@@ -174,6 +174,13 @@ impl ByNodes {
         (self.count() > 0).then(|| 100.0 * self.distributed() as f64 / self.count() as f64)
     }
 
+    /// Mean number of nodes of all; none of none.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = (0..).zip(self.0).map(|(nodes, found)| f64::from(nodes) * found as f64).sum();
+        (self.count() > 0).then(|| sum / self.count() as f64)
+    }
+
     /// Mean and standard deviation of the number of nodes of those that touched more than one; none if there are none.
     #[must_use]
     pub fn degree(&self) -> Option<(f64, f64)> {
