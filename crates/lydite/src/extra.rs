@@ -1,5 +1,6 @@
 //! The Dike paper's transactions beside the standard's, from the plan to the result.
 
+use crate::check;
 use crate::distribution::percent;
 use crate::exit::Failure;
 use crate::phases::WantedStep;
@@ -7,6 +8,7 @@ use crate::plan::{Plan, whole};
 use crate::raw::Raw;
 use lydite_bench::PhaseFacts;
 use lydite_target::Placement;
+use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
 use serde_json::{Value, json};
@@ -107,6 +109,15 @@ impl Plan {
     /// share for them.
     pub(crate) fn plays(&self, kind: TransactionKind) -> bool {
         kind.is_standard() || of_steps(&self.steps).any(|extra| extra == kind)
+    }
+
+    /// The conditions that are checked before and after the run: the standard's, and those on what other types change.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        check::conditions(|condition| match condition.number {
+            ITEMS_CONDITION => self.plays(TransactionKind::UpdateItem),
+            STOCK_CONDITION => self.plays(TransactionKind::UpdateStock),
+            _ => false,
+        })
     }
 
     /// The types that belong to the run.

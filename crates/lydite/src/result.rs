@@ -120,6 +120,7 @@ impl Parts<'_> {
             delivery: of(TransactionKind::Delivery),
             stock_level: of(TransactionKind::StockLevel),
             update_stock: extra(TransactionKind::UpdateStock),
+            update_item: extra(TransactionKind::UpdateItem),
             new_order_p50_ms,
             new_order_p99_ms,
             ..seconds_common(seconds, first)

@@ -67,10 +67,15 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
     let conditions = |when| -> Result<Conditions, Failure> {
-        Ok(match check::evaluate_until(&interrupt, &target, description.embedded, style)? {
-            Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
-            Checked::Stopped(found) => Conditions { results: check::results(&found, when), stopped: true },
-        })
+        Ok(
+            match check::evaluate_until(&interrupt, &target, description.embedded, style, &plan.conditions())?
+            {
+                Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
+                Checked::Stopped(found) => {
+                    Conditions { results: check::results(&found, when), stopped: true }
+                }
+            },
+        )
     };
     let mut checks = Vec::new();
     if plan.check && stored {

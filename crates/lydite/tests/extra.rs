@@ -6,7 +6,7 @@ mod kit;
 mod program;
 
 use kit::{directory, scaffold};
-use program::{TYPES, assert_checks_hold, json, lydite, scratch, text};
+use program::{TYPES, json, lydite, scratch, text};
 use serde_json::Value;
 
 const SHORT: [&str; 4] = ["--duration", "1s", "--warmup", "0"];
@@ -76,14 +76,46 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
     let directory = scratch();
     let path = directory.path().join("r.json");
     for url in ["gemel:", "sqlite:"] {
-        let mix = ["--mix", "new_order=30,payment=20,delivery=10,update_stock=40", "--json", text(&path)];
+        let mix = [
+            "--mix",
+            "new_order=30,payment=20,delivery=10,update_stock=30,update_item=10",
+            "--json",
+            text(&path),
+        ];
         let run = ["run", url, "--warehouses", "2", "--terminals", "4", "--set", "update_stock_rounds=2"];
         lydite(&[&run[..], &SHORT, &mix].concat()).code(0);
         let result = json(&path);
-        assert_checks_hold(&result, &["before", "after"]);
-        let update = &result["transactions"]["update_stock"];
-        assert!(update["committed"].as_u64() > Some(0) && update["failed"] == 0, "{update}");
+        let checks = result["checks"].as_array().expect("checks");
+        assert_eq!(checks.len(), 28, "twelve conditions, items and stock, before and after: {checks:?}");
+        assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        assert_eq!((&checks[12]["id"], &checks[27]["id"]), (&"item".into(), &"stock".into()));
+        for of in ["update_stock", "update_item"] {
+            let update = &result["transactions"][of];
+            assert!(update["committed"].as_u64() > Some(0) && update["failed"] == 0, "{update}");
+            assert_eq!(sum(&result["series"][of]), update["committed"].as_u64().expect("a count"));
+        }
     }
+}
+
+#[test]
+fn a_broken_price_is_found_where_it_is_asked_for() {
+    let directory = scratch();
+    let file = directory.path().join("t.db");
+    let url = format!("sqlite:{}", text(&file));
+    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+    let checked = lydite(&["check", &url, "--extra"]).code(0);
+    assert!(checked.stdout.contains("14 of 14 consistency conditions hold"), "{checked:?}");
+    let database = rusqlite::Connection::open(&file).expect("the file");
+    database.execute_batch("UPDATE item SET i_price = i_price + 1 WHERE i_id = 1").expect("a change");
+    drop(database);
+    lydite(&["check", &url]).code(0);
+    let broken = lydite(&["check", &url, "--extra"]).code(1);
+    assert!(broken.stdout.contains("FAILED item      I_PRICE has the sum that was loaded"), "{broken:?}");
+    assert!(broken.stdout.contains("13 of 14 consistency conditions hold"), "{broken:?}");
+    // A run whose mix does not touch items does not ask.
+    lydite(&[&["run", &url][..], &SHORT].concat()).code(0);
+    let refused = lydite(&[&["run", &url, "--mix", "update_item=100"][..], &SHORT].concat()).code(1);
+    assert!(refused.stderr.contains("condition item does not hold before the run"), "{refused:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome, UpdateStockOutcome,
+    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
@@ -267,6 +267,7 @@ impl Session for NullSession {
             Transaction::UpdateStock(input) => {
                 Outcome::UpdateStock(UpdateStockOutcome { quantities: vec![50; input.rounds.len()] })
             }
+            Transaction::UpdateItem(_) => Outcome::UpdateItem(UpdateItemOutcome { prices: [Cents(100); 2] }),
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::random::{Purpose, Stream};
 use crate::scale::Districts;
 use crate::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    Transaction, TransactionKind, UpdateStock,
+    Transaction, TransactionKind, UpdateItem, UpdateStock,
 };
 use arrayvec::ArrayVec;
 use std::sync::Arc;
@@ -163,6 +163,7 @@ impl Terminal {
             TransactionKind::Delivery => Transaction::Delivery(self.delivery(plan)),
             TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level(plan)),
             TransactionKind::UpdateStock => Transaction::UpdateStock(self.update_stock(plan)),
+            TransactionKind::UpdateItem => Transaction::UpdateItem(self.update_item(plan)),
         }
     }
 
@@ -290,6 +291,16 @@ impl Terminal {
         let others = remote.into_iter().flatten();
         let others = others.map(|w_id| (w_id, plan.any_district(w_id, &mut self.stream))).collect();
         StockLevel { w_id: self.w_id, d_id, threshold, others }
+    }
+
+    /// Two items, drawn as those of an order.
+    fn update_item(&mut self, plan: &InputPlan) -> UpdateItem {
+        let one = plan.constants.item(&mut self.stream);
+        let mut other = one;
+        while other == one {
+            other = plan.constants.item(&mut self.stream);
+        }
+        UpdateItem { w_id: self.w_id, items: [one.min(other), one.max(other)] }
     }
 
     /// A round of the home, the others of as many other warehouses, all equally likely unless there are groups.

@@ -57,6 +57,7 @@ pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
         p90_response_s: 20.0,
     },
     nothing(TransactionKind::UpdateStock),
+    nothing(TransactionKind::UpdateItem),
 ];
 
 const fn nothing(kind: TransactionKind) -> KindLimits {

@@ -22,6 +22,8 @@ pub enum Outcome {
     StockLevel(StockLevelOutcome),
     /// Of the Dike paper's dUpdateStock, which shows nothing of its own.
     UpdateStock(UpdateStockOutcome),
+    /// Of the Dike paper's dUpdateItem.
+    UpdateItem(UpdateItemOutcome),
 }
 
 /// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
@@ -185,4 +187,11 @@ pub struct StockLevelOutcome {
 pub struct UpdateStockOutcome {
     /// S_QUANTITY after each round, in the order of the input.
     pub quantities: Vec<i32>,
+}
+
+/// Output of a dUpdateItem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateItemOutcome {
+    /// I_PRICE of the two items afterwards.
+    pub prices: [Cents; 2],
 }

@@ -39,7 +39,10 @@ impl InputStatistics {
             Transaction::OrderStatus(status) => {
                 self.order_status_by_name += u64::from(by_name(&status.customer));
             }
-            Transaction::Delivery(_) | Transaction::StockLevel(_) | Transaction::UpdateStock(_) => {}
+            Transaction::Delivery(_)
+            | Transaction::StockLevel(_)
+            | Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_) => {}
         }
     }
 
@@ -120,7 +123,7 @@ impl NodesTouched {
             TransactionKind::UpdateStock => self.update_stocks.0[nodes.len()] += 1,
             TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
             TransactionKind::Payment => self.distributed_payments += 1,
-            TransactionKind::OrderStatus | TransactionKind::Delivery => {}
+            TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::UpdateItem => {}
         }
         for &node in nodes {
             let node = node as usize;

@@ -25,6 +25,8 @@ pub enum Transaction {
     StockLevel(StockLevel),
     /// The Dike paper's dUpdateStock.
     UpdateStock(UpdateStock),
+    /// The Dike paper's dUpdateItem.
+    UpdateItem(UpdateItem),
 }
 
 /// Input of New-Order (clause 2.4.1).
@@ -128,6 +130,16 @@ pub struct UpdateStock {
     pub rounds: ArrayVec<OrderLineInput, MAX_ORDER_LINES>,
 }
 
+/// Input of dUpdateItem: two items change their prices, so that the table which clusters have on every node changes, and
+/// the sum of I_PRICE does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateItem {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// Two different items, in the order of I_ID, in which they are locked.
+    pub items: [ItemId; 2],
+}
+
 /// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CustomerSelector {
@@ -155,6 +167,8 @@ named_enum! {
         StockLevel = "stock_level",
         /// The Dike paper's dUpdateStock (its section 4.3.2).
         UpdateStock = "update_stock",
+        /// The Dike paper's dUpdateItem (its appendix A.1: broadcastTest).
+        UpdateItem = "update_item",
     }
 }
 
@@ -179,6 +193,7 @@ impl TransactionKind {
             Self::Delivery => "Delivery",
             Self::StockLevel => "Stock-Level",
             Self::UpdateStock => "dUpdateStock",
+            Self::UpdateItem => "dUpdateItem",
         }
     }
 }
@@ -194,6 +209,7 @@ impl Transaction {
             Self::Delivery(_) => TransactionKind::Delivery,
             Self::StockLevel(_) => TransactionKind::StockLevel,
             Self::UpdateStock(_) => TransactionKind::UpdateStock,
+            Self::UpdateItem(_) => TransactionKind::UpdateItem,
         }
     }
 
@@ -207,6 +223,7 @@ impl Transaction {
             Self::Delivery(t) => t.w_id,
             Self::StockLevel(t) => t.w_id,
             Self::UpdateStock(t) => t.w_id,
+            Self::UpdateItem(t) => t.w_id,
         }
     }
 }

@@ -388,7 +388,7 @@ impl Session for DriverSession {
                 .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
                 .map(Outcome::StockLevel),
             // Whoever makes a plan asks beforehand: `Target::check_transactions`.
-            Transaction::UpdateStock(_) => {
+            Transaction::UpdateStock(_) | Transaction::UpdateItem(_) => {
                 return Err(TxError::Fatal(format!(
                     "{}: a driver that plays the transactions itself has no {}",
                     lease.driver().config.place,
@@ -429,7 +429,8 @@ impl DriverSession {
                 Transaction::NewOrder(_)
                 | Transaction::Payment(_)
                 | Transaction::Delivery(_)
-                | Transaction::UpdateStock(_) => {
+                | Transaction::UpdateStock(_)
+                | Transaction::UpdateItem(_) => {
                     TxError::Unavailable { committed: Committed::Unknown, detail }
                 }
             },

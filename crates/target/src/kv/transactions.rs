@@ -10,15 +10,15 @@ use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
-    UpdateStockOutcome,
+    UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    UpdateStock,
+    UpdateItem, UpdateStock,
 };
 use lydite_tpcc::{
-    Cents, CustomerId, DistrictId, OrderId, Outcome, RolledBackOrder, Timestamp, WarehouseId, rows,
+    Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, WarehouseId, rows,
 };
 use std::fmt;
 use std::ops::ControlFlow;
@@ -198,6 +198,23 @@ pub(crate) fn update_stock(tx: &mut impl StoreTx, input: &UpdateStock) -> Played
         quantities.push(change(tx, stock::TABLE, &key, what, |row| take_from_stock(row, round, input.w_id))?);
     }
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+/// dUpdateItem of the Dike paper.
+pub(crate) fn update_item(tx: &mut impl StoreTx, input: &UpdateItem) -> Played {
+    // The first one is changed twice, so that it is locked, or counts as changed, before the second is read.
+    let [one, other] = input.items;
+    let mut price = |i_id: ItemId, set: Option<Cents>| {
+        change(tx, item::TABLE, &item::key(i_id), format_args!("item {i_id}"), |row| {
+            let old = item::PRICE.get(row)?;
+            item::PRICE.set(row, &set.unwrap_or(old))?;
+            Ok(old)
+        })
+    };
+    let price_of_one = price(one, None)?;
+    let price_of_other = price(other, Some(price_of_one))?;
+    price(one, Some(price_of_other))?;
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }
 
 /// The customer that the terminal means; among those of a last name the middle one.

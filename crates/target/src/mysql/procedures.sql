@@ -252,3 +252,21 @@ BEGIN
     COMMIT;
     SELECT v_left;
 END
+
+--/
+CREATE PROCEDURE lydite_update_item(in_one int, in_other int)
+BEGIN
+    DECLARE v_one, v_other decimal(5, 2);
+    DECLARE v_text varchar(120);
+    START TRANSACTION;
+    SELECT i_price INTO v_one FROM item WHERE i_id = in_one FOR UPDATE;
+    SELECT i_price INTO v_other FROM item WHERE i_id = in_other FOR UPDATE;
+    IF v_one IS NULL OR v_other IS NULL THEN
+        SET v_text = concat('item ', in_one, ' or ', in_other, ' is missing: run lydite check');
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+    END IF;
+    UPDATE item SET i_price = v_other WHERE i_id = in_one;
+    UPDATE item SET i_price = v_one WHERE i_id = in_other;
+    COMMIT;
+    SELECT concat(v_other, '|', v_one);
+END

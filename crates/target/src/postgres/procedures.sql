@@ -232,3 +232,16 @@ BEGIN
     END LOOP;
     RETURN quantities;
 END $$;
+
+CREATE OR REPLACE FUNCTION lydite_update_item(in_one integer, in_other integer)
+RETURNS numeric[] LANGUAGE plpgsql AS $$
+DECLARE
+    price_of_one numeric;
+    price_of_other numeric;
+BEGIN
+    SELECT i_price INTO STRICT price_of_one FROM item WHERE i_id = in_one FOR UPDATE;
+    SELECT i_price INTO STRICT price_of_other FROM item WHERE i_id = in_other FOR UPDATE;
+    UPDATE item SET i_price = price_of_other WHERE i_id = in_one;
+    UPDATE item SET i_price = price_of_one WHERE i_id = in_other;
+    RETURN ARRAY[price_of_other, price_of_one];
+END $$;

@@ -3,17 +3,21 @@
 
 use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::dialect::Batches;
 use crate::sql::session::{
-    LONGEST_PIPELINE, Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer,
-    status_line,
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, item_price, last_order, paid_customer, present,
+    status_customer, status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, StockLevelOutcome, UpdateStockOutcome};
+use lydite_tpcc::outcome::{
+    DeliveryOutcome, NewOrderLine, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel, UpdateStock,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel, UpdateItem,
+    UpdateStock,
 };
 use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
 
@@ -26,6 +30,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::Delivery(input) => delivery(session, input),
         Transaction::StockLevel(input) => stock_level(session, input),
         Transaction::UpdateStock(input) => update_stock(session, input),
+        Transaction::UpdateItem(input) => update_item(session, input),
     }
 }
 
@@ -335,4 +340,25 @@ fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError>
         *slot = left.int(row)?;
     }
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+pub(crate) fn update_item<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    let [one, other] = input.items.map(|item| Value::Int(item.get()));
+    let steps: [Step<'_>; 3] =
+        [(Statement::BeginWrite, &[]), (Statement::ItemPrice, &[one]), (Statement::ItemPrice, &[other])];
+    session.connection.pipeline(&steps, &mut session.rows[..3])?;
+    let price_of_one = item_price(&session.rows[1], input.items[0])?;
+    let price_of_other = item_price(&session.rows[2], input.items[1])?;
+    let (new_one, new_other) = ([Value::Money(price_of_other), one], [Value::Money(price_of_one), other]);
+    let steps: [Step<'_>; 3] =
+        [(Statement::SetPrice, &new_one), (Statement::SetPrice, &new_other), (Statement::Commit, &[])];
+    // Both rows are locked, so both are there.
+    match session.dialect.batches {
+        Batches::Arrays => commit_with(session, &steps)?,
+        Batches::Rows => {
+            session.connection.pipeline(&steps[..2], &mut session.rows[..2])?;
+            session.commit()?;
+        }
+    }
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }

@@ -30,6 +30,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::Delivery(input) => delivery(session, input),
         Transaction::StockLevel(input) => batched::stock_level(session, input),
         Transaction::UpdateStock(input) => update_stock(session, input),
+        Transaction::UpdateItem(input) => batched::update_item(session, input),
     }
 }
 

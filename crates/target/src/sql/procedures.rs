@@ -9,7 +9,7 @@ use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, StockLevelOutcome,
-    UpdateStockOutcome,
+    UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
@@ -103,6 +103,10 @@ fn send<'s, C: Connection>(
             ];
             call(session, Statement::BeginWrite, Statement::CallUpdateStock, &params)
         }
+        Transaction::UpdateItem(input) => {
+            let params = input.items.map(|item| Value::Int(item.get()));
+            call(session, Statement::BeginWrite, Statement::CallUpdateItem, &params)
+        }
     }
 }
 
@@ -135,6 +139,10 @@ fn read(rows: &Rows, transaction: &Transaction) -> Result<Outcome, SqlError> {
             let left = rows.array(0, 0)?;
             let quantities = (0..input.rounds.len()).map(|round| left.int(round));
             Outcome::UpdateStock(UpdateStockOutcome { quantities: quantities.collect::<Result<_, _>>()? })
+        }
+        Transaction::UpdateItem(_) => {
+            let prices = rows.array(0, 0)?;
+            Outcome::UpdateItem(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] })
         }
     })
 }

@@ -14,16 +14,16 @@ use crate::target::{Session, TxMode};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome, UpdateStockOutcome,
+    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    UpdateStock,
+    UpdateItem, UpdateStock,
 };
 use lydite_tpcc::{
-    CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, Transaction,
-    WarehouseId,
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp,
+    Transaction, WarehouseId,
 };
 use std::sync::Arc;
 
@@ -85,6 +85,7 @@ impl<C: Connection> Session for SqlSession<C> {
                 Transaction::Delivery(input) => self.delivery(input),
                 Transaction::StockLevel(input) => self.stock_level(input),
                 Transaction::UpdateStock(input) => self.update_stock(input),
+                Transaction::UpdateItem(input) => self.update_item(input),
             },
             TxMode::Batched => match self.dialect.batches {
                 Batches::Arrays => batched::play(self, transaction),
@@ -396,6 +397,23 @@ impl<C: Connection> SqlSession<C> {
         self.commit()?;
         Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
     }
+
+    fn update_item(&mut self, input: &UpdateItem) -> Played {
+        let [one, other] = input.items.map(|item| Value::Int(item.get()));
+        self.step(Statement::BeginWrite, &[])?;
+        let price_of_one = item_price(self.step(Statement::ItemPrice, &[one])?, input.items[0])?;
+        let price_of_other = item_price(self.step(Statement::ItemPrice, &[other])?, input.items[1])?;
+        self.change(Statement::SetPrice, &[Value::Money(price_of_other), one])?;
+        self.change(Statement::SetPrice, &[Value::Money(price_of_one), other])?;
+        self.commit()?;
+        Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+    }
+}
+
+/// Reads the answer of [`Statement::ItemPrice`].
+pub(crate) fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
+    present(rows, || format!("item {item}"))?;
+    Ok(rows.money(0, 0)?)
 }
 
 /// The parameters of [`Statement::UpdateStock`] for a line of an order of `home` that leaves so much.

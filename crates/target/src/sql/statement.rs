@@ -59,6 +59,7 @@ statements! {
     EVERY: BeginWrite BeginRead Commit;
 
     NO_PROCEDURES: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
+    NO_PROCEDURES: ItemPrice SetPrice;
 
     STATEMENTS_AND_ROWS: OrderDistrict TakeOrderId UpdateStock StockQuantity;
     STATEMENTS: Item
@@ -84,7 +85,8 @@ statements! {
     ROWS: PayCustomer PaidCustomer;
     ROWS: DeleteNewOrders SetCarriers SetDeliveryDates DeliveredOrders;
 
-    PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel CallUpdateStock;
+    PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel CallUpdateStock
+        CallUpdateItem;
 }
 
 use Statement::*;
@@ -262,6 +264,10 @@ impl Statement {
             // dUpdateStock; the update is New-Order's.
             StockQuantity => format!("SELECT s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = $2{lock}"),
 
+            // dUpdateItem.
+            ItemPrice => format!("SELECT i_price FROM item WHERE i_id = $1{lock}"),
+            SetPrice => "UPDATE item SET i_price = $1 WHERE i_id = $2".into(),
+
             // Array binding: everything that does not need an earlier answer goes in one round trip.
             BatchTakeOrderId => "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                                  RETURNING d_tax, d_next_o_id - 1"
@@ -414,6 +420,7 @@ impl Statement {
             CallDelivery => format!("{call} lydite_delivery($1, $2, $3)"),
             CallStockLevel => format!("{call} lydite_stock_level($1, $2, $3)"),
             CallUpdateStock => format!("{call} lydite_update_stock($1, $2, $3, $4)"),
+            CallUpdateItem => format!("{call} lydite_update_item($1, $2)"),
         };
         dialect.placeholders(&text)
     }
