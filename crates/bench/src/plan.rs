@@ -6,7 +6,7 @@ use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::{Contended, HotRow};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{Distribution, Districts, InputPlan, Mix, Placement, WarehouseId};
+use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +39,10 @@ pub struct RunPlan {
     pub placement: Option<Arc<Placement>>,
     /// How often the database is asked again where the warehouses are; never if there is none.
     pub refresh: Option<Duration>,
+    /// See [`InputPlan::update_stock_rounds`].
+    pub update_stock_rounds: u32,
+    /// See [`InputPlan::coaccess`].
+    pub coaccess: Option<Arc<CoAccess>>,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
@@ -243,6 +247,8 @@ impl RunPlan {
             contended: Contended::default(),
             placement: None,
             refresh: None,
+            update_stock_rounds: 1,
+            coaccess: None,
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
         }
@@ -265,6 +271,8 @@ impl RunPlan {
             homes: step.homes.clone(),
             hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
+            update_stock_rounds: self.update_stock_rounds,
+            coaccess: self.coaccess.clone(),
         }
     }
 

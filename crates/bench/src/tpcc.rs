@@ -33,6 +33,8 @@ pub struct PhaseFacts {
     pub touched: NodesTouched,
     /// Transactions of each active warehouse, if homes are controlled.
     pub homes: Vec<u64>,
+    /// dUpdateStocks that were of one whole group of warehouses, if there are groups.
+    pub of_a_group: u64,
 }
 
 impl PhaseFacts {
@@ -42,6 +44,7 @@ impl PhaseFacts {
             *into += from;
         }
         self.touched.merge(&other.touched);
+        self.of_a_group += other.of_a_group;
         self.homes.resize(self.homes.len().max(other.homes.len()), 0);
         for (into, from) in self.homes.iter_mut().zip(&other.homes) {
             *into += from;
@@ -159,6 +162,9 @@ impl Facts<Tpcc> for TpccFacts {
         if let Some(homes) = &inputs.homes {
             phase.homes.resize(homes.shares().len(), 0);
             phase.homes[homes.place(transaction.home())] += 1;
+        }
+        if let (Some(coaccess), Transaction::UpdateStock(update)) = (&inputs.coaccess, transaction) {
+            phase.of_a_group += u64::from(coaccess.is_of_a_group(update));
         }
         if let Some(placement) = &inputs.placement {
             let nodes = placement.touched(transaction);

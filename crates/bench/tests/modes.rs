@@ -207,7 +207,7 @@ fn terminals_wait_as_long_as_the_standard_says_times_the_factor() {
     plan.warmup = Duration::from_millis(300);
     let found = measure(&target, &plan).unwrap();
     let waits = found.facts.waits.unwrap();
-    for kind in TransactionKind::ALL {
+    for kind in TransactionKind::STANDARD {
         let (wait, limits) = (waits[kind.index()], kind.limits());
         let mean = limits.mean_think_s * FACTOR;
         // Five standard deviations of the mean of so many exponential times.

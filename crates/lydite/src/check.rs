@@ -11,7 +11,7 @@ use crate::targets::typed;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_target::{ConditionFinding, DatabaseState, TableChecksum, Target, TargetSpec, TxMode};
-use lydite_tpcc::consistency::CONDITION_COUNT;
+use lydite_tpcc::consistency::{CONDITIONS, Condition, EXTRA_CONDITIONS};
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +33,11 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     match target.state()? {
         DatabaseState::Micro { meta, ready: true } => {
             drop(target);
+            if args.extra {
+                return Err(Failure::usage(
+                    "--extra: is about ITEM and STOCK, and this database has neither: leave it out",
+                ));
+            }
             return micro::check_command(&args, &*spec.open_micro()?, &meta, &url);
         }
         DatabaseState::Ready { meta } => {
@@ -53,13 +58,14 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             }
         }
     }
+    let conditions = conditions(|_| args.extra);
     let begun = Instant::now();
     let style = Style::detect(args.quiet);
     // A database within this process may simply end with it, and has all conditions on one snapshot so.
     let (findings, stopped) = if description.embedded {
-        (evaluate(&*target, style)?, false)
+        (evaluate(&*target, style, &conditions)?, false)
     } else {
-        match evaluate_until(&watch()?, &target, false, style)? {
+        match evaluate_until(&watch()?, &target, false, style, &conditions)? {
             Checked::All(findings) => (findings, false),
             Checked::Stopped(findings) => (findings, true),
         }
@@ -90,7 +96,8 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     failures.extend(print(&text).err());
     if stopped {
-        let words = format!("interrupted: {} of {CONDITION_COUNT} conditions were evaluated", findings.len());
+        let words =
+            format!("interrupted: {} of {} conditions were evaluated", findings.len(), conditions.len());
         failures.push(Failure::Interrupted(words));
     } else if args.checksums {
         match target.checksums() {
@@ -109,22 +116,23 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
 /// Tells in a terminal how many conditions are evaluated. The line goes with it.
 struct Counter {
     evaluated: AtomicUsize,
+    of: usize,
     live: bool,
 }
 
 impl Counter {
-    fn new(style: Style) -> Self {
+    fn new(style: Style, of: usize) -> Self {
         let live = style == Style::Live;
         if live {
             eprint("\rchecking the consistency conditions …");
         }
-        Self { evaluated: AtomicUsize::new(0), live }
+        Self { evaluated: AtomicUsize::new(0), of, live }
     }
 
     fn count(&self) {
         let count = self.evaluated.fetch_add(1, Ordering::Relaxed) + 1;
         if self.live {
-            eprint(&format!("\rchecking the consistency conditions: {count} of {CONDITION_COUNT} "));
+            eprint(&format!("\rchecking the consistency conditions: {count} of {} ", self.of));
         }
     }
 }
@@ -138,10 +146,19 @@ impl Drop for Counter {
     }
 }
 
-/// Evaluates all conditions, by number, telling in a terminal how far it is.
-fn evaluate(target: &dyn Target, style: Style) -> Result<Vec<ConditionFinding>, Failure> {
-    let counter = Counter::new(style);
-    Ok(conditions::check(target, &|_| counter.count())?)
+/// The standard's conditions, and those of ours that are wanted.
+pub(crate) fn conditions(wanted: impl Fn(&Condition) -> bool) -> Vec<Condition> {
+    CONDITIONS.into_iter().chain(EXTRA_CONDITIONS.into_iter().filter(wanted)).collect()
+}
+
+/// Evaluates conditions, by number, telling in a terminal how far it is.
+fn evaluate(
+    target: &dyn Target,
+    style: Style,
+    conditions: &[Condition],
+) -> Result<Vec<ConditionFinding>, Failure> {
+    let counter = Counter::new(style, conditions.len());
+    Ok(conditions::check(target, conditions, &|_| counter.count())?)
 }
 
 /// The same until the user interrupts: at once, or if the database is within this process after the condition at hand.
@@ -150,13 +167,14 @@ pub(crate) fn evaluate_until(
     target: &Arc<dyn Target>,
     embedded: bool,
     style: Style,
+    conditions: &[Condition],
 ) -> Result<Checked, Failure> {
-    let counter = Counter::new(style);
+    let counter = Counter::new(style, conditions.len());
     let (stop, done) = (|| interrupt.asked(), &mut |_: &ConditionFinding| counter.count());
     Ok(if embedded {
-        conditions::check_in_turn(&**target, &stop, done)?
+        conditions::check_in_turn(&**target, conditions, &stop, done)?
     } else {
-        conditions::check_aside(target, &stop, done)?
+        conditions::check_aside(target, conditions, &stop, done)?
     })
 }
 

@@ -242,6 +242,9 @@ pub(crate) struct LoadArgs {
 pub(crate) struct CheckArgs {
     /// URL of the database (see `lydite targets`)
     pub(crate) target: String,
+    /// Also hold ITEM and STOCK against what was loaded, which the standard's conditions do not look at
+    #[arg(long)]
+    pub(crate) extra: bool,
     /// Also print a checksum of each table that does not depend on the database nor on the order of rows
     #[arg(long)]
     pub(crate) checksums: bool,

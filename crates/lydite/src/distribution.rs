@@ -132,7 +132,7 @@ fn distributions(
     Ok(all)
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let percent: f64 = crate::plan::number(text, "must be a number of percent")?;
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
@@ -214,7 +214,7 @@ pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
     let (orders, levels) = (&touched.new_orders, &touched.stock_levels);
     let degree = orders.degree();
     let payments = touched.local_payments + touched.distributed_payments;
-    json!({
+    let mut json = json!({
         "ratio_percent": orders.ratio_percent(),
         "degree": degree.map(|(mean, _)| mean),
         "degree_stddev": degree.map(|(_, deviation)| deviation),
@@ -222,7 +222,13 @@ pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
         "orders": orders.count(),
         "stock_level_percent": levels.ratio_percent(),
         "stock_level_degree": levels.degree().map(|(mean, _)| mean),
-    })
+    });
+    let updates = &touched.update_stocks;
+    if updates.count() > 0 {
+        json["update_stock_percent"] = json!(updates.ratio_percent());
+        json["update_stock_degree"] = json!(updates.degree().map(|(mean, _)| mean));
+    }
+    json
 }
 
 impl Settled {

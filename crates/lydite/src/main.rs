@@ -8,6 +8,7 @@ mod curve;
 mod distribution;
 mod driver;
 mod exit;
+mod extra;
 mod host;
 mod imbalance;
 mod interrupt;

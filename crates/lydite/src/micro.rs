@@ -366,7 +366,7 @@ pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &I
         plan,
         Live { title: &title, style, queue },
         run_plan.sessions(),
-        Micro::KINDS,
+        &[(0, Micro::KINDS[0])],
         interrupt,
         |control, observer| lydite_bench::run_micro(&target, &run_plan, control, observer),
     )?;

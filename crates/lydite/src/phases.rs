@@ -416,17 +416,22 @@ fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool
 /// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.
 pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
     let exact = Mix::from_str(text).map_err(|error| error.to_string());
-    let shares: Option<Vec<f64>> = text.split(',').map(|share| share.trim().parse().ok()).collect();
-    let (Err(_), Some(shares)) = (&exact, shares) else { return exact };
-    if (100.0 - shares.iter().sum::<f64>()).abs() > 0.01 {
+    // Each with what stands before it: nothing, or its name and `=`.
+    let share = |part: &str| -> Option<(String, f64)> {
+        let (name, share) = part.split_at(part.rfind('=').map_or(0, |at| at + 1));
+        Some((name.to_owned(), share.trim().parse().ok()?))
+    };
+    let shares: Option<Vec<(String, f64)>> = text.split(',').map(share).collect();
+    let (Err(_), Some(mut shares)) = (&exact, shares) else { return exact };
+    if (100.0 - shares.iter().map(|(_, share)| share).sum::<f64>()).abs() > 0.01 {
         return exact;
     }
-    let thousandths = |share: &f64| (share * 1e3).round() / 1e3;
-    let mut rounded: Vec<f64> = shares.iter().map(thousandths).collect();
-    let missing = 100.0 - rounded.iter().sum::<f64>();
-    if let Some(greatest) = rounded.iter_mut().max_by(|one, other| one.total_cmp(other)) {
-        *greatest = thousandths(&(*greatest + missing));
+    let thousandths = |share: f64| (share * 1e3).round() / 1e3;
+    shares.iter_mut().for_each(|(_, share)| *share = thousandths(*share));
+    let missing = 100.0 - shares.iter().map(|(_, share)| share).sum::<f64>();
+    if let Some((_, greatest)) = shares.iter_mut().max_by(|(_, one), (_, other)| one.total_cmp(other)) {
+        *greatest = thousandths(*greatest + missing);
     }
-    let text: Vec<String> = rounded.iter().map(f64::to_string).collect();
+    let text: Vec<String> = shares.iter().map(|(name, share)| format!("{name}{share}")).collect();
     Mix::from_str(&text.join(",")).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@ use crate::cli::RunArgs;
 use crate::contention;
 use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
+use crate::extra::{self, Extra};
 use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
@@ -54,6 +55,8 @@ pub(crate) const KEYS: &[&str] = &[
     "refresh",
     "verify",
     "data_skew",
+    "update_stock_rounds",
+    "coaccess",
     "ci",
     "phase",
     "hot",
@@ -122,6 +125,7 @@ pub(crate) struct Plan {
     pub(crate) verify: Before,
     /// How the districts are to be spread over the warehouses, if the plan says.
     pub(crate) data_skew: Option<DataSkew>,
+    pub(crate) extra: Extra,
     wanted: WantedMode,
 }
 
@@ -195,6 +199,7 @@ impl Plan {
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
                 raw.only_for("tpcc", imbalance::KEYS);
+                raw.only_for("tpcc", extra::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -236,6 +241,10 @@ impl Plan {
         let verify = raw.read("verify", Before::read).unwrap_or_default();
         let steps = phases.steps(&mut raw, &base, (open, rte));
         let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
+        let extra = match workload {
+            Some(Name::Micro) => Extra::NONE,
+            _ => extra::wanted(&mut raw, &steps, rte),
+        };
         if workload == Some(Name::Micro) && (steps.len() > 1 || tables) {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
@@ -279,6 +288,7 @@ impl Plan {
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
                 data_skew,
+                extra,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),
@@ -360,6 +370,7 @@ impl Plan {
             }
         };
         imbalance::homes(&self.steps, self.active(loaded)?)?;
+        self.extra.fits(self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
             contention::fits(&self.steps, self.contended, terminals, warehouses)?;
         }

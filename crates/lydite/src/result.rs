@@ -21,13 +21,13 @@ use lydite_report::model::{
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
 use lydite_target::{AbortReason, Description, Placement};
-use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{CoAccess, TransactionKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,6 +46,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) settled: &'a Settled,
     /// Of each step.
     pub(crate) homes: &'a [Option<Arc<Homes>>],
+    /// The groups of warehouses that dUpdateStocks are of.
+    pub(crate) groups: Option<&'a CoAccess>,
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
     pub(crate) measurement: &'a Measurement,
@@ -66,6 +68,7 @@ impl Parts<'_> {
         let inputs = compliance::judge_inputs(&measured.facts.inputs, self.warehouses());
         let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
         let mut result = common(measured, self.description, self.stored, checks, checked)?;
+        result.transactions.retain(|name, _| self.plan.kinds().iter().any(|kind| kind.name() == name));
         if let (Some(delivery), Mode::Rte { .. }) = (result.transactions.get_mut("delivery"), self.mode) {
             // The user waits for its queueing only.
             delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
@@ -75,8 +78,8 @@ impl Parts<'_> {
             load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
             nopm: measured.nopm(),
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
-            series: tpcc_series(&measured.series, 0),
-            warmup_series: tpcc_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
+            series: self.series(&measured.series, 0),
+            warmup_series: self.series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(measured),
@@ -87,6 +90,7 @@ impl Parts<'_> {
                     (self.plan.data_skew, self.meta),
                     self.placement(),
                 ),
+                self.plan.extra.json(self.groups, &measured.facts.all_phases()),
                 controls(!matches!(self.mode, Mode::Direct { .. }), measured),
             ]),
             compliance: compliance
@@ -104,6 +108,24 @@ impl Parts<'_> {
             pacing: pacing(measured),
             ..result
         })
+    }
+
+    fn series(&self, seconds: &[Second], first: i64) -> Series {
+        let of = |kind: TransactionKind| completed_of(seconds, kind.index());
+        let extra = |kind| if self.plan.plays(kind) { of(kind) } else { Vec::new() };
+        let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
+        Series {
+            new_order: of(TransactionKind::NewOrder),
+            payment: of(TransactionKind::Payment),
+            order_status: of(TransactionKind::OrderStatus),
+            delivery: of(TransactionKind::Delivery),
+            stock_level: of(TransactionKind::StockLevel),
+            update_stock: extra(TransactionKind::UpdateStock),
+            update_item: extra(TransactionKind::UpdateItem),
+            new_order_p50_ms,
+            new_order_p99_ms,
+            ..seconds_common(seconds, first)
+        }
     }
 
     fn plan_json(&self) -> Value {
@@ -145,6 +167,7 @@ impl Parts<'_> {
             phases_json(plan),
             data,
             self.settled.plan_json(),
+            plan.extra.plan_json(plan),
             plan_common(plan, self.description),
             mode,
         ])
@@ -199,6 +222,11 @@ impl Parts<'_> {
             if let Some(homes) = self.homes_in(first..last) {
                 controls["imbalance"] = imbalance::homes_json(homes, &facts.homes, self.placement());
             }
+            if let Value::Object(coaccess) = self.plan.extra.json(self.groups, facts)
+                && let Value::Object(controls) = &mut controls
+            {
+                controls.extend(coaccess);
+            }
             if self.settled.placement.is_some() {
                 controls["distribution"] = json!({
                     "asked": self.settled.asked_in(first..last),
@@ -221,7 +249,9 @@ impl Parts<'_> {
                 from_s,
                 to_s,
                 asked: span.asked.clone(),
-                transactions: TransactionKind::ALL
+                transactions: self
+                    .plan
+                    .kinds()
                     .into_iter()
                     .map(|kind| (kind.name().to_owned(), facts.completed[kind.index()]))
                     .collect(),
@@ -534,21 +564,6 @@ fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
         seconds.iter().map(|second| ms(second.first_p50)).collect(),
         seconds.iter().map(|second| ms(second.first_p99)).collect(),
     ]
-}
-
-fn tpcc_series(seconds: &[Second], first: i64) -> Series {
-    let of = |kind: TransactionKind| completed_of(seconds, kind.index());
-    let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
-    Series {
-        new_order: of(TransactionKind::NewOrder),
-        payment: of(TransactionKind::Payment),
-        order_status: of(TransactionKind::OrderStatus),
-        delivery: of(TransactionKind::Delivery),
-        stock_level: of(TransactionKind::StockLevel),
-        new_order_p50_ms,
-        new_order_p99_ms,
-        ..seconds_common(seconds, first)
-    }
 }
 
 /// The series of the microbenchmark.

@@ -54,6 +54,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
     // Before anything is loaded for a run that can't be made.
     target.check_sessions(plan.sessions())?;
+    target.check_transactions(&plan.kinds())?;
     distribution::can_be_known(&plan, &*target)?;
     let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
     let mode = fitting(&plan, &meta)?;
@@ -69,10 +70,15 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
     let conditions = |when| -> Result<Conditions, Failure> {
-        Ok(match check::evaluate_until(&interrupt, &target, description.embedded, style)? {
-            Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
-            Checked::Stopped(found) => Conditions { results: check::results(&found, when), stopped: true },
-        })
+        Ok(
+            match check::evaluate_until(&interrupt, &target, description.embedded, style, &plan.conditions())?
+            {
+                Checked::All(found) => Conditions { results: check::results(&found, when), stopped: false },
+                Checked::Stopped(found) => {
+                    Conditions { results: check::results(&found, when), stopped: true }
+                }
+            },
+        )
     };
     let mut checks = Vec::new();
     if plan.check && stored {
@@ -95,6 +101,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         sessions: step.sessions,
         contention: step.contention.clone(),
     });
+    let groups = plan.extra.groups((first_warehouse, warehouses), settled.placement.as_deref())?;
     let run_plan = RunPlan {
         first_warehouse,
         districts: meta.districts.clone(),
@@ -103,6 +110,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         steps: steps.collect(),
         contended: plan.contended,
         placement: settled.placement.clone(),
+        update_stock_rounds: plan.extra.update_stock_rounds,
+        coaccess: groups.clone(),
         refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
@@ -114,7 +123,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         &plan,
         Live { title: &title, style, queue },
         run_plan.sessions(),
-        Tpcc::KINDS,
+        &plan.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect::<Vec<_>>(),
         &interrupt,
         |control, observer| lydite_bench::run(&target, &run_plan, control, observer),
     )?;
@@ -128,6 +137,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         load: load.as_ref(),
         settled: &settled,
         homes: &homes,
+        groups: groups.as_deref(),
         active: (first_warehouse, warehouses),
         measurement: &measurement,
     };
@@ -342,12 +352,12 @@ pub(crate) struct Live<'a> {
     pub(crate) queue: bool,
 }
 
-/// Measures with `work`, showing how it gets on.
+/// Measures with `work`, showing how it gets on. `kinds`: the types of transactions to show, with their numbers.
 pub(crate) fn measure<T>(
     plan: &Plan,
     live: Live<'_>,
     sessions: u32,
-    kinds: &[Kind],
+    kinds: &[(usize, Kind)],
     interrupt: &Interrupt,
     work: impl FnOnce(&RunControl, &mut dyn FnMut(&Snapshot)) -> Result<T, RunError>,
 ) -> Result<T, Failure> {
@@ -368,7 +378,7 @@ pub(crate) fn measure<T>(
 fn show(
     view: &mut RunView,
     now: &Snapshot,
-    kinds: &[Kind],
+    kinds: &[(usize, Kind)],
     sessions_total: u64,
     queue: bool,
     phases: &[Span],
@@ -381,14 +391,14 @@ fn show(
         format!("phase {} of {}{name}: {asked}", now.in_phase + 1, phases.len())
     });
     let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
-    let row = |(kind, of): (&Kind, &KindSnapshot)| TypeRow {
+    let row = |kind: &Kind, of: &KindSnapshot| TypeRow {
         name: kind.name,
         per_s: of.last_second as f64,
         p50_ms: ms(of.p50),
         p95_ms: ms(of.p95),
         p99_ms: ms(of.p99),
     };
-    let rows: Vec<TypeRow<'_>> = kinds.iter().zip(&now.kinds).map(row).collect();
+    let rows: Vec<TypeRow<'_>> = kinds.iter().map(|(number, kind)| row(kind, &now.kinds[*number])).collect();
     let new_orders = rows.iter().find(|row| row.name == TransactionKind::NewOrder.name());
     view.update(&RunSnapshot {
         elapsed: now.elapsed,

@@ -2,8 +2,9 @@
 //!
 //! The terminal table and the page show the same findings in the same words.
 
-use crate::figures::{count, duration, number, plural};
+use crate::figures::{count, duration, kind_of, number, plural};
 use crate::model::{RunResult, Verdict};
+use lydite_tpcc::Mix;
 
 /// Why results of this program are not results of TPC-C; every rendering of them ends with it.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
@@ -198,9 +199,12 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 /// The types of transactions that the mix has a share for.
 fn asked_types(result: &RunResult) -> impl Iterator<Item = (&str, &crate::model::TransactionResult)> {
     let mix = result.plan.get("mix").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let shares: Vec<f64> = mix.split(',').filter_map(|share| share.trim().parse().ok()).collect();
-    let asked = move |place: usize| shares.get(place).is_none_or(|&share| share > 0.0);
-    result.types_in_order().into_iter().enumerate().filter(move |(place, _)| asked(*place)).map(|(_, of)| of)
+    let mix: Option<Mix> = mix.parse().ok();
+    let asked = move |name: &str| match (mix, kind_of(name)) {
+        (Some(mix), Some(kind)) => mix.has(kind),
+        _ => true,
+    };
+    result.types_in_order().into_iter().filter(move |(name, _)| asked(name))
 }
 
 /// Mean time that a completed transaction of any type spent waiting for a session, and being served, in ms.

@@ -24,6 +24,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.aborts_and_errors(&mut out, result);
     page.distribution(&mut out, result);
     page.imbalance(&mut out, result);
+    page.coaccess(&mut out, result);
     page.contention(&mut out, result);
     page.phases(&mut out, result);
     page.client(&mut out, result);
@@ -269,6 +270,25 @@ impl Page {
             most("asked"),
         );
         self.wrapped(out, "homes    ", &text, Style::Plain);
+    }
+
+    /// How often a dUpdateStock was to be of one whole group of warehouses, and was.
+    fn coaccess(&self, out: &mut String, r: &RunResult) {
+        let coaccess = &r.controls["coaccess"];
+        let (Some(rounds), Some(asked)) =
+            (coaccess["rounds"].as_u64(), coaccess["asked"]["percent"].as_f64())
+        else {
+            return;
+        };
+        let actual = &coaccess["actual"];
+        let mut text = format!(
+            "{} % of the dUpdateStocks of a whole group of {rounds} warehouses ({asked} % asked)",
+            actual["percent"].as_f64().map_or("–".into(), percent),
+        );
+        if let Some(nodes) = actual["nodes_mean"].as_f64() {
+            let _ = write!(text, ", {nodes:.2} nodes on average");
+        }
+        self.wrapped(out, "groups   ", &text, Style::Plain);
     }
 
     /// Of contention control, phase by phase: what was asked, what was done, and how long it took to settle.

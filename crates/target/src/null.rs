@@ -14,7 +14,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome,
+    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
@@ -264,6 +264,10 @@ impl Session for NullSession {
                 delivered: input.district_ids().map(|district| (district, OrderId(2_101))).collect(),
             }),
             Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
+            Transaction::UpdateStock(input) => {
+                Outcome::UpdateStock(UpdateStockOutcome { quantities: vec![50; input.rounds.len()] })
+            }
+            Transaction::UpdateItem(_) => Outcome::UpdateItem(UpdateItemOutcome { prices: [Cents(100); 2] }),
         })
     }
 }

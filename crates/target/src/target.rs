@@ -8,7 +8,7 @@ use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Districts, Placement, WarehouseId, named_enum};
+use lydite_tpcc::{Districts, Placement, TransactionKind, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -99,6 +99,14 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// They can't; or as [`Target::describe`].
     fn check_far_stock_levels(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// Refuses types of transactions that can't be played.
+    ///
+    /// # Errors
+    /// One of them can't; or as [`Target::describe`].
+    fn check_transactions(&self, _kinds: &[TransactionKind]) -> Result<(), TargetError> {
         Ok(())
     }
 

@@ -30,7 +30,7 @@ pub struct Kind {
     pub title: &'static str,
 }
 
-/// The five transactions of TPC-C.
+/// TPC-C: its five transactions, and those of the Dike paper over the same tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tpcc {}
 

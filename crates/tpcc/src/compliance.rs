@@ -106,21 +106,25 @@ pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec
         .collect()
 }
 
-/// Judges the shares of the four types that have a minimum (clause 5.2.3), in percent. `mix` is what the run
-/// was asked for.
+/// Judges the shares of the four types that have a minimum (clause 5.2.3), and those of types that the standard does
+/// not have, in percent. `mix` is what the run was asked for.
 #[must_use]
 pub fn judge_mix(statistics: &InputStatistics, mix: &Mix) -> Vec<InputVerdict> {
     let prescribed = mix.percent();
     TransactionKind::ALL
         .into_iter()
         .filter_map(|kind| {
-            let low = kind.limits().min_mix_percent?;
             let prescribed = prescribed[kind.index()];
+            let (low, high) = match kind.limits().min_mix_percent {
+                Some(low) => (low, 100.0),
+                None if !kind.is_standard() && (prescribed > 0.0 || statistics.count(kind) > 0) => (0.0, 0.0),
+                None => return None,
+            };
             let window = Window {
                 title: format!("{} in the mix, %", kind.name()),
                 low,
                 prescribed,
-                high: 100.0,
+                high,
                 deviation: (prescribed * (100.0 - prescribed)).sqrt(),
             };
             Some(window.judge(100.0 * statistics.count(kind) as f64, statistics.total()))
@@ -321,7 +325,7 @@ fn means(facts: &RunFacts) -> Compliance {
 }
 
 fn measured(facts: &RunFacts) -> impl Iterator<Item = (TransactionKind, ResponseTimes)> {
-    TransactionKind::ALL.into_iter().zip(facts.response).filter_map(|(kind, times)| Some((kind, times?)))
+    TransactionKind::STANDARD.into_iter().zip(facts.response).filter_map(|(kind, times)| Some((kind, times?)))
 }
 
 fn responses(
@@ -334,7 +338,7 @@ fn responses(
     if !offences.is_empty() {
         return rule(name, clause, Some(false), offences.join("; "));
     }
-    let missing: Vec<&str> = TransactionKind::ALL
+    let missing: Vec<&str> = TransactionKind::STANDARD
         .into_iter()
         .filter(|kind| facts.response[kind.index()].is_none())
         .map(TransactionKind::name)

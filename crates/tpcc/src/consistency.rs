@@ -3,17 +3,19 @@
 //! SQL targets check them with queries of their own; for a store without SQL, [`Evaluator`] reads the rows.
 
 mod evaluator;
+mod extra;
 
 pub use evaluator::{Evaluator, Finding, OFFENDERS_SHOWN};
+pub use extra::{EXTRA_CONDITIONS, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
 
 use crate::schema::Table;
 
 /// A consistency condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// 1 to 12; the last part of the clause's number.
+    /// 1 to 12: the last part of the clause's number; from 13 on those of [`EXTRA_CONDITIONS`].
     pub number: u8,
-    /// The clause.
+    /// The clause; the table's name of a condition that the standard does not have.
     pub clause: &'static str,
     /// In one line.
     pub title: &'static str,

@@ -62,7 +62,7 @@ pub enum Mix {
     Weights(Weights),
 }
 
-/// Shares of the five types, which sum to 100 %.
+/// Shares of the types, which sum to 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// In thousandths of a percent, in the order of [`TransactionKind::ALL`].
@@ -75,7 +75,12 @@ pub struct MixError(String);
 
 impl fmt::Display for MixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; give five percentages that sum to 100, like 45,43,4,4,4, or the word deck", self.0)
+        write!(
+            f,
+            "{}; give five percentages that sum to 100, like 45,43,4,4,4, or shares by name, like \
+             new_order=80,update_stock=20, or the word deck",
+            self.0
+        )
     }
 }
 
@@ -85,11 +90,15 @@ impl std::error::Error for MixError {}
 const PERCENT: u32 = 1_000;
 
 impl Weights {
-    /// Shares in percent in the order of [`TransactionKind::ALL`], kept to a thousandth of a percent.
+    /// Shares in percent, kept to a thousandth of a percent. Types that are not named have none.
     ///
     /// # Errors
     /// If one is negative or not a number, or if they do not sum to 100.
-    pub fn new(percent: [f64; TransactionKind::COUNT]) -> Result<Self, MixError> {
+    pub fn new(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
+        let mut percent = [0.0; TransactionKind::COUNT];
+        for (kind, share) in shares {
+            percent[kind.index()] += share;
+        }
         if let Some(wrong) = percent.iter().find(|share| !(0.0..=100.0).contains(*share)) {
             return Err(MixError(format!("mix: {wrong} is not a percentage")));
         }
@@ -115,12 +124,32 @@ impl Weights {
 }
 
 impl Mix {
-    /// Draw by weight, shares in percent; see [`Weights::new`].
+    /// Draw by weight, shares of the standard's types in percent; see [`Weights::new`].
     ///
     /// # Errors
     /// If one is negative or not a number, or if they do not sum to 100.
-    pub fn weights(percent: [f64; TransactionKind::COUNT]) -> Result<Self, MixError> {
-        Weights::new(percent).map(Self::Weights)
+    pub fn weights(percent: [f64; TransactionKind::STANDARD.len()]) -> Result<Self, MixError> {
+        Self::shares(TransactionKind::STANDARD.into_iter().zip(percent))
+    }
+
+    /// Draw by weight; see [`Weights::new`].
+    ///
+    /// # Errors
+    /// If one is negative or not a number, or if they do not sum to 100.
+    pub fn shares(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
+        Weights::new(shares).map(Self::Weights)
+    }
+
+    /// Whether a type has a share.
+    #[must_use]
+    pub fn has(&self, kind: TransactionKind) -> bool {
+        self.percent()[kind.index()] > 0.0
+    }
+
+    /// The types with a share that the standard does not have.
+    pub fn extra(&self) -> impl Iterator<Item = TransactionKind> + use<> {
+        let mix = *self;
+        TransactionKind::ALL.into_iter().filter(move |&kind| !kind.is_standard() && mix.has(kind))
     }
 
     /// The expected share of each type in percent, in the order of [`TransactionKind::ALL`].
@@ -144,14 +173,35 @@ impl Mix {
     }
 }
 
-/// `deck`, or the five percentages separated by commas.
+/// `deck`, or the percentages of the standard's types separated by commas; if others have a share, all that have one
+/// with their names.
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Deck => f.pad("deck"),
-            Self::Weights(_) => f.pad(&self.percent().map(|share| share.to_string()).join(",")),
-        }
+        let percent = self.percent();
+        let parts: Vec<String> = match self {
+            Self::Deck => return f.pad("deck"),
+            Self::Weights(_) if self.extra().next().is_none() => {
+                percent[..TransactionKind::STANDARD.len()].iter().map(f64::to_string).collect()
+            }
+            Self::Weights(_) => {
+                let shares = TransactionKind::ALL.into_iter().zip(percent).filter(|(_, share)| *share > 0.0);
+                shares.map(|(kind, share)| format!("{}={share}", kind.name())).collect()
+            }
+        };
+        f.pad(&parts.join(","))
     }
+}
+
+/// Reads `new_order=80`. `text`: all of the mix.
+fn named_share(part: &str, text: &str) -> Result<(TransactionKind, f64), MixError> {
+    let unreadable = || MixError(format!("mix: cannot read {text:?}"));
+    let (name, share) = part.split_once('=').ok_or_else(unreadable)?;
+    let name = name.trim();
+    let kind = TransactionKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names = TransactionKind::ALL.map(TransactionKind::name).join(", ");
+        MixError(format!("mix: there is no type {name:?}, but {names}"))
+    })?;
+    Ok((kind, share.trim().parse().map_err(|_| unreadable())?))
 }
 
 impl FromStr for Mix {
@@ -161,12 +211,23 @@ impl FromStr for Mix {
         if text.trim() == "deck" {
             return Ok(Self::Deck);
         }
+        if text.contains('=') {
+            let mut shares: Vec<(TransactionKind, f64)> = Vec::new();
+            for part in text.split(',') {
+                let (kind, share) = named_share(part, text)?;
+                if shares.iter().any(|(named, _)| *named == kind) {
+                    return Err(MixError(format!("mix: {} is named twice", kind.name())));
+                }
+                shares.push((kind, share));
+            }
+            return Self::shares(shares);
+        }
         let shares: Vec<f64> = text
             .split(',')
             .map(|share| share.trim().parse())
             .collect::<Result<_, _>>()
             .map_err(|_| MixError(format!("mix: cannot read {text:?}")))?;
-        let shares: [f64; TransactionKind::COUNT] = shares
+        let shares: [f64; TransactionKind::STANDARD.len()] = shares
             .try_into()
             .map_err(|shares: Vec<f64>| MixError(format!("mix: {} shares", shares.len())))?;
         Self::weights(shares)
@@ -193,9 +254,18 @@ mod tests {
 
     #[test]
     fn a_mix_reads_back_as_it_prints() {
-        for text in ["deck", "45,43,4,4,4", "44.85,43.05,4.02,4.04,4.04", "100,0,0,0,0"] {
+        for text in [
+            "deck",
+            "45,43,4,4,4",
+            "44.85,43.05,4.02,4.04,4.04",
+            "100,0,0,0,0",
+            "update_stock=100",
+            "new_order=45,payment=43,order_status=4,delivery=4,update_stock=4",
+        ] {
             assert_eq!(text.parse::<Mix>().unwrap().to_string(), text);
         }
+        // The order of names does not matter, and without others the standard's need none.
+        assert_eq!("payment = 50, new_order=50 ".parse::<Mix>().unwrap().to_string(), "50,50,0,0,0");
         assert_eq!(" 45, 43,4,4,4 ".parse::<Mix>().unwrap(), Mix::weights([45., 43., 4., 4., 4.]).unwrap());
     }
 
@@ -207,6 +277,12 @@ mod tests {
             ("45,43,4,4,x", "mix: cannot read \"45,43,4,4,x\""),
             ("145,-45,0,0,0", "mix: 145 is not a percentage"),
             ("NaN,50,50,0,0", "mix: NaN is not a percentage"),
+            ("45,43,4,4,4,0", "mix: 6 shares"),
+            ("update_stock=99", "mix: the shares sum to 99"),
+            ("update_stock=50,new_order", "mix: cannot read \"update_stock=50,new_order\""),
+            ("update_stock=50,update_stock=50", "mix: update_stock is named twice"),
+            ("restock=100", "mix: there is no type \"restock\", but new_order, payment,"),
+            ("update_stock=-1,new_order=101", "mix: 101 is not a percentage"),
         ] {
             let error = text.parse::<Mix>().unwrap_err().to_string();
             assert!(error.starts_with(wrong), "{error}");

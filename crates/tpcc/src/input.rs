@@ -3,6 +3,7 @@
 //! A terminal carries its own random stream and deck, 64 bytes in all, so a million of them fit one process and
 //! their inputs do not depend on which thread runs them.
 
+use crate::coaccess::CoAccess;
 use crate::deck::{Deck, Mix};
 use crate::distribution::{Distribution, Remote};
 use crate::home::Homes;
@@ -14,9 +15,10 @@ use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
 use crate::scale::Districts;
 use crate::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, Transaction,
-    TransactionKind,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    Transaction, TransactionKind, UpdateItem, UpdateStock,
 };
+use arrayvec::ArrayVec;
 use std::sync::Arc;
 
 /// Terminals of each warehouse (clause 4.2.1), each with a district of its own for Stock-Level.
@@ -82,6 +84,10 @@ pub struct InputPlan {
     pub hot: Vec<HotRow>,
     /// Where the warehouses are, if that is known.
     pub placement: Option<Arc<Placement>>,
+    /// Rounds of each dUpdateStock, each of another warehouse: 1 to 15, and at most the active warehouses.
+    pub update_stock_rounds: u32,
+    /// Which warehouses its rounds are of, in groups of as many; any if there is none.
+    pub coaccess: Option<Arc<CoAccess>>,
 }
 
 impl InputPlan {
@@ -100,6 +106,8 @@ impl InputPlan {
             homes: None,
             hot: Vec::new(),
             placement: None,
+            update_stock_rounds: 1,
+            coaccess: None,
         }
     }
 
@@ -206,6 +214,8 @@ impl Terminal {
             TransactionKind::OrderStatus => Transaction::OrderStatus(self.order_status(plan)),
             TransactionKind::Delivery => Transaction::Delivery(self.delivery(plan)),
             TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level(plan)),
+            TransactionKind::UpdateStock => Transaction::UpdateStock(self.update_stock(plan)),
+            TransactionKind::UpdateItem => Transaction::UpdateItem(self.update_item(plan)),
         }
     }
 
@@ -262,13 +272,7 @@ impl Terminal {
                 })
                 .collect(),
         };
-        if !plan.hot.is_empty() {
-            for line in &mut order.lines {
-                while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
-                    line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
-                }
-            }
-        }
+        leave_hot_rows(plan, &mut order.lines);
         if rolls_back && let Some(last) = order.lines.last_mut() {
             last.i_id = UNUSED_ITEM;
         }
@@ -352,6 +356,52 @@ impl Terminal {
         let others = remote.into_iter().flatten();
         let others = others.map(|w_id| (w_id, plan.any_district(w_id, &mut self.stream))).collect();
         StockLevel { w_id: self.w_id, d_id, threshold, others }
+    }
+
+    /// Two items, drawn as those of an order.
+    fn update_item(&mut self, plan: &InputPlan) -> UpdateItem {
+        let one = plan.constants.item(&mut self.stream);
+        let mut other = one;
+        while other == one {
+            other = plan.constants.item(&mut self.stream);
+        }
+        UpdateItem { w_id: self.w_id, items: [one.min(other), one.max(other)] }
+    }
+
+    /// A round of the home, the others of as many other warehouses, all equally likely unless there are groups.
+    fn update_stock(&mut self, plan: &InputPlan) -> UpdateStock {
+        let (w_id, stream) = (self.w_id, &mut self.stream);
+        let mut warehouses: Remote = match &plan.coaccess {
+            Some(coaccess) => coaccess.draw(w_id, stream),
+            None => std::iter::once(w_id).collect(),
+        };
+        while warehouses.len() < plan.update_stock_rounds as usize {
+            let other = plan.other_warehouse(w_id, stream);
+            if !warehouses.contains(&other) {
+                warehouses.push(other);
+            }
+        }
+        warehouses.sort_unstable();
+        let round = |supply_w_id| OrderLineInput {
+            i_id: plan.constants.item(stream),
+            supply_w_id,
+            quantity: stream.uniform(1, 10) as u8,
+        };
+        let mut rounds: ArrayVec<_, MAX_ORDER_LINES> = warehouses.into_iter().map(round).collect();
+        leave_hot_rows(plan, &mut rounds);
+        UpdateStock { w_id, rounds }
+    }
+}
+
+/// Takes the next item instead of a hot one.
+fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
+    if plan.hot.is_empty() {
+        return;
+    }
+    for line in lines {
+        while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
+            line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+        }
     }
 }
 

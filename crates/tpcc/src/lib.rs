@@ -26,6 +26,7 @@
 //! # Ok::<(), std::convert::Infallible>(())
 //! ```
 
+pub mod coaccess;
 pub mod compliance;
 pub mod consistency;
 pub mod deck;
@@ -50,6 +51,7 @@ pub mod text;
 pub mod time;
 pub mod transaction;
 
+pub use coaccess::CoAccess;
 pub use deck::Mix;
 pub use distribution::{Distribution, DistributionAsked, Strategy};
 pub use ids::{

@@ -18,7 +18,8 @@ pub struct KindLimits {
     pub p90_response_s: f64,
 }
 
-/// The limits of each type, in the order of [`TransactionKind::ALL`].
+/// The limits of each type, in the order of [`TransactionKind::ALL`]. Of types that it does not have the standard asks
+/// nothing.
 pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
     KindLimits {
         kind: TransactionKind::NewOrder,
@@ -55,7 +56,19 @@ pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
         mean_think_s: 5.0,
         p90_response_s: 20.0,
     },
+    nothing(TransactionKind::UpdateStock),
+    nothing(TransactionKind::UpdateItem),
 ];
+
+const fn nothing(kind: TransactionKind) -> KindLimits {
+    KindLimits {
+        kind,
+        min_mix_percent: None,
+        keying_s: 0.0,
+        mean_think_s: 0.0,
+        p90_response_s: f64::INFINITY,
+    }
+}
 
 impl TransactionKind {
     /// What the standard asks of this type.

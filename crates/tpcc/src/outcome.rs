@@ -20,6 +20,10 @@ pub enum Outcome {
     Delivery(DeliveryOutcome),
     /// Clause 2.8.3.3.
     StockLevel(StockLevelOutcome),
+    /// Of the Dike paper's dUpdateStock, which shows nothing of its own.
+    UpdateStock(UpdateStockOutcome),
+    /// Of the Dike paper's dUpdateItem.
+    UpdateItem(UpdateItemOutcome),
 }
 
 /// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
@@ -176,4 +180,18 @@ pub struct DeliveryOutcome {
 pub struct StockLevelOutcome {
     /// low_stock: distinct items of the district's last 20 orders whose stock is below the threshold.
     pub low_stock: u32,
+}
+
+/// Output of a dUpdateStock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateStockOutcome {
+    /// S_QUANTITY after each round, in the order of the input.
+    pub quantities: Vec<i32>,
+}
+
+/// Output of a dUpdateItem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateItemOutcome {
+    /// I_PRICE of the two items afterwards.
+    pub prices: [Cents; 2],
 }

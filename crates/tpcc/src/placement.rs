@@ -65,7 +65,7 @@ impl Placement {
     }
 
     /// The nodes that a transaction touches, that of its home first. Order-Status and Delivery touch their home's only, and so
-    /// does the standard's Stock-Level.
+    /// does the standard's Stock-Level. Where ITEM is, no placement says: a dUpdateItem counts at its home.
     #[must_use]
     pub fn touched(&self, transaction: &Transaction) -> Nodes {
         // They are few, so that a list is the fastest set.
@@ -80,8 +80,9 @@ impl Placement {
         match transaction {
             Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
             Transaction::Payment(payment) => touch(payment.c_w_id),
+            Transaction::UpdateStock(update) => update.rounds.iter().for_each(|of| touch(of.supply_w_id)),
             Transaction::StockLevel(level) => level.others.iter().for_each(|&(w_id, _)| touch(w_id)),
-            Transaction::OrderStatus(_) | Transaction::Delivery(_) => {}
+            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::UpdateItem(_) => {}
         }
         nodes
     }

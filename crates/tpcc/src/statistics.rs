@@ -39,7 +39,10 @@ impl InputStatistics {
             Transaction::OrderStatus(status) => {
                 self.order_status_by_name += u64::from(by_name(&status.customer));
             }
-            Transaction::Delivery(_) | Transaction::StockLevel(_) => {}
+            Transaction::Delivery(_)
+            | Transaction::StockLevel(_)
+            | Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_) => {}
         }
     }
 
@@ -101,6 +104,8 @@ pub struct NodesTouched {
     pub new_orders: ByNodes,
     /// Stock-Levels.
     pub stock_levels: ByNodes,
+    /// dUpdateStocks.
+    pub update_stocks: ByNodes,
     /// Payments that touched one node.
     pub local_payments: u64,
     /// Payments that touched two nodes.
@@ -115,9 +120,10 @@ impl NodesTouched {
         match kind {
             TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
             TransactionKind::StockLevel => self.stock_levels.0[nodes.len()] += 1,
+            TransactionKind::UpdateStock => self.update_stocks.0[nodes.len()] += 1,
             TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
             TransactionKind::Payment => self.distributed_payments += 1,
-            TransactionKind::OrderStatus | TransactionKind::Delivery => {}
+            TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::UpdateItem => {}
         }
         for &node in nodes {
             let node = node as usize;
@@ -132,6 +138,7 @@ impl NodesTouched {
     pub fn merge(&mut self, other: &Self) {
         self.new_orders.merge(&other.new_orders);
         self.stock_levels.merge(&other.stock_levels);
+        self.update_stocks.merge(&other.update_stocks);
         self.local_payments += other.local_payments;
         self.distributed_payments += other.distributed_payments;
         self.of_node.resize(self.of_node.len().max(other.of_node.len()), 0);
@@ -168,6 +175,13 @@ impl ByNodes {
     #[must_use]
     pub fn ratio_percent(&self) -> Option<f64> {
         (self.count() > 0).then(|| 100.0 * self.distributed() as f64 / self.count() as f64)
+    }
+
+    /// Mean number of nodes of all; none of none.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = (0..).zip(self.0).map(|(nodes, found)| f64::from(nodes) * found as f64).sum();
+        (self.count() > 0).then(|| sum / self.count() as f64)
     }
 
     /// Mean and standard deviation of the number of nodes of those that touched more than one; none if there are none.

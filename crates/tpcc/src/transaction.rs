@@ -1,4 +1,4 @@
-//! The five transactions, as the terminal enters them (clauses 2.4.1 to 2.8.1).
+//! The five transactions, as the terminal enters them (clauses 2.4.1 to 2.8.1), and those of the Dike paper beside them.
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, WarehouseId};
 use crate::money::Cents;
@@ -23,6 +23,10 @@ pub enum Transaction {
     Delivery(Delivery),
     /// Clause 2.8.
     StockLevel(StockLevel),
+    /// The Dike paper's dUpdateStock.
+    UpdateStock(UpdateStock),
+    /// The Dike paper's dUpdateItem.
+    UpdateItem(UpdateItem),
 }
 
 /// Input of New-Order (clause 2.4.1).
@@ -115,6 +119,27 @@ impl StockLevel {
     }
 }
 
+/// Input of dUpdateStock: what New-Order does to stock (clause 2.4.2.2), and nothing else of it, all rounds in one
+/// transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateStock {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// What is taken, 1 to 15 rounds, each from another row of stock, in the order of warehouse and item: that of
+    /// [`NewOrder::access_order`], so that two of them, or one and an order, seldom wait for each other in a ring.
+    pub rounds: ArrayVec<OrderLineInput, MAX_ORDER_LINES>,
+}
+
+/// Input of dUpdateItem: two items change their prices, so that the table which clusters have on every node changes, and
+/// the sum of I_PRICE does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateItem {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// Two different items, in the order of I_ID, in which they are locked.
+    pub items: [ItemId; 2],
+}
+
 /// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CustomerSelector {
@@ -125,7 +150,8 @@ pub enum CustomerSelector {
 }
 
 named_enum! {
-    /// The type of a transaction, in the order in which the standard lists them; the names are those of results.
+    /// The type of a transaction: those of the standard in its order, then those of the Dike paper; the names are those
+    /// of results.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TransactionKind {
@@ -139,11 +165,25 @@ named_enum! {
         Delivery = "delivery",
         /// Clause 2.8.
         StockLevel = "stock_level",
+        /// The Dike paper's dUpdateStock (its section 4.3.2).
+        UpdateStock = "update_stock",
+        /// The Dike paper's dUpdateItem (its appendix A.1: broadcastTest).
+        UpdateItem = "update_item",
     }
 }
 
 impl TransactionKind {
-    /// Its name as the standard writes it.
+    /// The types of the standard.
+    pub const STANDARD: [Self; 5] =
+        [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
+
+    /// Whether the standard has it.
+    #[must_use]
+    pub const fn is_standard(self) -> bool {
+        self.index() < Self::STANDARD.len()
+    }
+
+    /// Its name as the standard, or else the paper, writes it.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -152,6 +192,8 @@ impl TransactionKind {
             Self::OrderStatus => "Order-Status",
             Self::Delivery => "Delivery",
             Self::StockLevel => "Stock-Level",
+            Self::UpdateStock => "dUpdateStock",
+            Self::UpdateItem => "dUpdateItem",
         }
     }
 }
@@ -166,6 +208,8 @@ impl Transaction {
             Self::OrderStatus(_) => TransactionKind::OrderStatus,
             Self::Delivery(_) => TransactionKind::Delivery,
             Self::StockLevel(_) => TransactionKind::StockLevel,
+            Self::UpdateStock(_) => TransactionKind::UpdateStock,
+            Self::UpdateItem(_) => TransactionKind::UpdateItem,
         }
     }
 
@@ -178,6 +222,8 @@ impl Transaction {
             Self::OrderStatus(t) => t.w_id,
             Self::Delivery(t) => t.w_id,
             Self::StockLevel(t) => t.w_id,
+            Self::UpdateStock(t) => t.w_id,
+            Self::UpdateItem(t) => t.w_id,
         }
     }
 }

@@ -5,12 +5,19 @@ use lydite_tpcc::compliance::{
 };
 use lydite_tpcc::{InputStatistics, Mix, TransactionKind};
 
+/// Transactions of the standard's types, and none of others.
+fn of_each(standard: [u64; 5]) -> [u64; TransactionKind::COUNT] {
+    let mut all = [0; TransactionKind::COUNT];
+    all[..5].copy_from_slice(&standard);
+    all
+}
+
 /// Inputs of a run in which every value is as prescribed.
 fn prescribed(new_orders: u64) -> InputStatistics {
     let mut orders_by_lines = [0; 16];
     orders_by_lines[10] = new_orders;
     InputStatistics {
-        transactions: [new_orders, new_orders, new_orders / 10, new_orders / 10, new_orders / 10],
+        transactions: of_each([new_orders, new_orders, new_orders / 10, new_orders / 10, new_orders / 10]),
         rollbacks_asked: new_orders / 100,
         orders_by_lines,
         remote_lines: new_orders / 10,
@@ -168,10 +175,31 @@ fn with_one_warehouse_the_remote_windows_do_not_apply() {
 #[test]
 fn a_mix_that_does_not_aim_at_the_minimum_shares_is_outside_at_any_size() {
     let mix = Mix::weights([90.0, 10.0, 0.0, 0.0, 0.0]).unwrap();
-    let statistics = InputStatistics { transactions: [9, 1, 0, 0, 0], ..InputStatistics::default() };
+    let statistics = InputStatistics { transactions: of_each([9, 1, 0, 0, 0]), ..InputStatistics::default() };
     let verdicts = judge_mix(&statistics, &mix);
     assert!(verdicts.iter().all(|v| v.verdict == Verdict::Outside), "{verdicts:?}");
     // Aimed at the deck's 4.35 %, ten transactions say nothing.
     let few = judge_mix(&statistics, &Mix::Deck);
     assert_eq!(few[1].verdict, Verdict::TooFewSamples);
+}
+
+#[test]
+fn a_type_that_the_standard_does_not_have_makes_the_mix_another_whatever_its_share() {
+    let judged = |mix: &str, update_stocks: u64| {
+        let mut statistics = prescribed(100_000);
+        statistics.transactions[TransactionKind::UpdateStock.index()] = update_stocks;
+        judge_mix(&statistics, &mix.parse().unwrap())
+    };
+    let mix = "new_order=44,payment=43,order_status=4,delivery=4,stock_level=4,update_stock=1";
+    let verdicts = judged(mix, 2_300);
+    assert_eq!(verdicts[4].title, "update_stock in the mix, %");
+    assert_eq!(
+        verdicts.iter().map(|v| v.verdict).filter(|v| *v == Verdict::Outside).count(),
+        1,
+        "{verdicts:?}"
+    );
+    assert_eq!(verdicts[4].verdict, Verdict::Outside);
+    // Also where a phase alone had it.
+    assert_eq!(judged("45,43,4,4,4", 1)[4].verdict, Verdict::Outside);
+    assert_eq!(judged("45,43,4,4,4", 0).len(), 4);
 }

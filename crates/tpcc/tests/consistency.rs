@@ -75,7 +75,11 @@ impl Model {
             Transaction::NewOrder(order) => self.new_order(order),
             Transaction::Payment(payment) => self.payment(payment),
             Transaction::Delivery(delivery) => self.delivery(delivery),
-            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => {}
+            // None of the twelve is about stock or items.
+            Transaction::OrderStatus(_)
+            | Transaction::StockLevel(_)
+            | Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_) => {}
         }
     }
 

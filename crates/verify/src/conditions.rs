@@ -1,7 +1,7 @@
-//! The twelve consistency conditions of clause 3.3.2 on a whole database.
+//! The twelve consistency conditions of clause 3.3.2, and ours beside them, on a whole database.
 
 use lydite_target::{ConditionFinding, Target, TargetError};
-use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::consistency::Condition;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -15,21 +15,22 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What a check came to that could be stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Checked {
-    /// All twelve, by number.
+    /// All, by number.
     All(Vec<ConditionFinding>),
     /// Those that were evaluated until it was stopped, by number.
     Stopped(Vec<ConditionFinding>),
 }
 
-/// Evaluates all twelve; `done` is told each as it comes, in whatever order. The findings are by number.
+/// Evaluates `conditions`; `done` is told each as it comes, in whatever order. The findings are by number.
 ///
 /// # Errors
 /// The database fails; a condition that does not hold is a finding.
 pub fn check(
     target: &dyn Target,
+    conditions: &[Condition],
     done: &(dyn Fn(&ConditionFinding) + Sync),
 ) -> Result<Vec<ConditionFinding>, TargetError> {
-    target.check(&CONDITIONS, done)
+    target.check(conditions, done)
 }
 
 /// As [`check`], on a thread that is left behind when `stop` says so. For a server: it is asked to give up the statement
@@ -39,14 +40,16 @@ pub fn check(
 /// As [`check`]; or the system refuses a thread.
 pub fn check_aside(
     target: &Arc<dyn Target>,
+    conditions: &[Condition],
     stop: &dyn Fn() -> bool,
     done: &mut dyn FnMut(&ConditionFinding),
 ) -> Result<Checked, TargetError> {
     let (sender, receiver) = channel();
     let (target, asked) = (Arc::clone(target), Arc::clone(target));
+    let conditions = conditions.to_vec();
     let work = move || {
         // Nobody listens any more once the check was stopped.
-        let result = target.check(&CONDITIONS, &|finding| drop(sender.send(Ok(finding.clone()))));
+        let result = target.check(&conditions, &|finding| drop(sender.send(Ok(finding.clone()))));
         let _ = sender.send(Err(result));
     };
     thread::Builder::new()
@@ -90,11 +93,12 @@ pub fn check_aside(
 /// As [`check`].
 pub fn check_in_turn(
     target: &dyn Target,
+    conditions: &[Condition],
     stop: &dyn Fn() -> bool,
     done: &mut dyn FnMut(&ConditionFinding),
 ) -> Result<Checked, TargetError> {
     let mut findings = Vec::new();
-    for condition in &CONDITIONS {
+    for condition in conditions {
         if stop() {
             return Ok(Checked::Stopped(findings));
         }

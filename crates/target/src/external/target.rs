@@ -11,9 +11,9 @@ use crate::error::TargetError;
 use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
-use lydite_tpcc::Districts;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{Districts, TransactionKind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -98,6 +98,19 @@ impl Target for External {
             "{}: dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave it \
              out, or use a driver of a store",
             self.driver.config.place
+        )))
+    }
+
+    fn check_transactions(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let Some(extra) = kinds.iter().find(|kind| !kind.is_standard()) else { return Ok(()) };
+        if !matches!(self.speaking()?, Speaking::Transactions(_)) {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: mix: a driver that plays the transactions itself knows the standard's five, and not {}: leave it out, or \
+             use a driver of a store",
+            self.driver.config.place,
+            extra.name()
         )))
     }
 

@@ -387,6 +387,14 @@ impl Session for DriverSession {
             Transaction::StockLevel(input) => lease
                 .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
                 .map(Outcome::StockLevel),
+            // Whoever makes a plan asks beforehand: `Target::check_transactions`.
+            Transaction::UpdateStock(_) | Transaction::UpdateItem(_) => {
+                return Err(TxError::Fatal(format!(
+                    "{}: a driver that plays the transactions itself has no {}",
+                    lease.driver().config.place,
+                    transaction.kind().title()
+                )));
+            }
         };
         answer
             .and_then(|outcome| self.sensible(transaction, outcome))
@@ -418,7 +426,11 @@ impl DriverSession {
             // Committed, and then not understood; what only reads has nothing to commit.
             CallError::Malformed(detail) => match transaction {
                 Transaction::OrderStatus(_) | Transaction::StockLevel(_) => TxError::Fatal(detail),
-                Transaction::NewOrder(_) | Transaction::Payment(_) | Transaction::Delivery(_) => {
+                Transaction::NewOrder(_)
+                | Transaction::Payment(_)
+                | Transaction::Delivery(_)
+                | Transaction::UpdateStock(_)
+                | Transaction::UpdateItem(_) => {
                     TxError::Unavailable { committed: Committed::Unknown, detail }
                 }
             },

@@ -3,7 +3,9 @@
 use crate::error::TxError;
 use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
-use crate::kv::transactions::{Stop, delivery, new_order, order_status, payment, stock_level};
+use crate::kv::transactions::{
+    Stop, delivery, new_order, order_status, payment, stock_level, update_item, update_stock,
+};
 use crate::profile::asks_for_an_unused_item;
 use crate::target::{Commit, Session, Submitted};
 use crate::workload::Workload;
@@ -36,7 +38,11 @@ impl<S: Store> KvSession<S> {
         let now = now();
         let access = match transaction {
             Transaction::OrderStatus(_) | Transaction::StockLevel(_) => Access::Read,
-            Transaction::NewOrder(_) | Transaction::Payment(_) | Transaction::Delivery(_) => Access::Write,
+            Transaction::NewOrder(_)
+            | Transaction::Payment(_)
+            | Transaction::Delivery(_)
+            | Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_) => Access::Write,
         };
         let mut tx = self.store.begin(access).map_err(StoreError::in_transaction)?;
         let played = match transaction {
@@ -49,6 +55,8 @@ impl<S: Store> KvSession<S> {
             Transaction::OrderStatus(input) => order_status(&mut tx, input),
             Transaction::Delivery(input) => delivery(&mut tx, input, now),
             Transaction::StockLevel(input) => stock_level(&mut tx, input),
+            Transaction::UpdateStock(input) => update_stock(&mut tx, input),
+            Transaction::UpdateItem(input) => update_item(&mut tx, input),
         };
         match played {
             Ok(outcome) => Ok((outcome, tx.commit().map_err(StoreError::in_transaction)?)),

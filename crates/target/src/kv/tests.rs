@@ -8,16 +8,18 @@ use crate::kv::conformance::{
     the_answers_and_the_rows_are_those_of_sqlite,
 };
 use crate::kv::layout::{
-    customer, customer_by_name, district, history, new_order, order_by_customer, order_line, stock,
+    customer, customer_by_name, district, history, item, new_order, order_by_customer, order_line, stock,
 };
 use crate::kv::memory::{Memory, MemoryConfig};
 use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
 use crate::kv::target::KvTarget;
 use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target};
+use lydite_tpcc::consistency::EXTRA_CONDITIONS;
 use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::text::truncated;
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, UpdateItem,
+    UpdateStock,
 };
 use lydite_tpcc::{
     CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, Rate, Timestamp, Transaction,
@@ -365,4 +367,43 @@ fn a_value_that_does_not_fit_its_column_is_an_error() {
     line.delivery_d = Some(Timestamp(i64::MIN));
     assert_eq!(line.encode(&mut value), Err(Malformed("order_line.delivery_d")), "the place of null");
     assert_eq!(stock::key(WarehouseId(1), ItemId(2)).as_slice(), [0, 0, 0, 1, 0, 0, 0, 2]);
+}
+
+#[test]
+fn a_lost_update_of_a_price_or_of_stock_is_found() {
+    let target = KvTarget::<Memory>::new(MemoryConfig::default());
+    load(&target, 1);
+    let mut session = target.connect().expect("connect");
+    let w_id = WarehouseId(1);
+    let line = |id| OrderLineInput { i_id: ItemId(id), supply_w_id: w_id, quantity: 9 };
+    for number in 0..40 {
+        let rounds = [line(9), line(10)].into_iter().collect();
+        session.execute(&Transaction::UpdateStock(UpdateStock { w_id, rounds })).expect("an update");
+        let items = [ItemId(7), ItemId(number % 5 + 20)];
+        session.execute(&Transaction::UpdateItem(UpdateItem { w_id, items })).expect("a swap");
+    }
+    let broken = || -> Vec<String> {
+        let findings = target.check(&EXTRA_CONDITIONS, &|_| ()).expect("check");
+        assert_eq!(findings.len(), 2);
+        findings.into_iter().flat_map(|finding| finding.examples).collect()
+    };
+    assert_eq!(broken(), Vec::<String>::new());
+    let store = target.store().expect("open");
+    let change = |table, key: &[u8], by: &dyn Fn(&mut Vec<u8>)| {
+        let mut tx = store.begin(Access::Write).expect("begin");
+        tx.modify(table, key, |row| by(row)).expect("modify").expect("the row");
+        tx.commit().expect("commit");
+    };
+    let (item, taken) = (item::key(ItemId(7)), stock::key(w_id, ItemId(9)));
+    change(KvTable::Item, &item, &|row| item::PRICE.add(row, Cents(1)).expect("a price"));
+    let found = broken();
+    assert!(found.len() == 1 && found[0].starts_with("all: 100000 items, sum of I_PRICE "), "{found:?}");
+    change(KvTable::Item, &item, &|row| item::PRICE.add(row, Cents(-1)).expect("a price"));
+    change(KvTable::Stock, &taken, &|row| stock::YTD.add(row, 1).expect("a number"));
+    let found = broken();
+    assert!(found.len() == 1 && found[0].starts_with("w=1 i=9: S_QUANTITY "), "{found:?}");
+    let mut tx = store.begin(Access::Write).expect("begin");
+    tx.delete(KvTable::Stock, &taken).expect("delete");
+    tx.commit().expect("commit");
+    assert_eq!(broken(), ["w=1: 99999 rows of STOCK instead of 100000"]);
 }

@@ -1,4 +1,4 @@
-//! The five transactions (clauses 2.4.2 to 2.8.2) over any key-value store.
+//! The transactions (clauses 2.4.2 to 2.8.2, and the Dike paper's) over any key-value store.
 
 use crate::kv::codec::{Key, KvRow, Malformed, behind};
 use crate::kv::layout::{
@@ -10,13 +10,15 @@ use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
+    UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    UpdateItem, UpdateStock,
 };
 use lydite_tpcc::{
-    Cents, CustomerId, DistrictId, OrderId, Outcome, RolledBackOrder, Timestamp, WarehouseId, rows,
+    Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, WarehouseId, rows,
 };
 use std::fmt;
 use std::ops::ControlFlow;
@@ -150,13 +152,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
             &stock::key(supply_w_id, i_id),
             format_args!("stock {supply_w_id}/{i_id}"),
             |row| {
-                let left = left_in_stock(stock::QUANTITY.get(row)?, i32::from(quantity));
-                stock::QUANTITY.set(row, &left)?;
-                stock::YTD.add(row, u32::from(quantity))?;
-                stock::ORDER_CNT.add(row, 1)?;
-                if supply_w_id != w_id {
-                    stock::REMOTE_CNT.add(row, 1)?;
-                }
+                let left = take_from_stock(row, &lines[index], w_id)?;
                 let brand = is_brand(&i_data, stock::data(row)?);
                 Ok((left, brand, stock::DIST.nth(row, usize::from(d_id.stock_column()) - 1)?))
             },
@@ -179,6 +175,46 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
         shown[index] = Some(NewOrderLine { i_name, s_quantity, brand, i_price, amount });
     }
     Ok(head.complete(shown.into_iter().flatten()))
+}
+
+/// What a line of an order of `home` does to its row of stock (clause 2.4.2.2). The answer is what is left.
+fn take_from_stock(row: &mut [u8], line: &OrderLineInput, home: WarehouseId) -> Result<i32, Malformed> {
+    let left = left_in_stock(stock::QUANTITY.get(row)?, i32::from(line.quantity));
+    stock::QUANTITY.set(row, &left)?;
+    stock::YTD.add(row, u32::from(line.quantity))?;
+    stock::ORDER_CNT.add(row, 1)?;
+    if line.supply_w_id != home {
+        stock::REMOTE_CNT.add(row, 1)?;
+    }
+    Ok(left)
+}
+
+/// dUpdateStock of the Dike paper.
+pub(crate) fn update_stock(tx: &mut impl StoreTx, input: &UpdateStock) -> Played {
+    let mut quantities = Vec::with_capacity(input.rounds.len());
+    for round in &input.rounds {
+        let OrderLineInput { i_id, supply_w_id, .. } = *round;
+        let (key, what) = (stock::key(supply_w_id, i_id), format_args!("stock {supply_w_id}/{i_id}"));
+        quantities.push(change(tx, stock::TABLE, &key, what, |row| take_from_stock(row, round, input.w_id))?);
+    }
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+/// dUpdateItem of the Dike paper.
+pub(crate) fn update_item(tx: &mut impl StoreTx, input: &UpdateItem) -> Played {
+    // The first one is changed twice, so that it is locked, or counts as changed, before the second is read.
+    let [one, other] = input.items;
+    let mut price = |i_id: ItemId, set: Option<Cents>| {
+        change(tx, item::TABLE, &item::key(i_id), format_args!("item {i_id}"), |row| {
+            let old = item::PRICE.get(row)?;
+            item::PRICE.set(row, &set.unwrap_or(old))?;
+            Ok(old)
+        })
+    };
+    let price_of_one = price(one, None)?;
+    let price_of_other = price(other, Some(price_of_one))?;
+    price(one, Some(price_of_other))?;
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }
 
 /// The customer that the terminal means; among those of a last name the middle one.

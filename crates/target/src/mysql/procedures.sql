@@ -1,4 +1,4 @@
--- The five transactions of TPC-C (clauses 2.4.2 to 2.8.2) as procedures. Each does what the statements of
+-- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as procedures. Each does what the statements of
 -- `sql/statement.rs` do; a test holds them to it. Each begins and commits by itself. After an error the caller rolls back:
 -- a handler that did so here would hide the error's code on some servers (RESIGNAL in OceanBase).
 --
@@ -222,4 +222,51 @@ BEGIN
         WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id >= v_next - 20 AND ol_o_id < v_next
         AND s_quantity < in_threshold;
     COMMIT;
+END
+
+--/
+CREATE PROCEDURE lydite_update_stock(
+    in_w int, in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120))
+BEGIN
+    DECLARE v_gone, v_k, v_at, v_item, v_supply, v_quantity, v_stock, v_count int DEFAULT 0;
+    DECLARE v_left varchar(120) DEFAULT '';
+    DECLARE v_text varchar(120);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_gone = 1;
+    START TRANSACTION;
+    SET v_count = char_length(in_items) DIV 8;
+    WHILE v_k < v_count DO
+        SET v_at = v_k * 8 + 1, v_k = v_k + 1;
+        SET v_item = substr(in_items, v_at, 8), v_supply = substr(in_supplies, v_at, 8),
+            v_quantity = substr(in_quantities, v_at, 8);
+        SELECT s_quantity INTO v_stock FROM stock WHERE s_w_id = v_supply AND s_i_id = v_item FOR UPDATE;
+        IF v_gone THEN
+            SET v_text = concat('stock ', v_supply, '/', v_item, ' is missing: run lydite check');
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+        END IF;
+        SET v_stock = v_stock - v_quantity + CASE WHEN v_stock >= v_quantity + 10 THEN 0 ELSE 91 END;
+        UPDATE stock SET s_quantity = v_stock, s_ytd = s_ytd + v_quantity, s_order_cnt = s_order_cnt + 1,
+            s_remote_cnt = s_remote_cnt + CASE WHEN v_supply <> in_w THEN 1 ELSE 0 END
+            WHERE s_w_id = v_supply AND s_i_id = v_item;
+        SET v_left = concat(v_left, CASE WHEN v_k = 1 THEN '' ELSE '|' END, v_stock);
+    END WHILE;
+    COMMIT;
+    SELECT v_left;
+END
+
+--/
+CREATE PROCEDURE lydite_update_item(in_one int, in_other int)
+BEGIN
+    DECLARE v_one, v_other decimal(5, 2);
+    DECLARE v_text varchar(120);
+    START TRANSACTION;
+    SELECT i_price INTO v_one FROM item WHERE i_id = in_one FOR UPDATE;
+    SELECT i_price INTO v_other FROM item WHERE i_id = in_other FOR UPDATE;
+    IF v_one IS NULL OR v_other IS NULL THEN
+        SET v_text = concat('item ', in_one, ' or ', in_other, ' is missing: run lydite check');
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+    END IF;
+    UPDATE item SET i_price = v_other WHERE i_id = in_one;
+    UPDATE item SET i_price = v_one WHERE i_id = in_other;
+    COMMIT;
+    SELECT concat(v_other, '|', v_one);
 END

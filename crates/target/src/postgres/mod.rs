@@ -313,7 +313,8 @@ fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
     let old = wire.column(&format!(
         "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE pronamespace = {SCHEMA} \
          AND proname IN ('lydite_new_order', 'lydite_customer', 'lydite_payment', 'lydite_order_status', \
-         'lydite_delivery', 'lydite_stock_level')"
+         'lydite_delivery', 'lydite_stock_level', 'lydite_update_stock', \
+         'lydite_update_item')"
     ))?;
     wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
 }

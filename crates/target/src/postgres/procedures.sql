@@ -1,4 +1,4 @@
--- The five transactions of TPC-C (clauses 2.4.2 to 2.8.2) as functions. Each does what the statements of
+-- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as functions. Each does what the statements of
 -- `sql/statement.rs` do; a test holds them to it.
 
 CREATE OR REPLACE FUNCTION lydite_new_order(
@@ -206,4 +206,42 @@ BEGIN
     -- Without lines the array is null, and no item is in it.
     RETURN (SELECT count(*) FROM stock
         WHERE s_w_id = in_w AND s_i_id = ANY (items) AND s_quantity < in_threshold);
+END $$;
+
+CREATE OR REPLACE FUNCTION lydite_update_stock(
+    in_w integer, in_items integer[], in_supplies integer[], in_quantities integer[])
+RETURNS integer[] LANGUAGE plpgsql AS $$
+DECLARE
+    rest integer;
+    quantities integer[];
+BEGIN
+    -- One by one, since the arrays have the order in which rows are to be locked.
+    FOR k IN 1 .. cardinality(in_items) LOOP
+        UPDATE stock SET
+            s_quantity = s_quantity - in_quantities[k]
+                + CASE WHEN s_quantity >= in_quantities[k] + 10 THEN 0 ELSE 91 END,
+            s_ytd = s_ytd + in_quantities[k],
+            s_order_cnt = s_order_cnt + 1,
+            s_remote_cnt = s_remote_cnt + CASE WHEN in_supplies[k] <> in_w THEN 1 ELSE 0 END
+            WHERE s_w_id = in_supplies[k] AND s_i_id = in_items[k]
+            RETURNING s_quantity INTO rest;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'stock %/% is missing: run lydite check', in_supplies[k], in_items[k];
+        END IF;
+        quantities[k] := rest;
+    END LOOP;
+    RETURN quantities;
+END $$;
+
+CREATE OR REPLACE FUNCTION lydite_update_item(in_one integer, in_other integer)
+RETURNS numeric[] LANGUAGE plpgsql AS $$
+DECLARE
+    price_of_one numeric;
+    price_of_other numeric;
+BEGIN
+    SELECT i_price INTO STRICT price_of_one FROM item WHERE i_id = in_one FOR UPDATE;
+    SELECT i_price INTO STRICT price_of_other FROM item WHERE i_id = in_other FOR UPDATE;
+    UPDATE item SET i_price = price_of_other WHERE i_id = in_one;
+    UPDATE item SET i_price = price_of_one WHERE i_id = in_other;
+    RETURN ARRAY[price_of_other, price_of_one];
 END $$;

@@ -1,19 +1,23 @@
-//! The five transactions with array binding and pipelining (`batched`): whatever needs no earlier answer travels
+//! The transactions with array binding and pipelining (`batched`): whatever needs no earlier answer travels
 //! together, and all lines of an order are one statement.
 
 use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::dialect::Batches;
 use crate::sql::session::{
-    LONGEST_PIPELINE, Played, SqlSession, Stop, address, last_order, paid_customer, present, status_customer,
-    status_line,
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, item_price, last_order, paid_customer, present,
+    status_customer, status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, StockLevelOutcome};
+use lydite_tpcc::outcome::{
+    DeliveryOutcome, NewOrderLine, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel, UpdateItem,
+    UpdateStock,
 };
 use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
 
@@ -25,6 +29,8 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::OrderStatus(input) => order_status(session, input),
         Transaction::Delivery(input) => delivery(session, input),
         Transaction::StockLevel(input) => stock_level(session, input),
+        Transaction::UpdateStock(input) => update_stock(session, input),
+        Transaction::UpdateItem(input) => update_item(session, input),
     }
 }
 
@@ -295,4 +301,64 @@ pub(crate) fn stock_level<C: Connection>(session: &mut SqlSession<C>, input: &St
         low_stock += rows.int::<u32>(0, 0)?;
     }
     Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
+}
+
+/// The rounds of a dUpdateStock as columns: items, supplying warehouses, quantities.
+pub(crate) fn columns(input: &UpdateStock) -> [ArrayVec<i32, MAX_ORDER_LINES>; 3] {
+    [
+        input.rounds.iter().map(|round| round.i_id.0 as i32).collect(),
+        input.rounds.iter().map(|round| round.supply_w_id.0 as i32).collect(),
+        input.rounds.iter().map(|round| i32::from(round.quantity)).collect(),
+    ]
+}
+
+fn update_stock<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    let numbers: ArrayVec<i32, MAX_ORDER_LINES> = (0..).take(input.rounds.len()).collect();
+    let [items, supplies, quantities] = columns(input);
+    let params = [
+        Value::Ints(&numbers),
+        Value::Ints(&items),
+        Value::Ints(&supplies),
+        Value::Ints(&quantities),
+        Value::Int(input.w_id.get()),
+    ];
+    let steps: [Step<'_>; 3] =
+        [(Statement::BeginWrite, &[]), (Statement::BatchUpdateStock, &params), (Statement::Commit, &[])];
+    commit_with(session, &steps)?;
+    // The commit came with it: an answer that can't be read does not undo it.
+    left_in_rounds(&session.rows[1], input).map_err(Stop::CommitFailed)
+}
+
+/// Reads the answer of [`Statement::BatchUpdateStock`].
+fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError> {
+    let (numbers, left) = (rows.array(0, 0)?, rows.array(0, 1)?);
+    let mut quantities = vec![0; input.rounds.len()];
+    for row in 0..numbers.len() {
+        let number: usize = numbers.int(row)?;
+        let slot =
+            quantities.get_mut(number).ok_or_else(|| SqlError::Decode(format!("no round {number}")))?;
+        *slot = left.int(row)?;
+    }
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+pub(crate) fn update_item<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    let [one, other] = input.items.map(|item| Value::Int(item.get()));
+    let steps: [Step<'_>; 3] =
+        [(Statement::BeginWrite, &[]), (Statement::ItemPrice, &[one]), (Statement::ItemPrice, &[other])];
+    session.connection.pipeline(&steps, &mut session.rows[..3])?;
+    let price_of_one = item_price(&session.rows[1], input.items[0])?;
+    let price_of_other = item_price(&session.rows[2], input.items[1])?;
+    let (new_one, new_other) = ([Value::Money(price_of_other), one], [Value::Money(price_of_one), other]);
+    let steps: [Step<'_>; 3] =
+        [(Statement::SetPrice, &new_one), (Statement::SetPrice, &new_other), (Statement::Commit, &[])];
+    // Both rows are locked, so both are there.
+    match session.dialect.batches {
+        Batches::Arrays => commit_with(session, &steps)?,
+        Batches::Rows => {
+            session.connection.pipeline(&steps[..2], &mut session.rows[..2])?;
+            session.commit()?;
+        }
+    }
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }

@@ -1,12 +1,15 @@
-//! The twelve consistency conditions (clause 3.3.2) as set-based SQL: each query gives the keys that break it.
+//! The twelve consistency conditions (clause 3.3.2), and ours beside them, as set-based SQL: each query gives the keys that
+//! break it.
 
 use crate::kv::meta::{DATA_SKEW, districts};
 use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::target::ConditionFinding;
-use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
-use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
+use lydite_tpcc::meta::POPULATION_VERSION;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, ITEMS, Timestamp, WarehouseId};
 use std::time::Instant;
 
 /// How many offending keys are named.
@@ -145,14 +148,93 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
     }
 }
 
+/// What is noted of the load under a name.
+fn note(admin: &mut impl Admin, name: &str) -> Result<Option<String>, SqlError> {
+    let found = admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{name}'"))?;
+    Ok(found.into_iter().next())
+}
+
+/// What was loaded, as far as it does not depend on how districts are spread, and into how many warehouses.
+fn loaded(admin: &mut impl Admin) -> Result<(Population, u32), SqlError> {
+    let mut number = |name: &str| {
+        let number: Option<u64> = note(admin, name)?.and_then(|text| text.parse().ok());
+        number.ok_or_else(|| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh")))
+    };
+    let (warehouses, seed) = (number("warehouses")?, number("seed")?);
+    if number("population")? != u64::from(POPULATION_VERSION) {
+        return Err(SqlError::Decode(
+            "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into(),
+        ));
+    }
+    let warehouses = u32::try_from(warehouses)
+        .map_err(|_| SqlError::Decode("lydite_meta has a bad warehouses: load with --fresh".into()))?;
+    Ok((Population::new(warehouses, seed, Timestamp(0)), warehouses))
+}
+
+/// ITEM is what was loaded, but for who has which price.
+fn check_items(
+    admin: &mut impl Admin,
+    dialect: &Dialect,
+    finding: &mut ConditionFinding,
+) -> Result<(), SqlError> {
+    let (population, _) = loaded(admin)?;
+    let sum = price_sum(&population);
+    let found_sum = (dialect.money_text)("total");
+    let sql = format!(
+        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {ITEMS} and {sum} were loaded' AS example \
+         FROM (SELECT count(*) AS found, coalesce(sum(i_price), 0.00) AS total FROM item) AS i \
+         WHERE found <> {ITEMS} OR {} <> '{sum}'",
+        (dialect.as_text)(&found_sum)
+    );
+    ask(admin, &sql, finding)
+}
+
+/// Each row of STOCK is one that clause 2.4.2.2 can lead to, and those of a warehouse together come from those loaded.
+fn check_stock(admin: &mut impl Admin, finding: &mut ConditionFinding) -> Result<(), SqlError> {
+    let (population, warehouses) = loaded(admin)?;
+    ask(
+        admin,
+        "SELECT 's_w_id=' || s_w_id || ' s_i_id=' || s_i_id || ': s_quantity ' || s_quantity || ', s_ytd ' || s_ytd || \
+         ', s_order_cnt ' || s_order_cnt || ', s_remote_cnt ' || s_remote_cnt AS example FROM stock \
+         WHERE s_quantity < 10 OR s_quantity > 100 OR s_ytd < s_order_cnt OR s_ytd > 10 * s_order_cnt \
+         OR s_remote_cnt < 0 OR s_remote_cnt > s_order_cnt",
+        finding,
+    )?;
+    let mut sums: Vec<Option<(u64, u64)>> = vec![None; warehouses as usize];
+    let mut strange = None;
+    let sql = "SELECT s_w_id, count(*), sum((s_quantity + s_ytd) % 91) FROM stock GROUP BY s_w_id";
+    admin.query_each(sql, &mut |row| {
+        let number = |place: usize| row.get(place).copied().flatten()?.parse::<i64>().ok();
+        let place = number(0).and_then(|w_id| usize::try_from(w_id - 1).ok());
+        match (place.and_then(|place| sums.get_mut(place)), number(1), number(2)) {
+            (Some(slot), Some(count), Some(sum)) => *slot = Some((count as u64, sum as u64)),
+            _ => strange = Some(format!("{row:?}")),
+        }
+    })?;
+    if let Some(row) = strange {
+        return Err(SqlError::Decode(format!("stock is summed up to {row}")));
+    }
+    for (w_id, found) in (1..).map(WarehouseId).zip(sums) {
+        let residue = |row: lydite_tpcc::rows::Stock| u64::from(stock_residue(row.quantity, row.ytd));
+        let sum: u64 = population.stock(w_id).map(residue).sum();
+        let (found_count, found_sum) = found.unwrap_or_default();
+        if (found_count, found_sum) != (u64::from(ITEMS), sum) {
+            finding.offenders = finding.offenders.saturating_add(1);
+            if finding.examples.len() < EXAMPLES {
+                finding.examples.push(format!(
+                    "s_w_id={w_id}: {found_count} rows with a sum of (s_quantity + s_ytd) mod 91 of {found_sum}; \
+                     {ITEMS} and {sum} were loaded"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// How many districts the warehouse `w_id` was loaded with, as an expression.
 fn expected_districts(admin: &mut impl Admin) -> Result<String, SqlError> {
-    let mut note = |name: &str| {
-        let found = admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{name}'"))?;
-        Ok::<_, SqlError>(found.into_iter().next())
-    };
-    let Some(skew) = note(DATA_SKEW)? else { return Ok(DISTRICTS_PER_WAREHOUSE.to_string()) };
-    let warehouses = note("warehouses")?.and_then(|text| text.parse().ok());
+    let Some(skew) = note(admin, DATA_SKEW)? else { return Ok(DISTRICTS_PER_WAREHOUSE.to_string()) };
+    let warehouses = note(admin, "warehouses")?.and_then(|text| text.parse().ok());
     let ranges = warehouses
         .and_then(|warehouses| districts(Some(&skew), warehouses))
         .ok_or_else(|| SqlError::Decode(format!("lydite_meta has a bad {DATA_SKEW}: load with --fresh")))?
@@ -170,20 +252,27 @@ pub(crate) fn evaluate(
 ) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
     let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
-    let districts = match condition.number {
-        1 => expected_districts(admin)?,
-        _ => String::new(),
-    };
+    match condition.number {
+        ITEMS_CONDITION => check_items(admin, dialect, &mut finding)?,
+        STOCK_CONDITION => check_stock(admin, &mut finding)?,
+        number => {
+            let districts = if number == 1 { expected_districts(admin)? } else { String::new() };
+            ask(admin, &offenders(condition, dialect, &districts), &mut finding)?;
+        }
+    }
+    finding.seconds = begin.elapsed().as_secs_f64();
+    Ok(finding)
+}
+
+/// Asks for offenders, by key.
+fn ask(admin: &mut impl Admin, offenders: &str, finding: &mut ConditionFinding) -> Result<(), SqlError> {
     let sql = format!(
-        "SELECT example, count(*) OVER () FROM ({}) AS offenders ORDER BY example LIMIT {EXAMPLES}",
-        offenders(condition, dialect, &districts)
+        "SELECT example, count(*) OVER () FROM ({offenders}) AS offenders ORDER BY example LIMIT {EXAMPLES}"
     );
     admin.query_each(&sql, &mut |row| {
         if let [Some(example), Some(count)] = row {
             finding.examples.push((*example).to_string());
             finding.offenders = count.parse().unwrap_or(u64::MAX);
         }
-    })?;
-    finding.seconds = begin.elapsed().as_secs_f64();
-    Ok(finding)
+    })
 }

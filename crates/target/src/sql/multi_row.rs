@@ -1,4 +1,4 @@
-//! The five transactions with several rows in the text of a statement (`batched` without arrays): whatever needs no
+//! The transactions with several rows in the text of a statement (`batched` without arrays): whatever needs no
 //! earlier answer travels together, and rows are read, inserted and deleted in lists.
 //!
 //! Such a database goes on with the statements behind one that failed, so nothing is committed in the same round trip
@@ -7,13 +7,15 @@
 use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in_stock, middle};
 use crate::sql::batched;
 use crate::sql::connection::{Connection, SqlError, Step};
-use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, Stop, address, paid_customer, present};
+use crate::sql::session::{
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, paid_customer, present, taken_from_stock,
+};
 use crate::sql::statement::{DISTRICTS, Statement};
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine};
+use lydite_tpcc::outcome::{DeliveryOutcome, NewOrderLine, UpdateStockOutcome};
 use lydite_tpcc::text::Text;
-use lydite_tpcc::transaction::{CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, Payment};
+use lydite_tpcc::transaction::{CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, Payment, UpdateStock};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction, WarehouseId};
 
 /// Parameters of an order line.
@@ -27,6 +29,8 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::OrderStatus(input) => batched::order_status(session, input),
         Transaction::Delivery(input) => delivery(session, input),
         Transaction::StockLevel(input) => batched::stock_level(session, input),
+        Transaction::UpdateStock(input) => update_stock(session, input),
+        Transaction::UpdateItem(input) => batched::update_item(session, input),
     }
 }
 
@@ -117,13 +121,7 @@ fn new_order<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
         lines[index] = Some(NewOrderLine { i_name: *i_name, s_quantity, brand, i_price: *i_price, amount });
         texts.push(dist_info);
         booked.push((index, amount));
-        updates.push([
-            Value::Int(i64::from(s_quantity)),
-            Value::Int(i64::from(line.quantity)),
-            Value::Int(i64::from(line.supply_w_id != input.w_id)),
-            Value::Int(line.supply_w_id.get()),
-            Value::Int(line.i_id.get()),
-        ]);
+        updates.push(taken_from_stock(s_quantity, line, input.w_id));
     }
     let mut values: ArrayVec<Value<'_>, { OF_LINE * MAX_ORDER_LINES }> = ArrayVec::new();
     for (&(index, amount), dist_info) in booked.iter().zip(&texts) {
@@ -309,6 +307,35 @@ fn deliver<C: Connection>(
     changed(&session.rows[..credits.len()], 1, || format!("a customer of warehouse {}", input.w_id))?;
     outcome.delivered.extend(delivered);
     Ok(())
+}
+
+fn update_stock<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    let rows_of: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = input
+        .rounds
+        .iter()
+        .map(|round| [Value::Int(round.supply_w_id.get()), Value::Int(round.i_id.get())])
+        .collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginWrite, &[]));
+    steps.extend(rows_of.iter().map(|row| -> Step<'_> { (Statement::StockQuantity, row) }));
+    send(session, &steps)?;
+    let mut quantities = Vec::with_capacity(input.rounds.len());
+    for (round, rows) in input.rounds.iter().zip(&session.rows[1..]) {
+        present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+        quantities.push(left_in_stock(rows.int(0, 0)?, i32::from(round.quantity)));
+    }
+    let updates: ArrayVec<[Value<'_>; 5], MAX_ORDER_LINES> = input
+        .rounds
+        .iter()
+        .zip(&quantities)
+        .map(|(round, &left)| taken_from_stock(left, round, input.w_id))
+        .collect();
+    let steps: ArrayVec<Step<'_>, MAX_ORDER_LINES> =
+        updates.iter().map(|update| -> Step<'_> { (Statement::UpdateStock, update) }).collect();
+    send(session, &steps)?;
+    changed(&session.rows[..updates.len()], 1, || format!("a stock of warehouse {}", input.w_id))?;
+    session.commit()?;
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
 }
 
 /// What is credited to whom: the parameters of [`Statement::CreditCustomer`] for each delivered order, from the answer of

@@ -1,4 +1,4 @@
-//! The five transactions as calls of stored procedures (`procedures`): one round trip each. The begin and the commit are in
+//! The transactions as calls of stored procedures (`procedures`): one round trip each. The begin and the commit are in
 //! one packet with the call, so that the isolation level is set for every transaction, or in the procedure.
 
 use crate::sql::batched::{self, rounds};
@@ -9,6 +9,7 @@ use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, StockLevelOutcome,
+    UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
@@ -92,6 +93,20 @@ fn send<'s, C: Connection>(
             ];
             call(session, Statement::BeginRead, Statement::CallStockLevel, &params)
         }
+        Transaction::UpdateStock(input) => {
+            let [items, supplies, quantities] = batched::columns(input);
+            let params = [
+                Value::Int(input.w_id.get()),
+                Value::Ints(&items),
+                Value::Ints(&supplies),
+                Value::Ints(&quantities),
+            ];
+            call(session, Statement::BeginWrite, Statement::CallUpdateStock, &params)
+        }
+        Transaction::UpdateItem(input) => {
+            let params = input.items.map(|item| Value::Int(item.get()));
+            call(session, Statement::BeginWrite, Statement::CallUpdateItem, &params)
+        }
     }
 }
 
@@ -120,6 +135,15 @@ fn read(rows: &Rows, transaction: &Transaction) -> Result<Outcome, SqlError> {
             Outcome::Delivery(outcome)
         }
         Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: rows.int(0, 0)? }),
+        Transaction::UpdateStock(input) => {
+            let left = rows.array(0, 0)?;
+            let quantities = (0..input.rounds.len()).map(|round| left.int(round));
+            Outcome::UpdateStock(UpdateStockOutcome { quantities: quantities.collect::<Result<_, _>>()? })
+        }
+        Transaction::UpdateItem(_) => {
+            let prices = rows.array(0, 0)?;
+            Outcome::UpdateItem(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] })
+        }
     })
 }
 

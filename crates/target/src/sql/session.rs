@@ -1,4 +1,4 @@
-//! The five transactions, one statement per step (`statements`), and the session that all three modes share.
+//! The transactions, one statement per step (`statements`), and the session that all three modes share.
 
 use crate::error::{AbortReason, TxError};
 use crate::profile::{
@@ -15,15 +15,16 @@ use arrayvec::ArrayVec;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome,
+    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
+    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    UpdateItem, UpdateStock,
 };
 use lydite_tpcc::{
-    CarrierId, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, Transaction,
-    WarehouseId,
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp,
+    Transaction, WarehouseId,
 };
 use std::sync::Arc;
 
@@ -84,6 +85,8 @@ impl<C: Connection> Session for SqlSession<C> {
                 Transaction::OrderStatus(input) => self.order_status(input),
                 Transaction::Delivery(input) => self.delivery(input),
                 Transaction::StockLevel(input) => self.stock_level(input),
+                Transaction::UpdateStock(input) => self.update_stock(input),
+                Transaction::UpdateItem(input) => self.update_item(input),
             },
             TxMode::Batched => match self.dialect.batches {
                 Batches::Arrays => batched::play(self, transaction),
@@ -242,9 +245,7 @@ impl<C: Connection> SqlSession<C> {
             let dist_info: Text<24> = rows.fixed(0, 2)?;
             let s_quantity = left_in_stock(in_stock, quantity);
             let ordered = Value::Int(i64::from(quantity));
-            let remote = Value::Int(i64::from(line.supply_w_id != input.w_id));
-            let left = Value::Int(i64::from(s_quantity));
-            self.change(Statement::UpdateStock, &[left, ordered, remote, supply, item])?;
+            self.change(Statement::UpdateStock, &taken_from_stock(s_quantity, line, input.w_id))?;
             let amount = i_price.times(u32::from(line.quantity));
             let number = Value::Int(index as i64 + 1);
             self.change(
@@ -390,6 +391,49 @@ impl<C: Connection> SqlSession<C> {
         self.commit()?;
         Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
     }
+
+    fn update_stock(&mut self, input: &UpdateStock) -> Played {
+        self.step(Statement::BeginWrite, &[])?;
+        let mut quantities = Vec::with_capacity(input.rounds.len());
+        for round in &input.rounds {
+            let (supply, item) = (Value::Int(round.supply_w_id.get()), Value::Int(round.i_id.get()));
+            let rows = self.step(Statement::StockQuantity, &[supply, item])?;
+            present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+            let left = left_in_stock(rows.int(0, 0)?, i32::from(round.quantity));
+            self.change(Statement::UpdateStock, &taken_from_stock(left, round, input.w_id))?;
+            quantities.push(left);
+        }
+        self.commit()?;
+        Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+    }
+
+    fn update_item(&mut self, input: &UpdateItem) -> Played {
+        let [one, other] = input.items.map(|item| Value::Int(item.get()));
+        self.step(Statement::BeginWrite, &[])?;
+        let price_of_one = item_price(self.step(Statement::ItemPrice, &[one])?, input.items[0])?;
+        let price_of_other = item_price(self.step(Statement::ItemPrice, &[other])?, input.items[1])?;
+        self.change(Statement::SetPrice, &[Value::Money(price_of_other), one])?;
+        self.change(Statement::SetPrice, &[Value::Money(price_of_one), other])?;
+        self.commit()?;
+        Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+    }
+}
+
+/// Reads the answer of [`Statement::ItemPrice`].
+pub(crate) fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
+    present(rows, || format!("item {item}"))?;
+    Ok(rows.money(0, 0)?)
+}
+
+/// The parameters of [`Statement::UpdateStock`] for a line of an order of `home` that leaves so much.
+pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: WarehouseId) -> [Value<'static>; 5] {
+    [
+        Value::Int(i64::from(left)),
+        Value::Int(i64::from(line.quantity)),
+        Value::Int(i64::from(line.supply_w_id != home)),
+        Value::Int(line.supply_w_id.get()),
+        Value::Int(line.i_id.get()),
+    ]
 }
 
 /// The part of Payment's answer that comes from the customer's row, in the columns of

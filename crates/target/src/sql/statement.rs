@@ -1,4 +1,4 @@
-//! The text of every step of the five transactions (clauses 2.4.2 to 2.8.2).
+//! The text of every step of the transactions (clauses 2.4.2 to 2.8.2).
 //!
 //! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
 
@@ -59,8 +59,9 @@ statements! {
     EVERY: BeginWrite BeginRead Commit;
 
     NO_PROCEDURES: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
+    NO_PROCEDURES: ItemPrice SetPrice;
 
-    STATEMENTS_AND_ROWS: OrderDistrict TakeOrderId UpdateStock;
+    STATEMENTS_AND_ROWS: OrderDistrict TakeOrderId UpdateStock StockQuantity;
     STATEMENTS: Item
         Stock01 Stock02 Stock03 Stock04 Stock05 Stock06 Stock07 Stock08 Stock09 Stock10
         InsertOrderLine;
@@ -76,6 +77,7 @@ statements! {
     ARRAYS: BatchDeliver;
     BATCHED: BatchStatusByName BatchLastOrderLines;
     BATCHED_AND_PROCEDURES: BatchStockLevel;
+    ARRAYS: BatchUpdateStock;
 
     ROWS: ManyItems ManyStocks
         Insert01Line Insert02Lines Insert03Lines Insert04Lines Insert05Lines Insert06Lines Insert07Lines Insert08Lines
@@ -83,7 +85,8 @@ statements! {
     ROWS: PayCustomer PaidCustomer;
     ROWS: DeleteNewOrders SetCarriers SetDeliveryDates DeliveredOrders;
 
-    PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel;
+    PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel CallUpdateStock
+        CallUpdateItem;
 }
 
 use Statement::*;
@@ -258,6 +261,13 @@ impl Statement {
                               AND s_quantity < $5"
                 .into(),
 
+            // dUpdateStock; the update is New-Order's.
+            StockQuantity => format!("SELECT s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = $2{lock}"),
+
+            // dUpdateItem.
+            ItemPrice => format!("SELECT i_price FROM item WHERE i_id = $1{lock}"),
+            SetPrice => "UPDATE item SET i_price = $1 WHERE i_id = $2".into(),
+
             // Array binding: everything that does not need an earlier answer goes in one round trip.
             BatchTakeOrderId => "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                                  RETURNING d_tax, d_next_o_id - 1"
@@ -337,6 +347,19 @@ impl Statement {
                                 WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3"
                 .into(),
 
+            // One array per column of the rounds, then the home. A missing row is an error as in BatchLines.
+            BatchUpdateStock => "WITH line AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[]) \
+                                 AS line (number, item, supply, quantity)), \
+                                 taken AS (UPDATE stock SET \
+                                 s_quantity = s_quantity - quantity + CASE WHEN s_quantity >= quantity + 10 THEN 0 \
+                                 ELSE 91 END, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + 1, \
+                                 s_remote_cnt = s_remote_cnt + CASE WHEN supply <> $5::int THEN 1 ELSE 0 END \
+                                 FROM line WHERE s_w_id = supply AND s_i_id = item RETURNING number, s_quantity) \
+                                 SELECT array_agg(number), array_agg(s_quantity), \
+                                 CAST(CASE WHEN count(*) = cardinality($1::int[]) THEN '1' \
+                                 ELSE 'stock is missing: run lydite check' END AS int) FROM taken"
+                .into(),
+
             // Several rows in the text: lists of fixed length are filled up by repeating the last row.
             ManyItems => {
                 let items: Vec<String> = (1..=MAX_ORDER_LINES).map(|number| format!("${number}")).collect();
@@ -396,6 +419,8 @@ impl Statement {
             CallOrderStatus => format!("{call} lydite_order_status($1, $2, $3, $4)"),
             CallDelivery => format!("{call} lydite_delivery($1, $2, $3)"),
             CallStockLevel => format!("{call} lydite_stock_level($1, $2, $3)"),
+            CallUpdateStock => format!("{call} lydite_update_stock($1, $2, $3, $4)"),
+            CallUpdateItem => format!("{call} lydite_update_item($1, $2)"),
         };
         dialect.placeholders(&text)
     }

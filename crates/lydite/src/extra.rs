@@ -1,0 +1,127 @@
+//! The Dike paper's transactions beside the standard's, from the plan to the result.
+
+use crate::check;
+use crate::distribution::percent;
+use crate::exit::Failure;
+use crate::phases::WantedStep;
+use crate::plan::{Plan, whole};
+use crate::raw::Raw;
+use lydite_bench::PhaseFacts;
+use lydite_target::Placement;
+use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION};
+use lydite_tpcc::transaction::MAX_ORDER_LINES;
+use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The keys of a plan that it reads.
+pub(crate) const KEYS: &[&str] = &["update_stock_rounds", "coaccess"];
+
+/// What a plan says of the transactions that the standard does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extra {
+    /// Rounds of each dUpdateStock.
+    pub(crate) update_stock_rounds: u32,
+    /// How often these are of one whole group of warehouses, in percent; none without groups.
+    pub(crate) coaccess: Option<f64>,
+}
+
+/// The types of some steps that the standard does not have.
+fn of_steps(steps: &[WantedStep]) -> impl Iterator<Item = TransactionKind> {
+    let has = |kind: &TransactionKind| steps.iter().any(|step| step.mix.has(*kind));
+    TransactionKind::ALL.into_iter().filter(|kind| !kind.is_standard()).filter(has)
+}
+
+/// Reads what the plan says. `rte`: users are emulated.
+pub(crate) fn wanted(raw: &mut Raw, steps: &[WantedStep], rte: bool) -> Extra {
+    let rounds = raw.read("update_stock_rounds", |text| whole(text, 1, MAX_ORDER_LINES as u32));
+    if let Some(kind) = of_steps(steps).next().filter(|_| rte) {
+        let problem = format!(
+            "has {}, for which the standard has no keying and think times: use --mode direct or open",
+            kind.name()
+        );
+        raw.wrong("mix", &problem);
+    }
+    if rounds.is_some() && !of_steps(steps).any(|kind| kind == TransactionKind::UpdateStock) {
+        raw.wrong("update_stock_rounds", "needs a mix with update_stock, as --mix update_stock=100");
+    }
+    let coaccess = raw.read("coaccess", percent);
+    if coaccess.is_some() && raw.text("update_stock_rounds").is_none_or(|text| text.trim() == "1") {
+        raw.wrong("coaccess", "needs update_stock_rounds of 2 at least: so many warehouses are a group");
+    }
+    Extra { update_stock_rounds: rounds.unwrap_or(1), coaccess }
+}
+
+impl Extra {
+    /// Of a plan that says nothing.
+    pub(crate) const NONE: Self = Self { update_stock_rounds: 1, coaccess: None };
+
+    /// Refuses what so many active warehouses can't do.
+    pub(crate) fn fits(&self, active: (u32, u32)) -> Result<(), Failure> {
+        let (_, warehouses) = active;
+        let rounds = self.update_stock_rounds;
+        if rounds > warehouses {
+            return Err(Failure::usage(format!(
+                "update_stock_rounds: {rounds} rounds are each of another warehouse, and {warehouses} are active: use more \
+                 warehouses, or fewer rounds"
+            )));
+        }
+        self.groups(active, None).map(drop)
+    }
+
+    /// The groups of the active warehouses, whose first is given with their number; none if none were asked for.
+    pub(crate) fn groups(
+        &self,
+        (first, warehouses): (u32, u32),
+        placement: Option<&Placement>,
+    ) -> Result<Option<Arc<CoAccess>>, Failure> {
+        let Some(percent) = self.coaccess else { return Ok(None) };
+        CoAccess::new(percent, self.update_stock_rounds, WarehouseId(first), warehouses, placement)
+            .map(|groups| Some(Arc::new(groups)))
+            .map_err(|problem| Failure::usage(format!("coaccess: {problem}")))
+    }
+
+    /// What was asked of groups, and what came of it, for the result; nothing without groups.
+    pub(crate) fn json(&self, groups: Option<&CoAccess>, facts: &PhaseFacts) -> Value {
+        let Some(groups) = groups else { return json!({}) };
+        let updates = facts.completed[TransactionKind::UpdateStock.index()];
+        let percent = (updates > 0).then(|| 100.0 * facts.of_a_group as f64 / updates as f64);
+        json!({ "coaccess": {
+            "rounds": self.update_stock_rounds,
+            "groups": groups.groups(),
+            "asked": { "percent": groups.percent() },
+            "actual": { "percent": percent, "updates": updates, "nodes_mean": facts.touched.update_stocks.mean() },
+        } })
+    }
+
+    /// What the plan says of it, where the mix has what it is about.
+    pub(crate) fn plan_json(&self, plan: &Plan) -> Value {
+        if plan.plays(TransactionKind::UpdateStock) {
+            json!({ "update_stock_rounds": self.update_stock_rounds, "coaccess": self.coaccess })
+        } else {
+            json!({})
+        }
+    }
+}
+
+impl Plan {
+    /// Whether transactions of this type belong to the run: the standard's always do, others if the mix of any phase has a
+    /// share for them.
+    pub(crate) fn plays(&self, kind: TransactionKind) -> bool {
+        kind.is_standard() || of_steps(&self.steps).any(|extra| extra == kind)
+    }
+
+    /// The conditions that are checked before and after the run: the standard's, and those on what other types change.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        check::conditions(|condition| match condition.number {
+            ITEMS_CONDITION => self.plays(TransactionKind::UpdateItem),
+            STOCK_CONDITION => self.plays(TransactionKind::UpdateStock),
+            _ => false,
+        })
+    }
+
+    /// The types that belong to the run.
+    pub(crate) fn kinds(&self) -> Vec<TransactionKind> {
+        TransactionKind::ALL.into_iter().filter(|kind| self.plays(*kind)).collect()
+    }
+}

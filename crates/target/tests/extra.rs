@@ -1,0 +1,278 @@
+//! The Dike paper's transactions beside the standard's, on real databases.
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
+mod playing;
+
+use lydite_target::{TableChecksum, Target, TxError, TxMode};
+use lydite_testkit::{mariadb, postgres, redis};
+use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
+use lydite_tpcc::input::InputPlan;
+use lydite_tpcc::transaction::{NewOrder, OrderLineInput, UpdateItem, UpdateStock};
+use lydite_tpcc::{CustomerId, DistrictId, ItemId, Outcome, Transaction, TransactionKind, WarehouseId};
+use playing::{Answers, SEED, assert_conditions, load, meta, open, play};
+
+const WAREHOUSES: u32 = 2;
+
+/// Runs SQL in a database by its server's own client.
+type Change<'a> = &'a dyn Fn(&str);
+
+/// Orders, and dUpdateStocks over both warehouses.
+fn plan(mix: &str) -> InputPlan {
+    let mix = mix.parse().expect("a mix");
+    InputPlan { update_stock_rounds: 2, ..InputPlan::new(SEED, WAREHOUSES, meta(WAREHOUSES).c_load, mix) }
+}
+
+fn inputs() -> Vec<Transaction> {
+    let plan = plan("new_order=35,payment=10,update_stock=40,update_item=15");
+    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
+    let count = terminals.len();
+    let mut inputs: Vec<Transaction> = (0..300).map(|number| terminals[number % count].next(&plan)).collect();
+    // The same items again and again, whose prices orders then have.
+    inputs.extend((0..30).flat_map(|number| {
+        let items = [ItemId(number % 3 + 1), ItemId(number % 2 + 4)];
+        let line = |i_id| OrderLineInput { i_id, supply_w_id: WarehouseId(1), quantity: 1 };
+        let order = NewOrder {
+            w_id: WarehouseId(1),
+            d_id: DistrictId(1),
+            c_id: CustomerId(1),
+            lines: (1..=5).map(|id| line(ItemId(id))).collect(),
+        };
+        let swap = UpdateItem { w_id: WarehouseId(1), items };
+        [Transaction::UpdateItem(swap), Transaction::NewOrder(order)]
+    }));
+    // The same row again and again, so that it is replenished, and by one warehouse and by the other.
+    let round =
+        |w_id, quantity| OrderLineInput { i_id: ItemId(77), supply_w_id: WarehouseId(w_id), quantity };
+    inputs.extend((0..60).map(|number| {
+        let w_id = WarehouseId(number % 2 + 1);
+        let rounds = [round(1, (number % 10 + 1) as u8), round(2, 10)].into_iter().collect();
+        Transaction::UpdateStock(UpdateStock { w_id, rounds })
+    }));
+    inputs
+}
+
+/// What breaks the conditions that the standard does not have.
+fn broken(target: &dyn Target) -> Vec<String> {
+    let findings = target.check(&EXTRA_CONDITIONS, &|_| ()).expect("check");
+    assert_eq!(findings.len(), 2);
+    findings
+        .iter()
+        .flat_map(|finding| {
+            assert_eq!(finding.examples.len() as u64, finding.offenders.min(5), "{finding:?}");
+            finding.examples.iter().map(|example| format!("{}: {example}", finding.condition.clause))
+        })
+        .collect()
+}
+
+fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
+    let answers = play(target, inputs);
+    assert_conditions(target);
+    assert_eq!(broken(target), Vec::<String>::new());
+    (target.checksums().expect("checksums"), answers)
+}
+
+#[test]
+fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
+    let inputs = inputs();
+    let of = |kind| inputs.iter().filter(|input| input.kind() == kind).count();
+    assert!(of(TransactionKind::UpdateStock) > 140 && of(TransactionKind::NewOrder) > 70);
+    assert!(of(TransactionKind::UpdateItem) > 70);
+    let mut runs: Vec<(String, Vec<TableChecksum>, Answers)> = Vec::new();
+    let mut add = |name: String, (sums, answers)| runs.push((name, sums, answers));
+
+    let postgres = postgres::shared();
+    load(&*open(&postgres.create_database("extra_template"), TxMode::Statements), WAREHOUSES);
+    for mode in TxMode::ALL {
+        let name = format!("extra_{mode}");
+        postgres.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE extra_template"));
+        add(format!("postgres {mode}"), run(&*open(&postgres.url(&name), mode), &inputs));
+    }
+    let mariadb = mariadb::Server::start(&mariadb::FAST);
+    load(&*open(&mariadb.create_database("tpcc"), TxMode::Statements), WAREHOUSES);
+    let copies = [mariadb.copy(), mariadb.copy()];
+    for (mode, server) in TxMode::ALL.into_iter().zip([&mariadb, &copies[0], &copies[1]]) {
+        add(format!("mariadb {mode}"), run(&*open(&server.url("tpcc"), mode), &inputs));
+    }
+    let redis = redis::Server::start(&[]);
+    for url in ["sqlite:".to_string(), "gemel:".to_string(), redis.url(0)] {
+        let target = open(&url, TxMode::Statements);
+        load(&*target, WAREHOUSES);
+        add(url.clone(), run(&*target, &inputs));
+    }
+
+    let (_, first_sums, first_answers) = &runs[0];
+    assert!(first_answers.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))));
+    let last: Vec<i32> = first_answers[360..]
+        .iter()
+        .filter_map(|answer| match answer {
+            Ok(Outcome::UpdateStock(update)) => Some(update.quantities[1]),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(last.len(), 60);
+    // An order has the price that its item was given before it.
+    for pair in 150..180 {
+        let (Transaction::UpdateItem(swap), Ok(Outcome::UpdateItem(swapped)), Ok(Outcome::NewOrder(order))) =
+            (&inputs[2 * pair], &first_answers[2 * pair], &first_answers[2 * pair + 1])
+        else {
+            panic!("{:?}", inputs[2 * pair]);
+        };
+        for (item, price) in swap.items.iter().zip(swapped.prices) {
+            assert_eq!(order.lines[item.0 as usize - 1].i_price, price);
+        }
+    }
+    // Ten less each time, or ten less and 91 more (clause 2.4.2.2).
+    let steps: Vec<i32> = last.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(steps.iter().all(|step| [-10, 81].contains(step)) && steps.contains(&81), "{steps:?}");
+    for (name, sums, answers) in &runs[1..] {
+        for (number, (a, b)) in first_answers.iter().zip(answers).enumerate() {
+            assert_eq!(a, b, "{} and {name} answer input {number}: {:?}", runs[0].0, inputs[number]);
+        }
+        assert_eq!(first_sums, sums, "{} and {name} leave different databases", runs[0].0);
+    }
+}
+
+#[test]
+fn a_round_without_its_row_undoes_the_rounds_before_it() {
+    let (postgres, mariadb) = (postgres::shared(), mariadb::shared());
+    let hole = "DELETE FROM stock WHERE s_w_id = 2 AND s_i_id = 5";
+    let untouched = "SELECT count(*) FROM stock WHERE s_ytd <> 0";
+    let at = |w_id, i_id| OrderLineInput { i_id: ItemId(i_id), supply_w_id: WarehouseId(w_id), quantity: 3 };
+    let input = Transaction::UpdateStock(UpdateStock {
+        w_id: WarehouseId(1),
+        rounds: [at(1, 5), at(2, 5)].into_iter().collect(),
+    });
+    let urls = [postgres.create_database("no_stock"), mariadb.create_database("no_stock")]
+        .map(|url| url + "?foreign_keys=off");
+    for url in &urls {
+        load(&*open(url, TxMode::Statements), WAREHOUSES);
+    }
+    postgres.psql("no_stock", hole);
+    mariadb.sql("no_stock", hole);
+    for url in &urls {
+        for mode in TxMode::ALL {
+            let answer = play(&*open(url, mode), std::slice::from_ref(&input)).remove(0);
+            assert!(
+                matches!(&answer, Err(TxError::Fatal(why)) if why.contains("missing: run lydite check")),
+                "{url} {mode}: {answer:?}"
+            );
+        }
+    }
+    assert_eq!(postgres.psql("no_stock", untouched).trim(), "0");
+    assert_eq!(mariadb.sql("no_stock", untouched).trim(), "0");
+    let gemel = open("gemel:", TxMode::Statements);
+    load(&*gemel, 1);
+    let before = gemel.checksums().expect("checksums");
+    let answer = play(&*gemel, std::slice::from_ref(&input)).remove(0);
+    assert!(
+        matches!(&answer, Err(TxError::Fatal(why)) if why.contains("stock 2/5 is missing")),
+        "{answer:?}"
+    );
+    assert_eq!(gemel.checksums().expect("checksums"), before);
+}
+
+/// Sessions that fight for few rows; what is aborted is sent again.
+fn fight(target: &dyn Target) {
+    std::thread::scope(|scope| {
+        for fighter in 0..6_u32 {
+            scope.spawn(move || {
+                let mut session = target.connect().expect("connect");
+                for number in 0..40 {
+                    let (one, other) = ((fighter + number) % 3 + 1, (fighter * number) % 2 + 4);
+                    let w_id = WarehouseId(number % WAREHOUSES + 1);
+                    let take = |w_id| OrderLineInput {
+                        i_id: ItemId(one),
+                        supply_w_id: WarehouseId(w_id),
+                        quantity: (number % 10 + 1) as u8,
+                    };
+                    let input = if number % 2 == 0 {
+                        Transaction::UpdateItem(UpdateItem { w_id, items: [ItemId(one), ItemId(other)] })
+                    } else {
+                        Transaction::UpdateStock(UpdateStock {
+                            w_id,
+                            rounds: [take(1), take(2)].into_iter().collect(),
+                        })
+                    };
+                    loop {
+                        match session.execute(&input) {
+                            Ok(_) => break,
+                            Err(TxError::Aborted { .. }) => {}
+                            Err(error) => panic!("{input:?}: {error}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn sessions_that_fight_for_few_rows_lose_no_update_in_any_mode() {
+    let postgres = postgres::shared().create_database("extra_fights");
+    let mariadb = mariadb::shared().create_database("extra_fights");
+    load(&*open(&postgres, TxMode::Statements), WAREHOUSES);
+    load(&*open(&mariadb, TxMode::Statements), WAREHOUSES);
+    for isolation in ["read-committed", "serializable"] {
+        for url in [&postgres, &mariadb] {
+            for mode in TxMode::ALL {
+                let target = open(&format!("{url}?isolation={isolation}"), mode);
+                fight(&*target);
+                assert_eq!(broken(&*target), Vec::<String>::new(), "{url} {isolation} {mode}");
+            }
+        }
+    }
+    for url in ["sqlite:", "gemel:"] {
+        let target = open(url, TxMode::Statements);
+        load(&*target, WAREHOUSES);
+        fight(&*target);
+        assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
+        assert_eq!(findings.len(), 12, "{url}");
+    }
+}
+
+#[test]
+fn a_lost_update_of_a_price_or_of_stock_is_found() {
+    let (postgres, mariadb) = (postgres::shared(), mariadb::shared());
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpcc.sqlite");
+    let in_file = |sql: &str| {
+        let file = rusqlite::Connection::open(&path).expect("the file");
+        file.execute_batch(sql).expect("a change");
+    };
+    let on_postgres = |sql: &str| drop(postgres.psql("extra_errors", sql));
+    let on_mariadb = |sql: &str| drop(mariadb.sql("extra_errors", sql));
+    // With the price of a cent.
+    let databases: [(String, Change<'_>, &str); 3] = [
+        (postgres.create_database("extra_errors"), &on_postgres, "0.01"),
+        (mariadb.create_database("extra_errors"), &on_mariadb, "0.01"),
+        (format!("sqlite:{}", path.display()), &in_file, "1"),
+    ];
+    let mut told: Vec<Vec<String>> = Vec::new();
+    for (url, change, cent) in databases {
+        let target = open(&url, TxMode::Statements);
+        load(&*target, WAREHOUSES);
+        assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+        let of = |sql: &str| {
+            change(sql);
+            broken(&*target)
+        };
+        let mut found = Vec::new();
+        // As if the first half of a swap had been overtaken.
+        found.extend(of(&format!("UPDATE item SET i_price = i_price + {cent} WHERE i_id = 7")));
+        found.extend(of(&format!("UPDATE item SET i_price = i_price - {cent} WHERE i_id = 7")));
+        // As if S_QUANTITY had been read without a lock.
+        let take = "UPDATE stock SET s_quantity = 50, s_ytd = s_ytd + 3, s_order_cnt = s_order_cnt + 1 \
+                    WHERE s_w_id = 2 AND s_i_id = 9";
+        found.extend(of(take));
+        // As if S_REMOTE_CNT had been counted for an order that was rolled back.
+        found.extend(of("UPDATE stock SET s_remote_cnt = 1 WHERE s_w_id = 1 AND s_i_id = 4"));
+        told.push(found);
+    }
+    let [item, stock, count, stock_again] = &told[0][..] else { panic!("{told:?}") };
+    assert!(item.starts_with("item: all: 100000 items, sum of i_price "), "{item}");
+    assert!(stock.starts_with("stock: s_w_id=2: 100000 rows with a sum of"), "{stock}");
+    assert!(count.starts_with("stock: s_w_id=1 s_i_id=4: s_quantity"), "{count}");
+    assert_eq!(stock_again, stock);
+    assert_eq!((&told[1], &told[2]), (&told[0], &told[0]), "in the same words everywhere");
+}
