@@ -8,6 +8,7 @@ use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
+use crate::replicas::{self, WantedReplicas};
 use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
@@ -62,6 +63,8 @@ pub(crate) const KEYS: &[&str] = &[
     "micro.accesses",
     "micro.updates",
     "micro.disk_percent",
+    "replicas",
+    "staleness",
 ];
 
 /// Those that mean something for TPC-C only.
@@ -118,6 +121,8 @@ pub(crate) struct Plan {
     pub(crate) verify: Before,
     /// How the districts are to be spread over the warehouses, if the plan says.
     pub(crate) data_skew: Option<DataSkew>,
+    /// Where transactions that only read go, if not to the target.
+    pub(crate) replicas: Option<WantedReplicas>,
     wanted: WantedMode,
 }
 
@@ -160,6 +165,8 @@ impl Plan {
             ("dis_degree", &args.dis_degree),
             ("dis_strategy", &args.dis_strategy),
             ("nodes", &args.nodes),
+            ("replicas", &args.replicas),
+            ("staleness", &args.staleness),
             ("ci", &args.ci),
             ("phase", &args.phase),
         ] {
@@ -188,6 +195,7 @@ impl Plan {
         let micro = match workload {
             Some(Name::Micro) => {
                 raw.only_for("tpcc", TPCC_KEYS);
+                raw.only_for("tpcc", replicas::KEYS);
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
                 raw.only_for("tpcc", imbalance::KEYS);
@@ -202,6 +210,7 @@ impl Plan {
             }
             None => None,
         };
+        let replicas = replicas::wanted(&mut raw, target.as_ref(), tx);
         let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
         let active = raw.read("active_warehouses", active);
         if let (Some(all), Some((_, last))) = (warehouses, active)
@@ -273,6 +282,7 @@ impl Plan {
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
                 data_skew,
+                replicas,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),

@@ -10,6 +10,7 @@ use crate::imbalance;
 use crate::output::print;
 use crate::phases::Span;
 use crate::plan::Plan;
+use crate::replicas;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
 };
@@ -20,7 +21,7 @@ use lydite_report::model::{
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
-use lydite_target::{AbortReason, Description, Placement};
+use lydite_target::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
@@ -47,6 +48,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) homes: &'a [Option<Arc<Homes>>],
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
+    pub(crate) replicas: Option<&'a ReplicasReport>,
     pub(crate) measurement: &'a Measurement,
 }
 
@@ -79,6 +81,7 @@ impl Parts<'_> {
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(measured),
+                replicas::json(self.replicas),
                 contention::json(measured.contention.as_ref(), self.active),
                 imbalance::json(
                     self.homes_in(0..self.homes.len()),
@@ -144,6 +147,7 @@ impl Parts<'_> {
             phases_json(plan),
             data,
             self.settled.plan_json(),
+            replicas::plan_json(self.replicas),
             plan_common(plan, self.description),
             mode,
         ])
@@ -279,6 +283,7 @@ impl Parts<'_> {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),
             }),
+            reads_replicas: self.replicas.is_some(),
             // What held before the run says nothing of what the run did.
             conditions_violated: {
                 let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();

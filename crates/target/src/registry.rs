@@ -328,6 +328,22 @@ impl TargetSpec {
         }
     }
 
+    /// Refuses, without touching anything, what can't be a replica of `primary`; what is wrong, in words that follow its URL.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
+        match (&self.0, &primary.0) {
+            (Spec::Postgres(own), Spec::Postgres(of)) => postgres::can_follow(own, of),
+            (Spec::Mysql(own), Spec::Mysql(of)) => mysql::can_follow(own, of),
+            (_, Spec::Postgres(_) | Spec::Mysql(_)) => {
+                Err("is of another family than the target: a replica speaks the protocol of its primary"
+                    .into())
+            }
+            _ => Err("is for a target that has replicas, a server of SQL: leave it out".into()),
+        }
+    }
+
     /// Whether it plays the microbenchmark.
     fn plays_micro(&self) -> bool {
         match &self.0 {

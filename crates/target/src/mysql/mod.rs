@@ -11,16 +11,19 @@ mod micro;
 mod nodes;
 mod packet;
 mod product;
+mod replication;
 mod schema;
 mod session;
 mod spider;
 mod wire;
 
 pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
+pub(crate) use replication::can_follow;
 
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
+use crate::replicas::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -583,6 +586,22 @@ impl Target for Mysql {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
+        self.connect_to_read()
+    }
+
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let wire = self.connect_wire()?;
+        if !wire.product.gtids {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(wire)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let (wire, dialect) = self.connect_tpcc_session()?;
         let connection = MysqlConnection::new(wire, &self.statements(dialect))
             .map_err(|error| refused(error, &self.config))?;

@@ -214,6 +214,29 @@ pub(crate) fn parse(
     })
 }
 
+/// Whether a server could be a replica of another, as far as their URLs tell.
+pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
+    if own.product.name != primary.product.name {
+        return Err(format!(
+            "is {}, and the target is {}: write their URLs with the same scheme",
+            own.product.name, primary.product.name
+        ));
+    }
+    if !own.shards.is_empty() || !primary.shards.is_empty() {
+        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+    }
+    if own.product.heap && own.product.placement.is_some() {
+        return Err("is not possible with Citus: the replica of a coordinator asks the same workers".into());
+    }
+    if own.product.heap && own.isolation == Isolation::Serializable {
+        return Err("asks for isolation=serializable, which servers refuse on a replica: leave it out".into());
+    }
+    if own.place() == primary.place() && own.schema == primary.schema {
+        return Err("is the target itself: name its replicas".into());
+    }
+    Ok(())
+}
+
 /// Why tables in parts are not asked in the other ways, behind the name of such a way.
 pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
                                           all rows of each shard; use --tx statements";

@@ -8,16 +8,20 @@ mod loader;
 mod micro;
 mod numeric;
 mod product;
+mod replication;
 mod session;
 mod shards;
 mod wire;
 
-pub(crate) use config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, parse};
+pub(crate) use config::{
+    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse,
+};
 pub(crate) use product::{CITUS, COCKROACH, POSTGRES, YUGABYTE};
 
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
+use crate::replicas::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -519,10 +523,26 @@ impl Target for Postgres {
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        let settings = self.checked_settings()?;
         if self.config.mode == TxMode::Procedures {
+            self.checked_settings()?;
             self.ensure_procedures()?;
         }
+        self.connect_to_read()
+    }
+
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.connect_wire()?)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let settings = self.checked_settings()?;
         let dialect = session::dialect(self.config.isolation);
         let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
             .into_iter()
