@@ -90,7 +90,7 @@ pub fn families() -> &'static [Family] {
             placement: Some("over shards"),
             tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
             options: postgres::OPTIONS,
-            tpcc_options: &["foreign_keys", "shards", "batch"],
+            tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
             parse: |url, mode| {
                 postgres::parse(url, mode, &postgres::POSTGRES).map(|config| Spec::Postgres(Box::new(config)))
             },
@@ -133,7 +133,7 @@ pub fn families() -> &'static [Family] {
             placement: Some("the workers"),
             tested: "nothing: lydite driver test URL tells of a real one",
             options: postgres::CITUS_OPTIONS,
-            tpcc_options: &["batch"],
+            tpcc_options: &["items", "colocated", "batch"],
             parse: |url, mode| {
                 postgres::parse(url, mode, &postgres::CITUS).map(|config| Spec::Postgres(Box::new(config)))
             },

@@ -32,6 +32,7 @@ use crate::sql::dialect::Dialect;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
+use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
@@ -147,6 +148,13 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
             product.name
         )));
     }
+    if config.layout != Layout::default() && config.shards.is_empty() && product.together.is_empty() {
+        return Err(TargetError::usage(format!(
+            "{}: target options items and colocated: {} is told of no nodes: leave them out",
+            config.place(),
+            product.name
+        )));
+    }
     if *mode == TxMode::Procedures && !product.procedures {
         return Err(TargetError::usage(format!(
             "{}: --tx procedures: {} has no stored procedures: use --tx statements or batched",
@@ -220,6 +228,10 @@ impl Mysql {
         let mut wire = self.connect_session()?;
         if self.is_parted()? {
             wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
+            if self.config.layout != Layout::default() {
+                let found = self.found_layout(&mut wire)?;
+                self.config.layout.check(found, &self.config.place())?;
+            }
         }
         let dialect = self.dialect(wire.product)?;
         Ok((wire, dialect))
@@ -444,6 +456,13 @@ impl Target for Mysql {
         }
         if !self.shards.is_empty() {
             settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        if engines.iter().any(|engine| spider::is_spider(engine)) {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if !product.together.is_empty() && self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
         }
         if self.nodes.len() > 1 {
             settings.insert("nodes".into(), self.nodes.len().to_string());

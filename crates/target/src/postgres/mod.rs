@@ -30,6 +30,7 @@ use crate::sql::ddl;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
+use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
@@ -190,6 +191,10 @@ impl Postgres {
     /// The same, of a session for transactions; refuses what the tables that are there do not have.
     fn checked_settings(&self) -> Result<&'static str, TargetError> {
         let settings = self.session_settings()?;
+        if !settings.is_empty() && self.config.layout != Layout::default() {
+            let found = self.found_layout(&mut self.connect_wire()?)?;
+            self.config.layout.check(found, &self.config.place())?;
+        }
         if !settings.is_empty() && self.config.mode != TxMode::Statements {
             let (place, mode) = (self.config.place(), self.config.mode);
             return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
@@ -358,6 +363,13 @@ impl Target for Postgres {
             || on("fsync") && on("synchronous_commit") && on("full_page_writes");
         let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
         let parted = !self.session_settings()?.is_empty();
+        if parted {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
         if parted && self.shards.is_empty() {
             settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
         }
@@ -393,7 +405,9 @@ impl Target for Postgres {
         if self.shards.is_empty() {
             Table::ALL.iter().for_each(|&table| sql += &create_table(&self.config, table));
         } else {
-            sql += &create_table(&self.config, Table::Item);
+            if !self.config.layout.items_single() {
+                sql += &create_table(&self.config, Table::Item);
+            }
             sql += &self.create_shards(meta)?;
         }
         // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
@@ -428,7 +442,11 @@ impl Target for Postgres {
     }
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        let here = if self.shards.is_empty() { &BY_SIZE[..] } else { &[Table::Item] };
+        let here = match (self.shards.is_empty(), self.config.layout.items_single()) {
+            (true, _) => &BY_SIZE[..],
+            (false, false) => &[Table::Item],
+            (false, true) => &[],
+        };
         stage("building keys and indexes");
         self.run_all(&self.keys_and_indexes(here)?, jobs)?;
         self.finish_shards(jobs)?;
