@@ -86,7 +86,7 @@ pub(crate) struct LabArgs {
 pub(crate) enum LabCommand {
     /// Start one, and print the URL of its database; if it runs already, just print that
     Up {
-        /// pg, pg-sharded, mariadb, galera or spider: see `lydite lab list`
+        /// pg, pg-sharded, pg-replicas, mariadb, galera or spider: see `lydite lab list`
         kind: String,
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
@@ -172,6 +172,12 @@ pub(crate) struct RunArgs {
     /// Nodes of a database that does not tell where its warehouses are: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,
+    /// Replicas of the database: Order-Status and Stock-Level go there, all else to the target
+    #[arg(long, value_name = "URL,URL,…")]
+    pub(crate) replicas: Option<String>,
+    /// How old what a replica shows may be: any; session: a session sees its own writes; or a time, as 5s [default: any]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) staleness: Option<String>,
     /// Seed of rows and inputs [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<String>,

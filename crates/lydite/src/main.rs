@@ -20,6 +20,7 @@ mod output;
 mod phases;
 mod plan;
 mod raw;
+mod replicas;
 mod report;
 mod result;
 mod run;

@@ -9,6 +9,7 @@ use crate::imbalance;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
+use crate::replicas::{self, WantedReplicas};
 use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
@@ -67,6 +68,8 @@ pub(crate) const KEYS: &[&str] = &[
     "micro.accesses",
     "micro.updates",
     "micro.disk_percent",
+    "replicas",
+    "staleness",
 ];
 
 /// Those that mean something for TPC-C only.
@@ -126,6 +129,8 @@ pub(crate) struct Plan {
     /// How the districts are to be spread over the warehouses, if the plan says.
     pub(crate) data_skew: Option<DataSkew>,
     pub(crate) extra: Extra,
+    /// Where transactions that only read go, if not to the target.
+    pub(crate) replicas: Option<WantedReplicas>,
     wanted: WantedMode,
 }
 
@@ -168,6 +173,8 @@ impl Plan {
             ("dis_degree", &args.dis_degree),
             ("dis_strategy", &args.dis_strategy),
             ("nodes", &args.nodes),
+            ("replicas", &args.replicas),
+            ("staleness", &args.staleness),
             ("ci", &args.ci),
             ("phase", &args.phase),
         ] {
@@ -196,6 +203,7 @@ impl Plan {
         let micro = match workload {
             Some(Name::Micro) => {
                 raw.only_for("tpcc", TPCC_KEYS);
+                raw.only_for("tpcc", replicas::KEYS);
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
                 raw.only_for("tpcc", imbalance::KEYS);
@@ -211,6 +219,7 @@ impl Plan {
             }
             None => None,
         };
+        let replicas = replicas::wanted(&mut raw, target.as_ref(), tx);
         let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
         let active = raw.read("active_warehouses", active);
         if let (Some(all), Some((_, last))) = (warehouses, active)
@@ -289,6 +298,7 @@ impl Plan {
                 verify,
                 data_skew,
                 extra,
+                replicas,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.errors)),

@@ -76,6 +76,9 @@ pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
+/// Keys whose values may be lists in a file; elsewhere the values stand behind each other, with commas between.
+const LISTS: &[&str] = &["replicas"];
+
 /// All values by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Raw {
@@ -186,7 +189,15 @@ impl Raw {
                     .push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
                 continue;
             }
-            match scalar(value.get_ref()) {
+            let texts = |value: &DeValue<'_>| match value {
+                DeValue::Array(values) if LISTS.contains(&key.as_str()) => {
+                    let texts: Option<Vec<String>> =
+                        values.iter().map(|value| scalar(value.get_ref())).collect();
+                    texts.map(|texts| texts.join(","))
+                }
+                other => scalar(other),
+            };
+            match texts(value.get_ref()) {
                 Some(text) => self.line(&key, text, file, line),
                 None if key == "phase" => self.errors.push(format!(
                     "{file}, line {line}: phase must be a time, or tables with two brackets, [[phase]]"

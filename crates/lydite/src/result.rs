@@ -10,6 +10,7 @@ use crate::imbalance;
 use crate::output::print;
 use crate::phases::Span;
 use crate::plan::Plan;
+use crate::replicas;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
 };
@@ -20,7 +21,7 @@ use lydite_report::model::{
 };
 use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
-use lydite_target::{AbortReason, Description, Placement};
+use lydite_target::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::home::Homes;
@@ -50,6 +51,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) groups: Option<&'a CoAccess>,
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
+    pub(crate) replicas: Option<&'a ReplicasReport>,
     pub(crate) measurement: &'a Measurement,
 }
 
@@ -83,6 +85,7 @@ impl Parts<'_> {
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: joined([
                 self.settled.json(measured),
+                replicas::json(self.replicas),
                 contention::json(measured.contention.as_ref(), self.plan.contended, self.active),
                 imbalance::json(
                     self.homes_in(0..self.homes.len()),
@@ -168,6 +171,7 @@ impl Parts<'_> {
             data,
             self.settled.plan_json(),
             plan.extra.plan_json(plan),
+            replicas::plan_json(self.replicas),
             plan_common(plan, self.description),
             mode,
         ])
@@ -310,6 +314,7 @@ impl Parts<'_> {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),
             }),
+            reads_replicas: self.replicas.is_some(),
             // What held before the run says nothing of what the run did.
             conditions_violated: {
                 let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();

@@ -13,6 +13,7 @@ use crate::node_sizes;
 use crate::output::{complain, print};
 use crate::phases::Span;
 use crate::plan::Plan;
+use crate::replicas;
 use crate::result::{Parts, write_page};
 use crate::targets::typed;
 use crate::verify::{Before, FoundBefore};
@@ -22,7 +23,7 @@ use lydite_bench::{
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_html, render_table};
-use lydite_target::{DatabaseState, Kind, Target, Tpcc, Workload};
+use lydite_target::{DatabaseState, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
@@ -55,8 +56,12 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     // Before anything is loaded for a run that can't be made.
     target.check_sessions(plan.sessions())?;
     target.check_transactions(&plan.kinds())?;
+    let replicas = plan.replicas.as_ref().map(|wanted| wanted.open(&plan, &target)).transpose()?;
     distribution::can_be_known(&plan, &*target)?;
     let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
+    if let Some(replicas) = &replicas {
+        replicas::catch_up(replicas, &meta, load.is_some(), &interrupt)?;
+    }
     let mode = fitting(&plan, &meta)?;
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
@@ -119,14 +124,22 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let title = format!("{}  {} warehouses", description.url, meta.warehouses);
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
     let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
+    // What the transactions are sent to.
+    let played: Arc<dyn Target> = match &replicas {
+        Some(replicas) => Arc::<Replicas>::clone(replicas),
+        None => Arc::clone(&target),
+    };
+    let lag = replicas.as_ref().map(Replicas::watch).transpose()?;
     let measurement = measure(
         &plan,
         Live { title: &title, style, queue },
         run_plan.sessions(),
         &plan.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect::<Vec<_>>(),
         &interrupt,
-        |control, observer| lydite_bench::run(&target, &run_plan, control, observer),
+        |control, observer| lydite_bench::run(&played, &run_plan, control, observer),
     )?;
+    drop(lag);
+    let replicas = replicas.map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
     let parts = Parts {
         plan: &plan,
@@ -139,6 +152,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         homes: &homes,
         groups: groups.as_deref(),
         active: (first_warehouse, warehouses),
+        replicas: replicas.as_ref(),
         measurement: &measurement,
     };
     let run = Measured {

@@ -136,12 +136,40 @@ fn a_lab_of_spider_is_started_used_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_lab_with_replicas_is_started_read_and_leaves_nothing_behind() {
+    let parent = scratch();
+    let directory = parent.path().join("lab");
+    let directory = text(&directory);
+    let kind = "pg-replicas";
+    let _down = Down { kind, directory };
+    let up = ["lab", "up", kind, "--dir", directory];
+    let started = Program::new(&up).patience(5).run().code(0);
+    let printed = started.stdout.trim();
+    assert!(started.stderr.contains(&format!("try: lydite run {printed}; end with")), "{}", started.stderr);
+    assert_eq!(lydite(&up).code(0).stdout.trim(), printed, "once more is the same");
+    // What it prints is what `run` takes.
+    let arguments: Vec<&str> = printed.split(' ').collect();
+    let result = parent.path().join("result.json");
+    let run = ["--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&result)];
+    let run = [&["run"], &arguments[..], &run, &["--terminals", "2", "--staleness", "session"]].concat();
+    let ran = Program::new(&run).patience(5).run().code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("staleness session: "), "{}", ran.stdout);
+    let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    let replicas = &told["controls"]["replicas"];
+    let reads: Vec<u64> = replicas["reads_of"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert!(reads.len() == 2 && reads.iter().all(|&reads| reads > 0), "each has a session: {replicas}");
+    lydite(&["lab", "down", kind, "--dir", directory]).code(0);
+    assert!(!fs::exists(directory).unwrap());
+}
+
+#[test]
 fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
     let parent = scratch();
     fs::write(parent.path().join("mine"), "").unwrap();
     let occupied = text(parent.path());
     for (arguments, says) in [
-        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded, mariadb, galera, spider"),
+        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded, pg-replicas, mariadb, galera, spider"),
         (vec!["lab", "up", "pg", "--shards", "2"], "--shards is for pg-sharded"),
         (vec!["lab", "up", "galera", "--shards", "2"], "--shards is for pg-sharded and spider"),
         (vec!["lab", "up", "pg-sharded", "--shards", "0"], "a lab has 1 to 32"),

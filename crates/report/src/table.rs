@@ -23,6 +23,7 @@ pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     page.transactions(&mut out, result);
     page.aborts_and_errors(&mut out, result);
     page.distribution(&mut out, result);
+    page.replicas(&mut out, result);
     page.imbalance(&mut out, result);
     page.coaccess(&mut out, result);
     page.contention(&mut out, result);
@@ -242,6 +243,29 @@ impl Page {
             let _ = write!(text, " ({asked} asked, strategy {})", printable(strategy));
         }
         self.wrapped(out, "nodes    ", &text, Style::Plain);
+    }
+
+    /// Where transactions that only read went.
+    fn replicas(&self, out: &mut String, r: &RunResult) {
+        let replicas = &r.controls["replicas"];
+        let Some(urls) = replicas["urls"].as_array() else { return };
+        let whole = |key: &str| replicas[key].as_u64().unwrap_or_default();
+        let mut text = format!(
+            "staleness {}: {} answered by {}",
+            printable(replicas["staleness"].as_str().unwrap_or_default()),
+            plural(whole("reads"), "read"),
+            plural(urls.len() as u64, "replica"),
+        );
+        let _ = write!(text, ", {} by the primary", count(whole("to_primary")));
+        if whole("waited") > 0 {
+            let waited = replicas["waited_s"].as_f64().unwrap_or_default();
+            let _ = write!(text, ", {} waited for, {waited:.3} s in all", count(whole("waited")));
+        }
+        let seconds = |key: &str| replicas["lag"][key].as_f64();
+        if let (Some(mean), Some(most)) = (seconds("mean_s"), seconds("max_s")) {
+            let _ = write!(text, ", {mean:.3} s behind on average, {most:.3} s at most");
+        }
+        self.wrapped(out, "replicas ", &text, Style::Plain);
     }
 
     /// How the data is spread, and how the homes of transactions were to be spread and were.

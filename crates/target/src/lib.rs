@@ -17,6 +17,7 @@ mod postgres;
 mod profile;
 mod redis;
 mod registry;
+mod replicas;
 mod sql;
 mod sqlite;
 mod storage;
@@ -30,6 +31,9 @@ pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use registry::{Family, TargetSpec, families};
+pub use replicas::{
+    LONGEST_WAIT, LagWatch, Positions, Replicas, ReplicasReport, Replication, Role, Staleness,
+};
 pub use target::{
     Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
     Submitted, TableChecksum, Target, TxMode,

@@ -91,7 +91,7 @@ pub fn families() -> &'static [Family] {
             placement: Some("over shards"),
             tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
             options: postgres::OPTIONS,
-            tpcc_options: &["foreign_keys", "shards", "batch"],
+            tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
             parse: |url, mode| {
                 postgres::parse(url, mode, &postgres::POSTGRES).map(|config| Spec::Postgres(Box::new(config)))
             },
@@ -134,7 +134,7 @@ pub fn families() -> &'static [Family] {
             placement: Some("the workers"),
             tested: "nothing: lydite driver test URL tells of a real one",
             options: postgres::CITUS_OPTIONS,
-            tpcc_options: &["batch"],
+            tpcc_options: &["items", "colocated", "batch"],
             parse: |url, mode| {
                 postgres::parse(url, mode, &postgres::CITUS).map(|config| Spec::Postgres(Box::new(config)))
             },
@@ -326,6 +326,22 @@ impl TargetSpec {
             Ok(spec) if errors.is_empty() => Ok(spec),
             Ok(_) => Err(errors),
             Err(more) => Err(errors.into_iter().chain(more).collect()),
+        }
+    }
+
+    /// Refuses, without touching anything, what can't be a replica of `primary`; what is wrong, in words that follow its URL.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
+        match (&self.0, &primary.0) {
+            (Spec::Postgres(own), Spec::Postgres(of)) => postgres::can_follow(own, of),
+            (Spec::Mysql(own), Spec::Mysql(of)) => mysql::can_follow(own, of),
+            (_, Spec::Postgres(_) | Spec::Mysql(_)) => {
+                Err("is of another family than the target: a replica speaks the protocol of its primary"
+                    .into())
+            }
+            _ => Err("is for a target that has replicas, a server of SQL: leave it out".into()),
         }
     }
 

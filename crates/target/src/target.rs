@@ -2,6 +2,7 @@
 
 use crate::balances::Balances;
 use crate::error::{TargetError, TxError};
+use crate::replicas::{Positions, Replication};
 use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::input::Contended;
@@ -141,6 +142,30 @@ pub trait Target: Send + Sync {
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
+    /// A new session for transactions that only read, on a server that may take no others. Nothing is made or renewed there.
+    ///
+    /// # Errors
+    /// As [`Target::connect`].
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.connect()
+    }
+
+    /// What its server is to others with the same data.
+    ///
+    /// # Errors
+    /// As [`Target::describe`]; also when there are no such others.
+    fn replication(&self) -> Result<Replication, TargetError> {
+        Err(TargetError::usage("such a database has no replicas"))
+    }
+
+    /// A connection that tells how far the data of its server have come; none if they do not tell.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        Ok(None)
+    }
+
     /// How long a session waits for a lock before the database looks whether it waits in a ring; none if it does not tell.
     ///
     /// # Errors
@@ -220,6 +245,11 @@ pub trait Session<W: Workload = Tpcc>: Send {
     /// together.
     fn watch(&mut self, _row: Contended, _asked: Arc<dyn Fn() + Send + Sync>) -> bool {
         false
+    }
+
+    /// The session's connection as one that tells how far the data of its server have come, if it does.
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        None
     }
 
     /// Runs one transaction up to where the session can take the next: with pipelined commit that is before the

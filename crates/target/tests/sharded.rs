@@ -159,6 +159,110 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
 }
 
+/// Whatever lies where, it is the same database, and the answers are the same.
+#[test]
+fn items_on_one_shard_and_tables_apart_are_the_same_database() {
+    let cluster = Cluster::start();
+    let plain = open(&shared().create_database("beside_variants"));
+    plain.create_schema(&meta()).expect("create_schema");
+    let units = || [LoadUnit::Items].into_iter().chain((1..=WAREHOUSES).map(warehouse));
+    load(plain.as_ref(), units());
+    plain.finish_load(2, &|_| ()).expect("finish_load");
+    let fresh = plain.checksums().expect("checksums");
+    let inputs = inputs(300);
+    let play = |target: &dyn Target| {
+        let mut session = target.connect().expect("a session");
+        for input in &inputs {
+            let outcome = session.execute(input);
+            assert!(matches!(outcome, Ok(_) | Err(TxError::RolledBack(_))), "{outcome:?}");
+        }
+    };
+    play(plain.as_ref());
+    let played = plain.checksums().expect("checksums");
+    for (options, single) in [("items=single", true), ("colocated=off", false)] {
+        let apart = !single;
+        let target = open(&format!("{}&{options}", cluster.url()));
+        target.create_schema(&meta()).expect("create_schema");
+        load(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
+        // As if killed between the notes of the shards and that of the coordinator.
+        let mut rest = vec![warehouse(2), warehouse(3), warehouse(4)];
+        if single {
+            rest.push(LoadUnit::Items);
+        }
+        let forgotten = if single { "0, 3" } else { "3" };
+        cluster.coordinator.psql("postgres", &format!("DELETE FROM lydite_load WHERE unit IN ({forgotten})"));
+        load(target.as_ref(), rest);
+        target.finish_load(2, &|_| ()).expect("finish_load");
+        assert_eq!(target.checksums().expect("checksums"), fresh, "{options}");
+
+        let items: Vec<bool> = cluster
+            .shards
+            .iter()
+            .map(|shard| shard.psql("postgres", "SELECT to_regclass('item') IS NOT NULL") == "t")
+            .collect();
+        assert_eq!(items, [single, false, false], "{options}");
+        let numbers = |table: &str, column: &str| -> Vec<String> {
+            let list = format!(
+                "SELECT string_agg(DISTINCT {column}::text, ',' ORDER BY {column}::text) FROM {table}"
+            );
+            cluster.shards.iter().map(|shard| shard.psql("postgres", &list)).collect()
+        };
+        // WAREHOUSE is where the placement says; others follow, each a shard further, if they are apart.
+        let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+        assert_eq!(placement.node_of, [0, 1, 2, 2]);
+        assert_eq!(numbers("warehouse", "w_id"), ["1", "2", "3,4"]);
+        let further = if apart { ["3,4", "1", "2"] } else { ["1", "2", "3,4"] };
+        assert_eq!(numbers("district", "d_w_id"), further, "{options}");
+        assert_eq!(
+            numbers("order_line", "ol_w_id"),
+            ["1", "2", "3,4"],
+            "the seventh is on the first's shard again"
+        );
+        assert_eq!(numbers("stock", "s_w_id"), further, "{options}");
+
+        play(target.as_ref());
+        let findings = target.check(&CONDITIONS, &|_| ()).expect("a check");
+        assert!(findings.len() == 12 && findings.iter().all(|finding| finding.holds()), "{findings:?}");
+        assert_eq!(target.checksums().expect("checksums"), played, "{options}");
+        let settings = target.describe().expect("a description").settings;
+        assert_eq!(settings["items"], if single { "single" } else { "replicated" });
+        assert_eq!(settings["colocated"], if apart { "off" } else { "on" });
+        let other = if single { "items=replicated" } else { "colocated=on" };
+        let other = open(&format!("{}&{other}", cluster.url())).connect().err().expect("other tables");
+        assert!(
+            other.kind == TargetErrorKind::Usage && other.message.contains("load again with --fresh"),
+            "{other:?}"
+        );
+        target.reset().expect("a reset");
+        for server in cluster.shards.iter().chain([&cluster.coordinator]) {
+            let left = server.psql(
+                "postgres",
+                "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+            );
+            assert_eq!(left, "0", "{options}");
+        }
+    }
+}
+
+#[test]
+fn variants_of_the_schema_are_refused_where_they_mean_nothing() {
+    for (url, says) in [
+        ("postgres://h/db?items=single", "items is for tables over several nodes"),
+        ("postgres://h/db?shards=a:1,b:1&items=two", "use replicated, single"),
+        ("postgres://h/db?shards=a:1&colocated=off", "needs two shards at least"),
+        ("mariadb://h/db?colocated=off", "colocated is for tables over several nodes"),
+        ("mariadb://h/db?shards=a:1&colocated=off", "needs two shards at least"),
+        ("oceanbase://h/db?items=single", "items is for tables over several nodes"),
+        ("cockroach://h/db?items=single", "is not known"),
+    ] {
+        let errors = TargetSpec::parse(url, TxMode::Statements).map(|_| ()).expect_err(url);
+        assert!(errors.iter().any(|error| error.contains(says)), "{url}: {errors:?}");
+    }
+    for url in ["citus://h/db?items=single&colocated=off", "oceanbase://h/db?partitions=3&colocated=off"] {
+        TargetSpec::parse(url, TxMode::Statements).map(|_| ()).expect(url);
+    }
+}
+
 #[test]
 fn the_null_target_pretends_a_placement() {
     let placement = |url, warehouses| open(url).placement(warehouses);

@@ -123,6 +123,22 @@ impl Server {
         copy
     }
 
+    /// A primary and a replica that follows it by GTIDs, both with these settings beside the usual ones.
+    #[must_use]
+    pub fn with_replica(settings: &[&str]) -> (Self, Self) {
+        let primary = Self::start(&[settings, &["server-id=1", "log-bin=binlog"]].concat());
+        let replica = Self::start(&[settings, &["server-id=2", "read-only=1"]].concat());
+        replica.sql(
+            "mysql",
+            &format!(
+                "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = 'root', \
+                 MASTER_USE_GTID = slave_pos; START SLAVE",
+                primary.port
+            ),
+        );
+        (primary, replica)
+    }
+
     fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
@@ -250,6 +266,16 @@ impl Drop for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_primary_commits_comes_to_its_replica() {
+        let (primary, replica) = Server::with_replica(&FAST);
+        let _url = primary.create_database("followed");
+        primary.sql("followed", "CREATE TABLE t (a int); INSERT INTO t VALUES (7)");
+        let position = primary.sql("mysql", "SELECT @@gtid_binlog_pos");
+        assert_eq!(replica.sql("mysql", &format!("SELECT MASTER_GTID_WAIT('{position}', 30)")), "0");
+        assert_eq!(replica.sql("followed", "SELECT a FROM t"), "7");
+    }
 
     #[test]
     fn a_server_keeps_its_rows_over_a_crash_and_a_copy_has_them_too() {

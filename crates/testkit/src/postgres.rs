@@ -80,6 +80,31 @@ impl Server {
         run(Command::new(programs().join("initdb"))
             .args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
             .arg(&data));
+        Self::start_on(data, settings)
+    }
+
+    /// Starts a replica of this server, which follows it by its log, with these settings beside the usual ones.
+    #[must_use]
+    pub fn replica(&self, settings: &[&str]) -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
+        let path = directory.path().to_path_buf();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        if let Some((uid, gid)) = unprivileged(USER) {
+            chown(&path, Some(uid), Some(gid)).expect("a change of owner");
+        }
+        clean_up_at_exit(&path, PID_FILE);
+        let data = path.join("data");
+        run(Command::new(programs().join("pg_basebackup"))
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R"])
+            .args(["-p", &self.port.to_string(), "-D"])
+            .arg(&data));
+        let mut server = Self::start_on(data, settings);
+        server.directory = Some(directory);
+        server
+    }
+
+    fn start_on(data: PathBuf, settings: &[&str]) -> Self {
         let server = Self {
             directory: None,
             running: Running::new("PostgreSQL", data.with_file_name("log")),

@@ -184,6 +184,8 @@ pub struct RunFacts {
     pub storage_in_memory: bool,
     /// The isolation level.
     pub isolation: Option<Isolation>,
+    /// Whether transactions that only read were played on replicas, which may show the past.
+    pub reads_replicas: bool,
     /// Numbers of the violated consistency conditions; none if they were not checked.
     pub conditions_violated: Option<Vec<u8>>,
 }
@@ -390,6 +392,12 @@ fn conditions(facts: &RunFacts) -> Compliance {
 fn isolation(facts: &RunFacts) -> Compliance {
     let (met, note) = match &facts.isolation {
         None => (None, "not known".to_owned()),
+        Some(Isolation { name, .. }) if facts.reads_replicas => (
+            Some(false),
+            format!(
+                "{name} on the primary, but Order-Status and Stock-Level read replicas, which may show the past"
+            ),
+        ),
         Some(Isolation { name, level_3 }) => {
             let gives = match level_3 {
                 Some(true) => "gives",

@@ -45,6 +45,7 @@ fn good() -> RunFacts {
         durable_commits: Some(true),
         storage_in_memory: false,
         isolation: Some(Isolation { name: "serializable".to_owned(), level_3: Some(true) }),
+        reads_replicas: false,
         conditions_violated: Some(Vec::new()),
     }
 }
@@ -124,6 +125,14 @@ fn districts_that_are_not_ten_for_each_warehouse_break_the_population_of_clause_
         broken(&facts),
         std::iter::once("districts per warehouse").chain(broken(&good())).collect::<Vec<_>>()
     );
+}
+
+#[test]
+fn reads_of_a_replica_break_the_isolation_of_clause_3_4_whatever_the_level_is() {
+    let facts = RunFacts { reads_replicas: true, ..good() };
+    let isolation = find(&facts, "isolation");
+    assert_eq!(isolation.met, Some(false));
+    assert!(isolation.note.contains("replicas"), "{}", isolation.note);
 }
 
 #[test]

@@ -32,7 +32,21 @@ struct Lab {
     kind: String,
     /// The URL of the database, for `lydite run` and the like.
     url: String,
+    /// The URLs of its replicas, for `--replicas`.
+    #[serde(default)]
+    replicas: Vec<String>,
     servers: Vec<Server>,
+}
+
+impl Lab {
+    /// What `lydite run` is given: the URL, with the replicas behind it.
+    fn arguments(&self) -> String {
+        if self.replicas.is_empty() {
+            self.url.clone()
+        } else {
+            format!("{} --replicas {}", self.url, self.replicas.join(","))
+        }
+    }
 }
 
 /// A server of a lab.
@@ -65,6 +79,7 @@ struct Kind {
 enum Servers {
     Postgres,
     PostgresOverShards,
+    PostgresWithReplicas,
     Mariadb,
     Galera,
     Spider,
@@ -79,17 +94,22 @@ impl Servers {
         match self {
             Self::Postgres | Self::Mariadb => 1,
             Self::PostgresOverShards | Self::Spider => usize::from(shards) + 1,
-            Self::Galera => 3,
+            Self::Galera | Self::PostgresWithReplicas => 3,
         }
     }
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind { name: "pg", about: "a PostgreSQL server", servers: Servers::Postgres },
     Kind {
         name: "pg-sharded",
         about: "PostgreSQL over a coordinator and --shards shards (3), by postgres_fdw",
         servers: Servers::PostgresOverShards,
+    },
+    Kind {
+        name: "pg-replicas",
+        about: "a PostgreSQL server and two streaming replicas, for --replicas",
+        servers: Servers::PostgresWithReplicas,
     },
     Kind {
         name: "mariadb",
@@ -117,7 +137,9 @@ enum Programs {
 impl Programs {
     fn find(servers: Servers) -> Result<Self, Failure> {
         match servers {
-            Servers::Postgres | Servers::PostgresOverShards => postgres::Programs::find().map(Self::Postgres),
+            Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+                postgres::Programs::find(servers).map(Self::Postgres)
+            }
             Servers::Mariadb | Servers::Galera | Servers::Spider => {
                 mariadb::Programs::find(servers).map(Self::Mariadb)
             }
@@ -126,13 +148,18 @@ impl Programs {
 
     fn url(&self, kind: Servers, servers: &[Server]) -> String {
         match self {
-            Self::Postgres(_) => postgres::url(servers),
+            Self::Postgres(_) => postgres::url(kind, servers),
             Self::Mariadb(_) => mariadb::url(kind, servers),
         }
     }
 
     fn start(&self, directory: &Path, kind: Servers, servers: &[Server]) -> Outcome {
         match self {
+            Self::Postgres(programs) if kind == Servers::PostgresWithReplicas => {
+                let Some((primary, replicas)) = servers.split_first() else { return Ok(()) };
+                in_parallel(directory, &servers[..1], |server| postgres::start_one(programs, server))?;
+                in_parallel(directory, replicas, |server| postgres::start_replica(programs, primary, server))
+            }
             Self::Postgres(programs) => {
                 in_parallel(directory, servers, |server| postgres::start_one(programs, server))
             }
@@ -274,7 +301,7 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
             )));
         }
         return match lab.servers.iter().find(|server| !server.listens()) {
-            None => print(&format!("{}\n", lab.url)),
+            None => print(&format!("{}\n", lab.arguments())),
             Some(server) => Err(Failure::usage(format!(
                 "{}: there is a lab, but its server on port {} does not answer: end it with: {end_with}",
                 directory.display(),
@@ -289,8 +316,11 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         .enumerate()
         .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
         .collect();
-    let mut lab = Lab { kind: name.into(), url: String::new(), servers };
+    let mut lab = Lab { kind: name.into(), url: String::new(), replicas: Vec::new(), servers };
     lab.url = programs.url(kind.servers, &lab.servers);
+    if kind.servers == Servers::PostgresWithReplicas {
+        lab.replicas = lab.servers[1..].iter().map(postgres::url_of).collect();
+    }
     make(&directory, &lab)?;
     let interrupt = watch()?;
     let mut started = programs.start(&directory, kind.servers, &lab.servers);
@@ -310,11 +340,11 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         },
         begun.elapsed().as_secs_f64(),
         directory.display(),
-        typed(&lab.url),
+        if lab.replicas.is_empty() { typed(&lab.url) } else { lab.arguments().into() },
         // A shard has one warehouse at least.
         if kind.servers.has_shards() && shards > 2 { format!(" -w {shards}") } else { String::new() },
     ));
-    print(&format!("{}\n", lab.url))
+    print(&format!("{}\n", lab.arguments()))
 }
 
 /// Makes the directory of all labs. Everybody can write beside it, so one that somebody else has made is refused.
@@ -417,7 +447,7 @@ fn list() -> Outcome {
                 1 => "  (1 server does not answer)".into(),
                 silent => format!("  ({silent} servers do not answer)"),
             };
-            text += &format!("    {:11} {}{state}\n", lab.kind, lab.url);
+            text += &format!("    {:11} {}{state}\n", lab.kind, lab.arguments());
             none = false;
         }
     }

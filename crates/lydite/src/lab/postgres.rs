@@ -1,13 +1,13 @@
 //! Labs of PostgreSQL servers.
 
-use super::{Server, finish};
+use super::{Server, Servers, finish};
 use crate::Outcome;
 use crate::exit::Failure;
 use std::fs;
 use std::io;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Settings of all servers, beside their ports.
@@ -15,6 +15,9 @@ const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories
                         -c shared_buffers=128MB -c max_wal_size=2GB";
 /// How long a server may take to start or to end, in seconds.
 const PATIENCE: &str = "60";
+
+/// What copies a running server.
+const BACKUP: &str = "pg_basebackup";
 
 /// The server's programs, and the user that runs them.
 pub(super) struct Programs {
@@ -25,7 +28,7 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Those in `PG_BIN`, else of Debian's newest version, else on the path.
-    pub(super) fn find() -> Result<Self, Failure> {
+    pub(super) fn find(kind: Servers) -> Result<Self, Failure> {
         let complete =
             |path: &PathBuf| ["initdb", "pg_ctl", "postgres"].iter().all(|name| path.join(name).exists());
         let directory = match std::env::var_os("PG_BIN") {
@@ -46,6 +49,13 @@ impl Programs {
                 )
             })?,
         };
+        if kind == Servers::PostgresWithReplicas && !directory.join(BACKUP).exists() {
+            return Err(Failure::usage(format!(
+                "{}: {BACKUP} is not there, with which replicas are made: install it (Debian: apt-get install \
+                 postgresql)",
+                directory.display()
+            )));
+        }
         Ok(Self { directory, user: super::unprivileged("postgres", "PostgreSQL")? })
     }
 
@@ -78,27 +88,54 @@ fn on_path() -> Vec<PathBuf> {
 }
 
 /// The URL of a lab: the first server's, which is the coordinator if there are others.
-pub(super) fn url(servers: &[Server]) -> String {
-    let port = |server: &Server| server.port;
-    let shards: Vec<String> =
-        servers.iter().skip(1).map(|shard| format!("127.0.0.1:{}", shard.port)).collect();
+pub(super) fn url(kind: Servers, servers: &[Server]) -> String {
+    let shards: Vec<String> = servers
+        .iter()
+        .skip(1)
+        .filter(|_| kind.has_shards())
+        .map(|shard| format!("127.0.0.1:{}", shard.port))
+        .collect();
     let shards = if shards.is_empty() { String::new() } else { format!("?shards={}", shards.join(",")) };
-    format!("postgres://postgres@127.0.0.1:{}/postgres{shards}", servers.first().map_or(0, port))
+    format!("{}{shards}", servers.first().map_or_else(String::new, url_of))
 }
 
-/// Makes and starts a server.
-pub(super) fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
+/// The URL of one server.
+pub(super) fn url_of(server: &Server) -> String {
+    format!("postgres://postgres@127.0.0.1:{}/postgres", server.port)
+}
+
+/// Makes a server's directory, and gives that of its data.
+fn make(programs: &Programs, server: &Server) -> Result<PathBuf, String> {
     let told = |doing: &str, error: io::Error| format!("{doing} {}: {error}", server.path.display());
     fs::create_dir(&server.path).map_err(|error| told("make", error))?;
     if let Some((user, group)) = programs.user {
         chown(&server.path, Some(user), Some(group)).map_err(|error| told("give away", error))?;
     }
-    let data = server.path.join("data");
+    Ok(server.path.join("data"))
+}
+
+/// Makes and starts a server.
+pub(super) fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
+    let data = make(programs, server)?;
     let mut initdb = programs.command("initdb");
     initdb.args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
     finish(initdb, "initdb")?;
+    start(programs, server, &data)
+}
+
+/// Makes a copy of a primary that follows it, and starts it.
+pub(super) fn start_replica(programs: &Programs, primary: &Server, server: &Server) -> Result<(), String> {
+    let data = make(programs, server)?;
+    let mut copy = programs.command(BACKUP);
+    copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R"]);
+    copy.args(["-p", &primary.port.to_string(), "-D"]).arg(&data);
+    finish(copy, BACKUP)?;
+    start(programs, server, &data)
+}
+
+fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String> {
     let mut start = programs.command("pg_ctl");
-    start.args(["start", "-w", "-t", PATIENCE, "-D"]).arg(&data).arg("-l").arg(server.path.join("log"));
+    start.args(["start", "-w", "-t", PATIENCE, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
     // The server keeps what it inherits: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());

@@ -5,6 +5,7 @@ use crate::net::{Host, SslMode};
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
 use crate::sql::isolation::Isolation;
+use crate::sql::shards::{self, Layout};
 use crate::target::TxMode;
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "none",
         about: "servers over which loading parts the warehouses, by MariaDB's engine Spider; same database and user",
     },
+    shards::ITEMS,
+    shards::COLOCATED,
     OptionSpec {
         name: "transactions",
         values: "pessimistic, optimistic",
@@ -93,6 +96,8 @@ pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "foreign_keys",
     "partitions",
     "shards",
+    "items",
+    "colocated",
     "item",
     "warehouse",
     "district",
@@ -134,6 +139,8 @@ pub(crate) struct Config {
     pub(crate) partitions: Option<u32>,
     /// Servers that have the tables of the warehouses in parts; none if the one server has all.
     pub(crate) shards: Vec<(String, u16)>,
+    /// Where tables go that are loaded over several nodes.
+    pub(crate) layout: Layout,
     /// TiDB's mode of transactions; none when that is left to the server.
     pub(crate) transactions: Option<&'static str>,
     /// Rows that loading sends in a transaction of their own, as asked for; none when that is left to the product.
@@ -194,6 +201,14 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         .contains_key("foreign_keys")
         .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
     let (shards, nodes) = (servers(parsed, "shards", &mut errors), servers(parsed, "nodes", &mut errors));
+    // OceanBase places partitions by itself, and is told which belong together.
+    let told = scheme == "oceanbase" && partitions.is_some();
+    let layout = Layout::of(parsed, !shards.is_empty() || told, &mut errors);
+    if !layout.colocated() && shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
+    }
     if !shards.is_empty() {
         for (option, why) in [
             ("partitions", "the tables are partitioned by shard"),
@@ -274,6 +289,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         snapshot_at_begin,
         partitions,
         shards,
+        layout,
         transactions,
         batch,
         nodes,
@@ -302,6 +318,7 @@ impl Config {
             host: Host::Tcp(host.clone()),
             port: *port,
             shards: Vec::new(),
+            layout: Layout::default(),
             nodes: Vec::new(),
             url: format!("{}://{}@{host}:{port}/{}", self.scheme, self.user, self.database),
             ..self.clone()

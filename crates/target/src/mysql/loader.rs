@@ -37,12 +37,12 @@ impl MysqlLoader {
 
     fn fill(
         &mut self,
-        unit: LoadUnit,
+        (unit, tables): (LoadUnit, &[Table]),
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
         self.wire.execute("START TRANSACTION")?;
-        for &table in unit.tables() {
+        for &table in tables {
             self.table(population, table, unit.warehouse(), progress).map_err(|error| match error {
                 SqlError::Decode(detail) => SqlError::Decode(format!("{}: {detail}", table.name())),
                 other => other,
@@ -67,13 +67,13 @@ impl MysqlLoader {
     fn in_batches(
         &mut self,
         mut batch: u32,
-        unit: LoadUnit,
+        (unit, tables): (LoadUnit, &[Table]),
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         let Self { wire, place, way, .. } = self;
         let failed = |error, doing: &str| advised(error, doing, place);
-        batch::load_unit(wire, unit, failed, |wire, table| {
+        batch::load_unit(wire, (unit, tables), failed, |wire, table| {
             let columns = ddl::column_list(table);
             copy_in(wire, *way, (table.name(), &columns), Some(&mut batch), progress, |copy| {
                 population.write_table(table, unit.warehouse(), copy).map(|_| ())
@@ -92,19 +92,29 @@ impl Loader for MysqlLoader {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
+        self.load_tables(unit, unit.tables(), population, progress)
+    }
+}
+
+impl ShardLoader for MysqlLoader {
+    fn load_tables(
+        &mut self,
+        unit: LoadUnit,
+        tables: &[Table],
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
         if let Some(batch) = self.batch {
-            return self.in_batches(batch, unit, population, progress);
+            return self.in_batches(batch, (unit, tables), population, progress);
         }
-        let loaded = self.fill(unit, population, progress);
+        let loaded = self.fill((unit, tables), population, progress);
         if loaded.is_err() {
             // The error that matters is the first one.
             let _undone = self.wire.execute("ROLLBACK");
         }
         loaded.map_err(|error| advised(error, &format!("load {unit}"), &self.place))
     }
-}
 
-impl ShardLoader for MysqlLoader {
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
         let noted =
             self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));

@@ -11,15 +11,18 @@ mod micro;
 mod nodes;
 mod packet;
 mod product;
+mod replication;
 mod schema;
 mod session;
 mod spider;
 mod wire;
 
 pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
+pub(crate) use replication::can_follow;
 
 use crate::balances::Balances;
 use crate::error::TargetError;
+use crate::replicas::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -28,6 +31,7 @@ use crate::sql::dialect::Dialect;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, is_ours};
 use crate::sql::session::SqlSession;
+use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
@@ -150,6 +154,13 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
             product.name
         )));
     }
+    if config.layout != Layout::default() && config.shards.is_empty() && product.together.is_empty() {
+        return Err(TargetError::usage(format!(
+            "{}: target options items and colocated: {} is told of no nodes: leave them out",
+            config.place(),
+            product.name
+        )));
+    }
     if *mode == TxMode::Procedures && !product.procedures {
         return Err(TargetError::usage(format!(
             "{}: --tx procedures: {} has no stored procedures: use --tx statements or batched",
@@ -223,6 +234,10 @@ impl Mysql {
         let mut wire = self.connect_session()?;
         if self.is_parted()? {
             wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
+            if self.config.layout != Layout::default() {
+                let found = self.found_layout(&mut wire)?;
+                self.config.layout.check(found, &self.config.place())?;
+            }
         }
         let dialect = self.dialect(wire.product)?;
         Ok((wire, dialect))
@@ -449,6 +464,13 @@ impl Target for Mysql {
         if !self.shards.is_empty() {
             settings.insert("shards".into(), self.shards.len().to_string());
         }
+        if engines.iter().any(|engine| spider::is_spider(engine)) {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if !product.together.is_empty() && self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
         if self.nodes.len() > 1 {
             settings.insert("nodes".into(), self.nodes.len().to_string());
         }
@@ -590,6 +612,22 @@ impl Target for Mysql {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
+        self.connect_to_read()
+    }
+
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let wire = self.connect_wire()?;
+        if !wire.product.gtids {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(wire)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let (wire, dialect) = self.connect_tpcc_session()?;
         let connection = MysqlConnection::new(wire, &self.statements(dialect))
             .map_err(|error| refused(error, &self.config))?;

@@ -19,6 +19,10 @@ pub(crate) struct Product {
     pub(crate) always_durable: bool,
     /// Whether a lock by name is given back when its connection is gone.
     pub(crate) named_locks: bool,
+    /// Whether its replicas are servers of their own that follow a primary, and not the members of one cluster.
+    pub(crate) follows: bool,
+    /// Whether commits have global ids (GTIDs) that can be waited for on a replica, in MariaDB's words.
+    pub(crate) gtids: bool,
     /// Whether partitioned tables may have foreign keys.
     pub(crate) foreign_keys_of_partitions: bool,
     /// What stands behind each of the nine tables, if they are partitioned, so that a warehouse's rows are in one place.
@@ -107,6 +111,8 @@ static MYSQL: Product = Product {
     pipelines: true,
     always_durable: false,
     named_locks: true,
+    follows: true,
+    gtids: false,
     foreign_keys_of_partitions: false,
     together: "",
     before_together: "",
@@ -128,6 +134,7 @@ static MYSQL: Product = Product {
 static MARIADB: Product = Product {
     name: "MariaDB",
     schemes: &["mysql", "mariadb"],
+    gtids: true,
     patient: &["SET SESSION max_statement_time = 0"],
     // Galera's; without it nothing is waited for.
     in_step: "SET SESSION wsrep_sync_wait = 1; SELECT 1; SET SESSION wsrep_sync_wait = DEFAULT",
@@ -142,6 +149,7 @@ static TIDB: Product = Product {
     name: "TiDB",
     schemes: &["mysql", "tidb"],
     procedures: false,
+    follows: false,
     always_durable: true,
     retryable: &[
         // Write conflicts, of statements and of the commit: an optimistic transaction hears of them there only.
@@ -173,6 +181,7 @@ static OCEANBASE: Product = Product {
     schemes: &["mysql", "oceanbase"],
     always_durable: true,
     named_locks: false,
+    follows: false,
     foreign_keys_of_partitions: true,
     // Partitions of the same number on the same server.
     together: " TABLEGROUP = lydite",

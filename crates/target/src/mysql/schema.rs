@@ -46,12 +46,15 @@ pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> 
         sql += &format!(" ENGINE = {engine}");
     }
     match (table.warehouse_column(), config.partitions) {
-        (None, Some(_)) => sql += product.everywhere,
+        (None, Some(_)) if !config.layout.items_single() => sql += product.everywhere,
+        (None, _) => {}
         (Some(column), Some(partitions)) => {
-            sql += product.together;
+            if config.layout.colocated() {
+                sql += product.together;
+            }
             sql += &format!(" PARTITION BY HASH ({column}) PARTITIONS {partitions}");
         }
-        (_, None) => {}
+        (Some(_), None) => {}
     }
     sql
 }
@@ -61,7 +64,7 @@ pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> 
 pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), SqlError> {
     let product = wire.product;
     let mut statements: Vec<String> = Vec::new();
-    if config.partitions.is_some() && !product.before_together.is_empty() {
+    if config.partitions.is_some() && config.layout.colocated() && !product.before_together.is_empty() {
         statements.push(product.before_together.to_string());
     }
     statements.extend(Table::ALL.map(|table| create_table(table, config, product)));
@@ -69,8 +72,9 @@ pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), 
 }
 
 /// Makes the tables of a shard.
-pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config) -> Result<(), SqlError> {
-    let statements = Table::OF_WAREHOUSE.map(|table| create_table(table, config, wire.product));
+pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config, tables: &[Table]) -> Result<(), SqlError> {
+    let statements: Vec<String> =
+        tables.iter().map(|&table| create_table(table, config, wire.product)).collect();
     create_all(wire, config, &statements, "CREATE TABLE lydite_load (unit int PRIMARY KEY)")
 }
 
@@ -155,6 +159,25 @@ pub(crate) fn add_foreign_keys(there: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::ParsedUrl;
+    use crate::target::TxMode;
+
+    #[test]
+    fn oceanbase_is_told_which_partitions_belong_together_and_what_is_everywhere_unless_the_url_says_no() {
+        let product = crate::mysql::product::of("5.7.25-OceanBase-v4.3.5.3", "OceanBase_CE 4.3.5.3");
+        let text = |options: &str, table: Table| {
+            let url = format!("oceanbase://h/db?partitions=3{options}");
+            let parsed = ParsedUrl::new(&url, &mut Vec::new());
+            let config = crate::mysql::parse(&parsed, TxMode::Statements).expect("a good URL");
+            create_table(table, &config, product)
+        };
+        assert!(text("", Table::Item).ends_with(product.everywhere));
+        assert!(text("", Table::Stock).contains(product.together));
+        assert!(!text("&items=single", Table::Item).contains(product.everywhere));
+        assert!(text("&items=single", Table::Stock).contains(product.together));
+        assert!(!text("&colocated=off", Table::Stock).contains(product.together));
+        assert!(text("&colocated=off", Table::Stock).ends_with("PARTITION BY HASH (s_w_id) PARTITIONS 3"));
+    }
 
     #[test]
     fn indexes_that_are_there_are_not_made_again() {

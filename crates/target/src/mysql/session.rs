@@ -4,6 +4,7 @@ use crate::error::AbortReason;
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
+use crate::replicas::Positions;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};
@@ -233,6 +234,10 @@ fn column_kind(packet: &[u8]) -> Option<u8> {
 }
 
 impl<S: Prepared> Connection<S> for MysqlConnection {
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        self.wire.product.gtids.then_some(&mut self.wire as &mut dyn Positions)
+    }
+
     fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
         self.together(&[(statement, params)], std::slice::from_mut(rows))
     }

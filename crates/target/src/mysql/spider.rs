@@ -1,5 +1,6 @@
 //! MariaDB over several servers: the tables of the warehouses are partitioned over shards by the engine Spider, and ITEM,
-//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not.
+//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not. By
+//! options of the URL, ITEM is on one shard instead, or each table's part is on another shard than those of the others.
 //!
 //! What Spider leaves open is left open: there is no common snapshot, no search for deadlocks over several servers, and a
 //! commit is atomic only as far as the server's `spider_internal_xa` says.
@@ -12,7 +13,7 @@ use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema};
 use crate::sql::ddl;
 use crate::sql::meta::{self, Admin};
-use crate::sql::shards::{self, ShardedLoader};
+use crate::sql::shards::{self, Layout, ShardedLoader};
 use crate::target::{NodeSize, Target};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -50,7 +51,13 @@ fn create_server(name: &str, shard: &Config, (host, port): &(String, u16)) -> St
 }
 
 /// `CREATE TABLE` of one whose rows are on the shards; its keys and indexes are what the shards are asked by.
-fn create_parted(wire: &Wire, table: Table, column: &str, servers: &[String], warehouses: u32) -> String {
+fn create_parted(
+    wire: &Wire,
+    (table, layout): (Table, Layout),
+    column: &str,
+    servers: &[String],
+    warehouses: u32,
+) -> String {
     let mut keys = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
     for index in table.schema().indexes {
         keys += &format!(", INDEX {} ({})", index.name, index.columns.join(", "));
@@ -60,7 +67,8 @@ fn create_parted(wire: &Wire, table: Table, column: &str, servers: &[String], wa
         .enumerate()
         .map(|(shard, server)| {
             let end = shards::planned_range(servers.len(), warehouses, shard).end;
-            format!("PARTITION {server} VALUES LESS THAN ({end}) COMMENT = 'srv \"{server}\"'")
+            let on = &servers[layout.shard_of(table, shard, servers.len())];
+            format!("PARTITION {server} VALUES LESS THAN ({end}) COMMENT = 'srv \"{on}\"'")
         })
         .collect();
     format!(
@@ -72,7 +80,41 @@ fn create_parted(wire: &Wire, table: Table, column: &str, servers: &[String], wa
     )
 }
 
+/// `CREATE TABLE` of ITEM whose rows are on one shard.
+fn create_items(wire: &Wire, server: &str) -> String {
+    let key = ddl::primary_key(Table::Item).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+    format!(
+        "{}{} ENGINE = SPIDER COMMENT = 'wrapper \"mysql\", table \"item\", srv \"{server}\"'",
+        ddl::create_table(wire.product.dialect, Table::Item, &key),
+        schema::CHARACTERS,
+    )
+}
+
 impl Mysql {
+    /// The tables that a shard has.
+    fn tables_of_shard(&self, shard: usize) -> &'static [Table] {
+        let with_items = self.config.layout.items_single() && shard == shards::ITEMS_SHARD;
+        if with_items { &Table::ALL } else { &Table::OF_WAREHOUSE }
+    }
+
+    /// How the tables in parts that are there lie, by the coordinator's catalogs.
+    pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
+        let told = wire
+            .column(
+                "SELECT engine = 'SPIDER' FROM information_schema.tables WHERE table_schema = database() \
+                 AND table_name = 'item' UNION ALL SELECT count(DISTINCT partition_comment) = 1 \
+                 FROM information_schema.partitions WHERE table_schema = database() AND partition_ordinal_position = 1",
+            )
+            .map_err(self.failed("look how the tables lie"))?;
+        match &told[..] {
+            [single, colocated] => Ok(Layout::found(single == "1", colocated == "1")),
+            _ => Err(TargetError::database(format!(
+                "{}: there is no table item beside those over the shards: load again with --fresh",
+                self.config.place()
+            ))),
+        }
+    }
+
     /// Makes the tables of the shards and of the coordinator, all or none.
     pub(super) fn create_over_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         shards::check_count(self.shards.len(), meta)?;
@@ -108,17 +150,24 @@ impl Mysql {
         let prefix =
             wire.column(&format!("SELECT {PREFIX}")).map_err(self.failed("name the shards"))?.concat();
         let servers: Vec<String> = (1..=self.shards.len()).map(|shard| format!("{prefix}{shard}")).collect();
-        for ((shard, server), name) in self.shards.iter().zip(&self.config.shards).zip(&servers) {
+        for (number, ((shard, server), name)) in
+            self.shards.iter().zip(&self.config.shards).zip(&servers).enumerate()
+        {
             let mut on_shard = shard.connect_wire()?;
-            schema::create_of_shard(&mut on_shard, &shard.config)
+            schema::create_of_shard(&mut on_shard, &shard.config, self.tables_of_shard(number))
                 .map_err(shard.failed("create the tables"))?;
             wire.execute(&create_server(name, &shard.config, server))
                 .map_err(self.failed("make a server of each shard"))?;
         }
-        let mut statements = vec![schema::create_table(Table::Item, &self.config, wire.product)];
+        let layout = self.config.layout;
+        let mut statements = vec![if layout.items_single() {
+            create_items(wire, &servers[shards::ITEMS_SHARD])
+        } else {
+            schema::create_table(Table::Item, &self.config, wire.product)
+        }];
         for table in Table::OF_WAREHOUSE {
             let Some(column) = table.warehouse_column() else { continue };
-            statements.push(create_parted(wire, table, column, &servers, meta.warehouses));
+            statements.push(create_parted(wire, (table, layout), column, &servers, meta.warehouses));
         }
         schema::create_all(wire, &self.config, &statements, &meta::create(meta))
             .map_err(self.failed("create the tables"))
@@ -126,12 +175,13 @@ impl Mysql {
 
     /// Builds the shards' indexes, and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
-        for shard in &self.shards {
+        for (number, shard) in self.shards.iter().enumerate() {
             let there = shard.catalogue(&mut shard.connect_wire()?, "index_name", "statistics")?;
             let indexes: Vec<String> = schema::add_indexes(&there, false);
             shard.run_all(&indexes, jobs)?;
+            let tables = self.tables_of_shard(number).iter();
             let analyze: Vec<String> =
-                Table::OF_WAREHOUSE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
+                tables.map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
             shard.run_all(&analyze, jobs)?;
         }
         Ok(())
@@ -235,7 +285,8 @@ impl Mysql {
 pub(super) fn loader(coordinator: &Mysql) -> Result<ShardedLoader<MysqlLoader>, TargetError> {
     let shards =
         coordinator.shards.iter().map(|shard| MysqlLoader::open(&shard.config)).collect::<Result<_, _>>()?;
-    Ok(ShardedLoader { coordinator: MysqlLoader::open(&coordinator.config)?, shards })
+    let layout = coordinator.config.layout;
+    Ok(ShardedLoader { coordinator: MysqlLoader::open(&coordinator.config)?, shards, layout })
 }
 
 /// The right to load on all servers.

@@ -6,6 +6,7 @@ use crate::postgres::product::Product;
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
 use crate::sql::isolation::Isolation;
+use crate::sql::shards::{self, Layout};
 use crate::target::TxMode;
 use std::fmt;
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "none",
         about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
     },
+    shards::ITEMS,
+    shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
     SSLMODE,
     HOST,
@@ -94,8 +97,14 @@ pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
     &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE];
 
 /// Options of `citus://`.
-pub(crate) const CITUS_OPTIONS: &[OptionSpec] =
-    &[ISOLATION, SCHEMA, batch::option("all rows of a warehouse in one"), SSLMODE];
+pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
+    ISOLATION,
+    SCHEMA,
+    shards::ITEMS,
+    shards::COLOCATED,
+    batch::option("all rows of a warehouse in one"),
+    SSLMODE,
+];
 
 /// The largest number that `split` takes.
 const MOST_SPLIT: u32 = 1_000_000;
@@ -113,6 +122,8 @@ pub(crate) struct Config {
     pub(crate) schema: Option<String>,
     /// Servers that have the tables of the warehouses in parts; none if the one server has all.
     pub(crate) shards: Vec<(String, u16)>,
+    /// Where tables go that are loaded over several nodes.
+    pub(crate) layout: Layout,
     /// What speaks the protocol.
     pub(crate) product: &'static Product,
     /// Rows that a COPY takes in a transaction of its own; all of a warehouse if none.
@@ -146,6 +157,12 @@ pub(crate) fn parse(
     let sslmode = sslmode(parsed, &mut errors);
     let isolation = Isolation::among(product.isolation, parsed, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
+    let layout = Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors);
+    if !layout.colocated() && shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
+    }
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
         parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
     } else {
@@ -203,6 +220,7 @@ pub(crate) fn parse(
         foreign_keys: foreign_keys && shards.is_empty(),
         schema,
         shards,
+        layout,
         product,
         batch,
         split,
@@ -212,6 +230,29 @@ pub(crate) fn parse(
         url: url.shown,
         url_password: url.password,
     })
+}
+
+/// Whether a server could be a replica of another, as far as their URLs tell.
+pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
+    if own.product.name != primary.product.name {
+        return Err(format!(
+            "is {}, and the target is {}: write their URLs with the same scheme",
+            own.product.name, primary.product.name
+        ));
+    }
+    if !own.shards.is_empty() || !primary.shards.is_empty() {
+        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+    }
+    if own.product.heap && own.product.placement.is_some() {
+        return Err("is not possible with Citus: the replica of a coordinator asks the same workers".into());
+    }
+    if own.product.heap && own.isolation == Isolation::Serializable {
+        return Err("asks for isolation=serializable, which servers refuse on a replica: leave it out".into());
+    }
+    if own.place() == primary.place() && own.schema == primary.schema {
+        return Err("is the target itself: name its replicas".into());
+    }
+    Ok(())
 }
 
 /// Why tables in parts are not asked in the other ways, behind the name of such a way.
@@ -245,6 +286,7 @@ impl Config {
             host: Host::Tcp(host.clone()),
             port: *port,
             shards: Vec::new(),
+            layout: Layout::default(),
             url: format!("postgres://{}@{host}:{port}/{}", self.user, self.database),
             ..self.clone()
         })

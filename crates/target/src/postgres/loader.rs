@@ -52,12 +52,12 @@ impl PgLoader {
 
     fn whole(
         &mut self,
-        unit: LoadUnit,
+        (unit, tables): (LoadUnit, &[Table]),
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         self.wire.execute("BEGIN").map_err(self.failed("begin"))?;
-        for &table in unit.tables() {
+        for &table in tables {
             let copied = self.table(population, table, unit.warehouse(), progress);
             copied.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
         }
@@ -69,13 +69,13 @@ impl PgLoader {
     fn in_batches(
         &mut self,
         mut batch: u32,
-        unit: LoadUnit,
+        (unit, tables): (LoadUnit, &[Table]),
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         let Self { wire, place, .. } = self;
         let failed = |error, doing: &str| super::advised(error, doing, place);
-        batch::load_unit(wire, unit, failed, |wire, table| {
+        batch::load_unit(wire, (unit, tables), failed, |wire, table| {
             let mut batches = Batches::new(wire, table, &mut batch, progress);
             population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
         })?;
@@ -92,14 +92,24 @@ impl Loader for PgLoader {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        match self.batch {
-            None => self.whole(unit, population, progress),
-            Some(batch) => self.in_batches(batch, unit, population, progress),
-        }
+        self.load_tables(unit, unit.tables(), population, progress)
     }
 }
 
 impl ShardLoader for PgLoader {
+    fn load_tables(
+        &mut self,
+        unit: LoadUnit,
+        tables: &[Table],
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        match self.batch {
+            None => self.whole((unit, tables), population, progress),
+            Some(batch) => self.in_batches(batch, (unit, tables), population, progress),
+        }
+    }
+
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
         let noted =
             self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));

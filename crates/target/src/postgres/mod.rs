@@ -8,17 +8,21 @@ mod loader;
 mod micro;
 mod numeric;
 mod product;
+mod replication;
 mod session;
 mod shards;
 pub(crate) mod templates;
 mod wire;
 
-pub(crate) use config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, parse};
+pub(crate) use config::{
+    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse,
+};
 pub(crate) use product::{CITUS, COCKROACH, POSTGRES, YUGABYTE};
 
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
+use crate::replicas::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -27,6 +31,7 @@ use crate::sql::ddl;
 use crate::sql::isolation::Isolation;
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
+use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
@@ -187,6 +192,10 @@ impl Postgres {
     /// The same, of a session for transactions; refuses what the tables that are there do not have.
     fn checked_settings(&self) -> Result<&'static str, TargetError> {
         let settings = self.session_settings()?;
+        if !settings.is_empty() && self.config.layout != Layout::default() {
+            let found = self.found_layout(&mut self.connect_wire()?)?;
+            self.config.layout.check(found, &self.config.place())?;
+        }
         if !settings.is_empty() && self.config.mode != TxMode::Statements {
             let (place, mode) = (self.config.place(), self.config.mode);
             return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
@@ -356,6 +365,13 @@ impl Target for Postgres {
             || on("fsync") && on("synchronous_commit") && on("full_page_writes");
         let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
         let parted = !self.session_settings()?.is_empty();
+        if parted {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
         if parted && self.shards.is_empty() {
             settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
         }
@@ -391,7 +407,9 @@ impl Target for Postgres {
         if self.shards.is_empty() {
             Table::ALL.iter().for_each(|&table| sql += &create_table(&self.config, table));
         } else {
-            sql += &create_table(&self.config, Table::Item);
+            if !self.config.layout.items_single() {
+                sql += &create_table(&self.config, Table::Item);
+            }
             sql += &self.create_shards(meta)?;
         }
         // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
@@ -426,7 +444,11 @@ impl Target for Postgres {
     }
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        let here = if self.shards.is_empty() { &BY_SIZE[..] } else { &[Table::Item] };
+        let here = match (self.shards.is_empty(), self.config.layout.items_single()) {
+            (true, _) => &BY_SIZE[..],
+            (false, false) => &[Table::Item],
+            (false, true) => &[],
+        };
         stage("building keys and indexes");
         self.run_all(&self.keys_and_indexes(here)?, jobs)?;
         self.finish_shards(jobs)?;
@@ -521,10 +543,26 @@ impl Target for Postgres {
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        let settings = self.checked_settings()?;
         if self.config.mode == TxMode::Procedures {
+            self.checked_settings()?;
             self.ensure_procedures()?;
         }
+        self.connect_to_read()
+    }
+
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.connect_wire()?)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let settings = self.checked_settings()?;
         let dialect = session::dialect(self.config.isolation);
         let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
             .into_iter()

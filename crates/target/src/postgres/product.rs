@@ -40,6 +40,8 @@ pub(crate) struct Product {
     pub(crate) always_durable: bool,
     /// Rows that a COPY takes in a transaction of its own; all of a warehouse in one if none.
     pub(crate) batch: Option<u32>,
+    /// Whether loading says which tables go to which nodes.
+    pub(crate) distributes: bool,
     /// What spreads a new table of so many warehouses over the nodes.
     pub(crate) distribution: fn(&Config, Table, u32) -> Vec<String>,
     /// A query of the node that has `{warehouse}`; none if the database has one node.
@@ -70,6 +72,7 @@ pub(crate) static POSTGRES: Product = Product {
     foreign_keys: true,
     always_durable: false,
     batch: None,
+    distributes: false,
     distribution: nothing,
     placement: None,
     sizes: None,
@@ -126,6 +129,7 @@ pub(crate) static CITUS: Product = Product {
     modes: &[TxMode::Statements],
     global_transactions: false,
     foreign_keys: false,
+    distributes: true,
     distribution: distributed,
     placement: Some(
         "SELECT nodename || ':' || nodeport FROM citus_shards \
@@ -137,10 +141,16 @@ pub(crate) static CITUS: Product = Product {
     ..POSTGRES
 };
 
-/// Citus: rows by their warehouse, those of one warehouse on one worker; ITEM on every worker.
-fn distributed(_: &Config, table: Table, _: u32) -> Vec<String> {
+/// Citus: rows by their warehouse, those of one warehouse on one worker; ITEM on every worker. If ITEM is to be on one node, it
+/// stays the coordinator's own table.
+fn distributed(config: &Config, table: Table, _: u32) -> Vec<String> {
     let name = table.name();
+    let layout = config.layout;
     vec![match table.warehouse_column() {
+        None if layout.items_single() => return Vec::new(),
+        Some(column) if !layout.colocated() => {
+            format!("SELECT create_distributed_table('{name}', '{column}', colocate_with => 'none')")
+        }
         None => format!("SELECT create_reference_table('{name}')"),
         Some(column) if table == Table::Warehouse => {
             format!("SELECT create_distributed_table('{name}', '{column}')")
@@ -288,6 +298,13 @@ mod tests {
     #[test]
     fn citus_keeps_the_rows_of_a_warehouse_together() {
         let config = config("cockroach://h/db");
+        let apart = ParsedUrl::new("citus://h/db?items=single&colocated=off", &mut Vec::new());
+        let apart = crate::postgres::parse(&apart, TxMode::Statements, &CITUS).expect("a good URL");
+        assert_eq!(distributed(&apart, Table::Item, 1), Vec::<String>::new());
+        assert_eq!(
+            distributed(&apart, Table::Stock, 1),
+            ["SELECT create_distributed_table('stock', 's_w_id', colocate_with => 'none')"]
+        );
         assert_eq!(distributed(&config, Table::Item, 1), ["SELECT create_reference_table('item')"]);
         assert_eq!(
             distributed(&config, Table::OrderLine, 1),

@@ -3,6 +3,7 @@
 use crate::postgres::config::Config;
 use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
+use crate::replicas::Positions;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::isolation::Isolation;
@@ -232,6 +233,10 @@ impl PgConnection {
 }
 
 impl<S: Prepared> Connection<S> for PgConnection {
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        Some(&mut self.wire)
+    }
+
     fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
         self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
     }

@@ -1,5 +1,6 @@
 //! PostgreSQL over several servers: the tables of the warehouses are partitioned over shards by `postgres_fdw`, and ITEM,
-//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not.
+//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not. By
+//! options of the URL, ITEM is on one shard instead, or each table's part is on another shard than those of the others.
 //!
 //! Each shard has the tables under their own names, with rows of its warehouses alone. What PostgreSQL leaves open here
 //! is left open: there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
@@ -13,7 +14,7 @@ use crate::postgres::{Postgres, SCHEMA, create_table, session};
 use crate::sql::connection::SqlError;
 use crate::sql::ddl;
 use crate::sql::meta::Admin;
-use crate::sql::shards::{self, ShardedLoader};
+use crate::sql::shards::{self, Layout, ShardedLoader};
 use crate::target::NodeSize;
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -57,31 +58,70 @@ impl Postgres {
             let Some(column) = table.warehouse_column() else { continue };
             sql += &format!("{} PARTITION BY RANGE ({column}); ", ddl::create_table(dialect, table, ""));
         }
+        let mut schemas = Vec::new();
         for (index, shard) in self.shards.iter().enumerate() {
             let mut wire = shard.connect_wire()?;
             let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
-            for table in Table::OF_WAREHOUSE {
+            for &table in self.tables_of_shard(index) {
                 tables += &create_table(&shard.config, table);
             }
             wire.execute(&(tables + "COMMIT")).map_err(shard.failed("create the tables"))?;
             let schema =
                 wire.column("SELECT current_schema()").map_err(shard.failed("look for the schema"))?.concat();
+            schemas.push(quoted(&schema));
             sql += &self.foreign_server(index, &shard.config);
-            let range = shards::planned_range(self.shards.len(), meta.warehouses, index);
+        }
+        let on_shard = |table: Table, shard: usize| {
+            let (server, schema, name) = (server(shard), &schemas[shard], table.name());
+            format!("SERVER {server} OPTIONS (schema_name {schema}, table_name '{name}'); ")
+        };
+        if self.config.layout.items_single() {
+            let item = ddl::create_table(dialect, Table::Item, "");
+            let item = item.replacen("CREATE TABLE", "CREATE FOREIGN TABLE", 1);
+            sql += &format!("{item} {}", on_shard(Table::Item, shards::ITEMS_SHARD));
+        }
+        let count = self.shards.len();
+        for index in 0..count {
+            let range = shards::planned_range(count, meta.warehouses, index);
             for table in Table::OF_WAREHOUSE {
                 let name = table.name();
                 sql += &format!(
-                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({}) TO ({}) SERVER {} \
-                     OPTIONS (schema_name {}, table_name '{name}'); ",
+                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({}) TO ({}) {}",
                     index + 1,
                     range.start,
                     range.end,
-                    server(index),
-                    quoted(&schema),
+                    on_shard(table, self.config.layout.shard_of(table, index, count)),
                 );
             }
         }
         Ok(sql)
+    }
+
+    /// The tables that a shard has.
+    fn tables_of_shard(&self, shard: usize) -> &'static [Table] {
+        let with_items = self.config.layout.items_single() && shard == shards::ITEMS_SHARD;
+        if with_items { &Table::ALL } else { &Table::OF_WAREHOUSE }
+    }
+
+    /// How the tables in parts that are there lie, by the coordinator's catalog.
+    pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
+        let first: Vec<String> =
+            Table::OF_WAREHOUSE.iter().map(|table| format!("'{}_1'", table.name())).collect();
+        let told = wire
+            .column(&format!(
+                "SELECT (SELECT relkind = 'f' FROM pg_class WHERE relname = 'item' AND relnamespace = {SCHEMA}) \
+                 UNION ALL SELECT count(DISTINCT ftserver) = 1 FROM pg_foreign_table JOIN pg_class ON oid = ftrelid \
+                 WHERE relnamespace = {SCHEMA} AND relname IN ({})",
+                first.join(", ")
+            ))
+            .map_err(self.failed("look how the tables lie"))?;
+        match &told[..] {
+            [single, colocated] => Ok(Layout::found(single == "t", colocated == "t")),
+            _ => Err(TargetError::database(format!(
+                "{}: there is no table item beside those over the shards: load again with --fresh",
+                self.config.place()
+            ))),
+        }
     }
 
     fn foreign_server(&self, index: usize, shard: &Config) -> String {
@@ -114,14 +154,17 @@ impl Postgres {
 
     /// Builds the shards' keys and indexes, and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
-        for shard in &self.shards {
-            shard.run_all(&shard.keys_and_indexes(&Table::OF_WAREHOUSE)?, jobs)?;
-            shard.run_all(&super::vacuums(shard.config.product, &Table::OF_WAREHOUSE), jobs)?;
+        for (index, shard) in self.shards.iter().enumerate() {
+            let tables = self.tables_of_shard(index);
+            shard.run_all(&shard.keys_and_indexes(tables)?, jobs)?;
+            shard.run_all(&super::vacuums(shard.config.product, tables), jobs)?;
             let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
         }
         // The coordinator plans joins over rows of a shard by statistics of its own; for these it reads the shard's tables.
+        let item = self.config.layout.items_single().then(|| "ANALYZE item".to_string());
         let analyze: Vec<String> = (1..=self.shards.len())
             .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}_{shard}", table.name())))
+            .chain(item)
             .collect();
         self.run_all(&analyze, jobs)
     }
@@ -231,7 +274,8 @@ fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
 pub(super) fn loader(coordinator: &Postgres) -> Result<ShardedLoader<PgLoader>, TargetError> {
     let shards =
         coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
-    Ok(ShardedLoader { coordinator: PgLoader::open(&coordinator.config)?, shards })
+    let layout = coordinator.config.layout;
+    Ok(ShardedLoader { coordinator: PgLoader::open(&coordinator.config)?, shards, layout })
 }
 
 /// The right to load on all servers.

@@ -58,11 +58,11 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// Loads the tables of a unit. It is noted as begun before its first batch, so that one that was broken off is found, and
+/// Loads tables of a unit, those that this server has. It is noted as begun before its first batch, so that one that was broken off is found, and
 /// done again. `failed` makes an error of what was being done; `load` loads a table.
 pub(crate) fn load_unit<A: Admin>(
     admin: &mut A,
-    unit: LoadUnit,
+    (unit, tables): (LoadUnit, &[Table]),
     failed: impl Fn(SqlError, &str) -> TargetError,
     mut load: impl FnMut(&mut A, Table) -> Result<(), SqlError>,
 ) -> Result<(), TargetError> {
@@ -76,7 +76,7 @@ pub(crate) fn load_unit<A: Admin>(
             .execute(&format!("INSERT INTO lydite_load VALUES ({begun})"))
             .map_err(|error| failed(error, &format!("note {unit} as begun")))?;
     } else {
-        for table in unit.tables() {
+        for table in tables {
             let name = table.name();
             let of = table
                 .warehouse_column()
@@ -86,7 +86,7 @@ pub(crate) fn load_unit<A: Admin>(
             })?;
         }
     }
-    for &table in unit.tables() {
+    for &table in tables {
         load(admin, table).map_err(|error| failed(error, &format!("load {unit}: {}", table.name())))?;
     }
     admin

@@ -1,6 +1,7 @@
 //! What a family's connection must do so that the one text of the transactions runs on it.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::replicas::Positions;
 use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
@@ -81,6 +82,11 @@ pub(crate) trait Connection<S: Prepared = Statement>: Send {
             self.run(*statement, params, rows)?;
         }
         Ok(())
+    }
+
+    /// See [`crate::target::Session::positions`].
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        None
     }
 
     /// Ends a transaction that failed, so that the connection can begin the next one.

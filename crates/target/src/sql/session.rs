@@ -4,6 +4,7 @@ use crate::error::{AbortReason, TxError};
 use crate::profile::{
     OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
 };
+use crate::replicas::Positions;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::Prepared;
@@ -75,6 +76,10 @@ impl<C: Connection> Session for SqlSession<C> {
     fn watch(&mut self, row: Contended, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
         self.watching = Some((row, asked));
         self.mode == TxMode::Statements
+    }
+
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        self.connection.positions()
     }
 
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {

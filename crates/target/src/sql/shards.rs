@@ -4,6 +4,7 @@
 //! with the rows of its warehouses alone.
 
 use crate::error::TargetError;
+use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::meta::OWN_TABLES;
 use crate::target::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::Placement;
@@ -12,8 +13,105 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use std::ops::Range;
 
+/// Where ITEM is.
+pub(crate) const ITEMS: OptionSpec = OptionSpec {
+    name: "items",
+    values: "replicated, single",
+    default: "replicated",
+    about: "ITEM where every transaction has it at hand, or on one node only; when loading over several nodes",
+};
+/// Whether a warehouse is on one node.
+pub(crate) const COLOCATED: OptionSpec = OptionSpec {
+    name: "colocated",
+    values: "on, off",
+    default: "on",
+    about: "whether the rows of a warehouse are on one node in all tables; when loading over several nodes",
+};
+
+/// What is done over several nodes so that transactions stay on one; as asked for, none where the URL says nothing. Both are
+/// done then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    items_single: Option<bool>,
+    colocated: Option<bool>,
+}
+
+impl Layout {
+    /// Reads the options. `several`: loading goes over several nodes, so that they mean something.
+    pub(crate) fn of(parsed: &ParsedUrl, several: bool, errors: &mut Vec<String>) -> Self {
+        let mut read = |option: &OptionSpec, values: &[&'static str]| {
+            parsed.options.contains_key(option.name).then(|| {
+                if !several {
+                    errors.push(format!(
+                        "target option {} is for tables over several nodes: leave it out, or say over which",
+                        option.name
+                    ));
+                }
+                parsed.choice(option.name, values, errors)
+            })
+        };
+        Self {
+            items_single: read(&ITEMS, &["replicated", "single"]).map(|items| items == "single"),
+            colocated: read(&COLOCATED, &["on", "off"]).map(|colocated| colocated == "on"),
+        }
+    }
+
+    /// Whether ITEM is on one node only.
+    pub(crate) fn items_single(self) -> bool {
+        self.items_single == Some(true)
+    }
+
+    /// Whether the rows of a warehouse are on one node.
+    pub(crate) fn colocated(self) -> bool {
+        self.colocated != Some(false)
+    }
+
+    /// How it stands in a result: the options with their values.
+    pub(crate) fn settings(self) -> [(&'static str, &'static str); 2] {
+        let items = if self.items_single() { "single" } else { "replicated" };
+        [(ITEMS.name, items), (COLOCATED.name, if self.colocated() { "on" } else { "off" })]
+    }
+
+    /// What tables are like that are there.
+    pub(crate) fn found(items_single: bool, colocated: bool) -> Self {
+        Self { items_single: Some(items_single), colocated: Some(colocated) }
+    }
+
+    /// Refuses tables that are there in another way than is asked for.
+    pub(crate) fn check(self, found: Self, place: &str) -> Result<(), TargetError> {
+        let differs = |asked: Option<bool>, there: Option<bool>| asked.is_some() && asked != there;
+        if !differs(self.items_single, found.items_single) && !differs(self.colocated, found.colocated) {
+            return Ok(());
+        }
+        let [(items, there), (colocated, together)] = found.settings();
+        Err(TargetError::usage(format!(
+            "{place}: the tables were loaded with {items}={there} and {colocated}={together}: load again with --fresh, or \
+             leave the options out"
+        )))
+    }
+
+    /// The shard, counted from 0, that has a table's rows of the warehouses that loading gives to the shard `of`. If they do
+    /// not live together each table is a shard further than the one before; WAREHOUSE is where all would be.
+    pub(crate) fn shard_of(self, table: Table, of: usize, shards: usize) -> usize {
+        let further = Table::OF_WAREHOUSE.iter().position(|known| *known == table).unwrap_or_default();
+        if self.colocated() { of } else { (of + further) % shards }
+    }
+}
+
+/// The shard that has ITEM if one has it.
+pub(crate) const ITEMS_SHARD: usize = 0;
+
 /// A loader that works on one server of several.
 pub(crate) trait ShardLoader: Loader {
+    /// As [`Loader::load`], some of a unit's tables.
+    fn load_tables(
+        &mut self,
+        unit: LoadUnit,
+        tables: &[Table],
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError>;
+
     /// Whether its server has noted a unit as loaded.
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError>;
 
@@ -21,11 +119,13 @@ pub(crate) trait ShardLoader: Loader {
     fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError>;
 }
 
-/// Loads a warehouse into its shard, and notes it there in the same transaction; then on the coordinator.
+/// Loads a warehouse into its shard, or its tables into their shards, and notes it there in the same transaction; then on the
+/// coordinator.
 pub(crate) struct ShardedLoader<L> {
-    /// Loads ITEM.
+    /// Loads ITEM, unless a shard has it.
     pub(crate) coordinator: L,
     pub(crate) shards: Vec<L>,
+    pub(crate) layout: Layout,
 }
 
 impl<L: ShardLoader> Loader for ShardedLoader<L> {
@@ -35,15 +135,27 @@ impl<L: ShardLoader> Loader for ShardedLoader<L> {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let LoadUnit::Warehouse(warehouse) = unit else {
-            return self.coordinator.load(unit, population, progress);
+        let (layout, count) = (self.layout, self.shards.len());
+        let of = match unit {
+            LoadUnit::Items if !layout.items_single() => {
+                return self.coordinator.load(unit, population, progress);
+            }
+            LoadUnit::Items => ITEMS_SHARD,
+            LoadUnit::Warehouse(warehouse) => {
+                let warehouses = population.warehouse_ids().count() as u32;
+                planned(count, warehouses).node_of[warehouse.0 as usize - 1] as usize
+            }
         };
-        let warehouses = population.warehouse_ids().count() as u32;
-        let placement = planned(self.shards.len(), warehouses);
-        let shard = &mut self.shards[placement.node_of[warehouse.0 as usize - 1] as usize];
-        // A load that was killed between the two notes left the rows.
-        if !shard.has_loaded(unit)? {
-            shard.load(unit, population, progress)?;
+        for (number, shard) in self.shards.iter_mut().enumerate() {
+            let here = |table: &Table| match table {
+                Table::Item => number == ITEMS_SHARD,
+                table => layout.shard_of(*table, of, count) == number,
+            };
+            let tables: Vec<Table> = unit.tables().iter().copied().filter(here).collect();
+            // A load that was killed between two notes left the rows.
+            if !tables.is_empty() && !shard.has_loaded(unit)? {
+                shard.load_tables(unit, &tables, population, progress)?;
+            }
         }
         self.coordinator.note(unit)
     }
@@ -120,6 +232,24 @@ mod tests {
     fn every_warehouse_is_in_the_range_of_one_shard() {
         let ranges: Vec<Range<u32>> = (0..3).map(|shard| planned_range(3, 7, shard)).collect();
         assert_eq!(ranges, [1..3, 3..5, 5..8]);
+    }
+
+    #[test]
+    fn tables_that_do_not_live_together_are_on_shards_one_after_the_other() {
+        let apart = Layout::found(false, false);
+        let shards: Vec<usize> =
+            Table::OF_WAREHOUSE.iter().map(|&table| apart.shard_of(table, 1, 3)).collect();
+        assert_eq!(shards, [1, 2, 0, 1, 2, 0, 1, 2]);
+        assert!(Table::OF_WAREHOUSE.iter().all(|&table| Layout::default().shard_of(table, 1, 3) == 1));
+    }
+
+    #[test]
+    fn tables_that_are_there_in_another_way_are_refused_and_what_was_not_asked_is_taken() {
+        let found = Layout::found(true, true);
+        assert_eq!(Layout::default().check(found, "here"), Ok(()));
+        assert_eq!(found.check(found, "here"), Ok(()));
+        let refused = Layout::found(false, true).check(found, "here").expect_err("another ITEM");
+        assert!(refused.message.contains("items=single and colocated=on"), "{refused}");
     }
 
     #[test]
