@@ -112,31 +112,29 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
 /// Whatever lies where, it is the same database, and the answers are the same.
 #[test]
 fn items_on_one_shard_and_tables_apart_are_the_same_database() {
+    // The conditions take long over Spider.
+    let warehouses = 2;
     let cluster = Cluster::start(2, &FAST);
     let url = cluster.create_database("parted");
     let plain = open(&mariadb::shared().create_database("beside_variants"), TxMode::Statements);
-    load(plain.as_ref(), WAREHOUSES);
+    load(plain.as_ref(), warehouses);
     let fresh = plain.checksums().expect("checksums");
-    let inputs = inputs(WAREHOUSES, 300);
+    let inputs = inputs(warehouses, 300);
     let answers = play(plain.as_ref(), &inputs);
     let played = plain.checksums().expect("checksums");
     for (mode, options) in [(TxMode::Procedures, "items=single"), (TxMode::Batched, "colocated=off")] {
         let target = open(&format!("{url}&{options}"), mode);
-        load(target.as_ref(), WAREHOUSES);
+        load(target.as_ref(), warehouses);
         assert_eq!(target.checksums().expect("checksums"), fresh, "{options}");
-        let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
-        assert_eq!(placement.node_of, [0, 0, 1, 1]);
+        let placement = target.placement(warehouses).expect("a placement").expect("one that is known");
+        assert_eq!(placement.node_of, [0, 1]);
         let apart = options.contains("colocated=off");
         let numbers = |table: &str, column: &str| -> Vec<String> {
             let list = format!("SELECT group_concat(DISTINCT {column} ORDER BY {column}) FROM {table}");
             cluster.shards.iter().map(|shard| shard.sql("parted", &list)).collect()
         };
-        assert_eq!(numbers("warehouse", "w_id"), ["1,2", "3,4"]);
-        assert_eq!(
-            numbers("stock", "s_w_id"),
-            if apart { ["3,4", "1,2"] } else { ["1,2", "3,4"] },
-            "{options}"
-        );
+        assert_eq!(numbers("warehouse", "w_id"), ["1", "2"]);
+        assert_eq!(numbers("stock", "s_w_id"), if apart { ["2", "1"] } else { ["1", "2"] }, "{options}");
         let single = options.contains("items=single");
         assert_eq!(cluster.shards[0].sql("parted", "SHOW TABLES LIKE 'item'") == "item", single, "{options}");
         assert_eq!(play(target.as_ref(), &inputs), answers, "{options}");

@@ -91,12 +91,6 @@ fn create_items(wire: &Wire, server: &str) -> String {
 }
 
 impl Mysql {
-    /// The tables that a shard has.
-    fn tables_of_shard(&self, shard: usize) -> &'static [Table] {
-        let with_items = self.config.layout.items_single() && shard == shards::ITEMS_SHARD;
-        if with_items { &Table::ALL } else { &Table::OF_WAREHOUSE }
-    }
-
     /// How the tables in parts that are there lie, by the coordinator's catalogs.
     pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
         let told = wire
@@ -154,7 +148,7 @@ impl Mysql {
             self.shards.iter().zip(&self.config.shards).zip(&servers).enumerate()
         {
             let mut on_shard = shard.connect_wire()?;
-            schema::create_of_shard(&mut on_shard, &shard.config, self.tables_of_shard(number))
+            schema::create_of_shard(&mut on_shard, &shard.config, self.config.layout.tables_of(number))
                 .map_err(shard.failed("create the tables"))?;
             wire.execute(&create_server(name, &shard.config, server))
                 .map_err(self.failed("make a server of each shard"))?;
@@ -179,7 +173,7 @@ impl Mysql {
             let there = shard.catalogue(&mut shard.connect_wire()?, "index_name", "statistics")?;
             let indexes: Vec<String> = schema::add_indexes(&there, false);
             shard.run_all(&indexes, jobs)?;
-            let tables = self.tables_of_shard(number).iter();
+            let tables = self.config.layout.tables_of(number).iter();
             let analyze: Vec<String> =
                 tables.map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
             shard.run_all(&analyze, jobs)?;

@@ -62,7 +62,7 @@ impl Postgres {
         for (index, shard) in self.shards.iter().enumerate() {
             let mut wire = shard.connect_wire()?;
             let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
-            for &table in self.tables_of_shard(index) {
+            for &table in self.config.layout.tables_of(index) {
                 tables += &create_table(&shard.config, table);
             }
             wire.execute(&(tables + "COMMIT")).map_err(shard.failed("create the tables"))?;
@@ -95,12 +95,6 @@ impl Postgres {
             }
         }
         Ok(sql)
-    }
-
-    /// The tables that a shard has.
-    fn tables_of_shard(&self, shard: usize) -> &'static [Table] {
-        let with_items = self.config.layout.items_single() && shard == shards::ITEMS_SHARD;
-        if with_items { &Table::ALL } else { &Table::OF_WAREHOUSE }
     }
 
     /// How the tables in parts that are there lie, by the coordinator's catalog.
@@ -155,7 +149,7 @@ impl Postgres {
     /// Builds the shards' keys and indexes, and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
         for (index, shard) in self.shards.iter().enumerate() {
-            let tables = self.tables_of_shard(index);
+            let tables = self.config.layout.tables_of(index);
             shard.run_all(&shard.keys_and_indexes(tables)?, jobs)?;
             shard.run_all(&super::vacuums(shard.config.product, tables), jobs)?;
             let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");

@@ -90,6 +90,11 @@ impl Layout {
         )))
     }
 
+    /// The tables that a shard has, counted from 0.
+    pub(crate) fn tables_of(self, shard: usize) -> &'static [Table] {
+        if self.items_single() && shard == ITEMS_SHARD { &Table::ALL } else { &Table::OF_WAREHOUSE }
+    }
+
     /// The shard, counted from 0, that has a table's rows of the warehouses that loading gives to the shard `of`. If they do
     /// not live together each table is a shard further than the one before; WAREHOUSE is where all would be.
     pub(crate) fn shard_of(self, table: Table, of: usize, shards: usize) -> usize {
