@@ -134,7 +134,7 @@ y = ["tsp", "latency.p42", "abort_rate.tiredness", "client.cost"]
     let ended = bench.sweep(&["--set", "duration", "--set", "terminals=3"]).run().code(2);
     ended.told(&[
         &["grid.toml, line 2, repetitions", "from 1 to 1000"],
-        &["grid.toml, line 3, reload", "each-run or once"],
+        &["grid.toml, line 3, reload", "each-run, restore or once"],
         &["grid.toml, line 4, pause", "must be a time"],
         &["grid.toml, line 5, colour", "is not known", "[plan]"],
         &["grid.toml, line 9, warehuoses", "is not known", "warehouses"],

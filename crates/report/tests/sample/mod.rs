@@ -155,7 +155,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
     };
 
     let completed: u64 = histograms.iter().map(|h| h[0].len()).sum();
-    for (t, key) in TRANSACTION_TYPES.iter().enumerate() {
+    for (t, key) in TRANSACTION_TYPES.iter().enumerate().take(TYPES.len()) {
         let n = histograms[t][0].len();
         let rolled_back = if t == 0 { n / 100 } else { 0 };
         let deferred = look.mode == "rte" && t == 3;
