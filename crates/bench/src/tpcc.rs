@@ -33,6 +33,8 @@ pub struct PhaseFacts {
     pub touched: NodesTouched,
     /// Transactions of each active warehouse, if homes are controlled.
     pub homes: Vec<u64>,
+    /// Transactions by the number of the [`Homes`](lydite_tpcc::home::Homes) that theirs was drawn from.
+    pub homes_drawn: Vec<u64>,
     /// dUpdateStocks that were of one whole group of warehouses, if there are groups.
     pub of_a_group: u64,
 }
@@ -45,10 +47,16 @@ impl PhaseFacts {
         }
         self.touched.merge(&other.touched);
         self.of_a_group += other.of_a_group;
-        self.homes.resize(self.homes.len().max(other.homes.len()), 0);
-        for (into, from) in self.homes.iter_mut().zip(&other.homes) {
-            *into += from;
-        }
+        add(&mut self.homes, &other.homes);
+        add(&mut self.homes_drawn, &other.homes_drawn);
+    }
+}
+
+/// Adds counts place by place.
+fn add(into: &mut Vec<u64>, from: &[u64]) {
+    into.resize(into.len().max(from.len()), 0);
+    for (into, from) in into.iter_mut().zip(from) {
+        *into += from;
     }
 }
 
@@ -162,6 +170,9 @@ impl Facts<Tpcc> for TpccFacts {
         if let Some(homes) = &inputs.homes {
             phase.homes.resize(homes.shares().len(), 0);
             phase.homes[homes.place(transaction.home())] += 1;
+            let number = homes.number() as usize;
+            phase.homes_drawn.resize(phase.homes_drawn.len().max(number + 1), 0);
+            phase.homes_drawn[number] += 1;
         }
         if let (Some(coaccess), Transaction::UpdateStock(update)) = (&inputs.coaccess, transaction) {
             phase.of_a_group += u64::from(coaccess.is_of_a_group(update));

@@ -84,7 +84,8 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Start one, and print the URL of its database; if it runs already, just print that
+    /// Start one, and print the URL of its database (of pg-replicas with --replicas behind it: two arguments); if it
+    /// runs already, just print that
     Up {
         /// pg, pg-sharded, pg-replicas, mariadb, galera or spider: see `lydite lab list`
         kind: String,

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::phases::WantedStep;
 use crate::raw::Raw;
-use lydite_bench::Mode;
+use lydite_bench::{Mode, PhaseFacts};
 use lydite_target::Placement;
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::Contended;
@@ -141,7 +141,7 @@ pub(crate) fn homes(
     (first, warehouses): (u32, u32),
 ) -> Result<Vec<Option<Arc<Homes>>>, Failure> {
     let mut all: Vec<Option<Arc<Homes>>> = Vec::with_capacity(steps.len());
-    let mut made = 0;
+    let (mut made, mut spreads) = (0, 0);
     for (number, step) in steps.iter().enumerate() {
         let before = number.checked_sub(1).map(|before| (&steps[before], &all[before]));
         let same = before
@@ -159,7 +159,9 @@ pub(crate) fn homes(
                 }
                 let homes = Homes::new(skew.clone(), WarehouseId(first), warehouses)
                     .map_err(|problem| Failure::usage(format!("homes: {problem}")))?;
-                Some(Arc::new(homes.moved_on(step.homes_shift)))
+                let homes = homes.moved_on(step.homes_shift).numbered(spreads);
+                spreads += 1;
+                Some(Arc::new(homes))
             }
         };
         all.push(homes);
@@ -167,31 +169,49 @@ pub(crate) fn homes(
     Ok(all)
 }
 
-/// What was asked and what came of it, for the result; nothing without control. `counts`: transactions of each active warehouse.
+/// What was asked and what came of it, for the result; nothing without control. `homes`: of each step.
 pub(crate) fn json(
-    homes: Option<&Homes>,
-    counts: &[u64],
+    homes: &[Option<Arc<Homes>>],
+    facts: &PhaseFacts,
     (asked, meta): (Option<DataSkew>, &DatabaseMeta),
     placement: Option<&Placement>,
 ) -> Value {
-    let mut json = homes.map_or(json!({}), |homes| homes_json(homes, counts, placement));
+    let mut json = homes_json(homes, facts, placement).unwrap_or_else(|| json!({}));
     if let Some(data) = data_json(asked, meta, placement) {
         json["data"] = data;
     }
     if json == json!({}) { json } else { json!({ "imbalance": json }) }
 }
 
-/// What was asked of the homes, and what came of it.
-pub(crate) fn homes_json(homes: &Homes, counts: &[u64], placement: Option<&Placement>) -> Value {
+/// What was asked of the homes, and what came of it; nothing where they were not controlled. Homes that changed were asked for as
+/// often as transactions were drawn from each.
+pub(crate) fn homes_json(
+    homes: &[Option<Arc<Homes>>],
+    facts: &PhaseFacts,
+    placement: Option<&Placement>,
+) -> Option<Value> {
+    let mut drawn_from: Vec<&Homes> = homes.iter().flatten().map(|homes| &**homes).collect();
+    drawn_from.dedup_by_key(|homes| homes.number());
+    let first = *drawn_from.first()?;
+    let drawn = |homes: &Homes| facts.homes_drawn.get(homes.number() as usize).copied().unwrap_or_default();
+    let all: u64 = drawn_from.iter().map(|homes| drawn(homes)).sum();
+    let share = |place: usize| -> f64 {
+        if all == 0 {
+            return first.shares()[place];
+        }
+        drawn_from.iter().map(|homes| drawn(homes) as f64 / all as f64 * homes.shares()[place]).sum()
+    };
+    let asked: Vec<f64> = (0..first.shares().len()).map(|place| 100.0 * share(place)).collect();
+    let counts = &facts.homes;
     let total: u64 = counts.iter().sum();
     let percent = |count: u64| if total > 0 { 100.0 * count as f64 / total as f64 } else { 0.0 };
     let count_of = |place: usize| counts.get(place).copied().unwrap_or_default();
-    let asked = |place: usize| 100.0 * homes.shares()[place];
-    let places = || 0..homes.shares().len();
+    let asked = |place: usize| asked[place];
+    let places = || 0..first.shares().len();
     let deviation = places().map(|place| (percent(count_of(place)) - asked(place)).abs()).fold(0.0, f64::max);
     let most = |share: &dyn Fn(usize) -> f64| places().map(share).fold(0.0, f64::max);
     let mut json = json!({
-        "asked": { "homes": homes.skew().to_string(), "most_frequent_percent": most(&asked) },
+        "asked": { "homes": skews(&drawn_from), "most_frequent_percent": most(&asked) },
         "actual": {
             "most_frequent_percent": most(&|place| percent(count_of(place))),
             "transactions": total,
@@ -200,7 +220,7 @@ pub(crate) fn homes_json(homes: &Homes, counts: &[u64], placement: Option<&Place
     });
     if let Some(placement) = placement {
         let of_node = |node: u32| -> Value {
-            let on = |place: &usize| placement.node(homes.at(*place)) == node;
+            let on = |place: &usize| placement.node(first.at(*place)) == node;
             json!({
                 "node": placement.nodes[node as usize],
                 "asked_percent": places().filter(on).map(asked).sum::<f64>(),
@@ -209,5 +229,15 @@ pub(crate) fn homes_json(homes: &Homes, counts: &[u64], placement: Option<&Place
         };
         json["nodes"] = (0..placement.nodes.len() as u32).map(of_node).collect();
     }
-    json
+    Some(json)
+}
+
+/// What homes were spread by, one after the other; of many the first and the last.
+fn skews(homes: &[&Homes]) -> String {
+    let mut skews: Vec<String> = homes.iter().map(|homes| homes.skew().to_string()).collect();
+    skews.dedup();
+    match &skews[..] {
+        [first, _, _, .., last] => format!("{first}; …; {last}"),
+        few => few.join("; "),
+    }
 }

@@ -61,7 +61,8 @@ fn urls(list: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for part in list.split(',') {
         match urls.last_mut() {
-            Some(last) if !part.contains("://") => {
+            // Nothing is no URL, which reading it tells.
+            Some(last) if !part.contains("://") && !part.trim().is_empty() => {
                 last.push(',');
                 last.push_str(part);
             }

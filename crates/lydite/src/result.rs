@@ -31,7 +31,6 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{CoAccess, TransactionKind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -88,8 +87,8 @@ impl Parts<'_> {
                 replicas::json(self.replicas),
                 contention::json(measured.contention.as_ref(), self.plan.contended, self.active),
                 imbalance::json(
-                    self.homes_in(0..self.homes.len()),
-                    &measured.facts.all_phases().homes,
+                    self.homes,
+                    &measured.facts.all_phases(),
                     (self.plan.data_skew, self.meta),
                     self.placement(),
                 ),
@@ -177,13 +176,6 @@ impl Parts<'_> {
         ])
     }
 
-    /// The homes of some steps; none if they were not spread in the same way in all of them.
-    fn homes_in(&self, steps: Range<usize>) -> Option<&Homes> {
-        let homes = self.homes.get(steps).unwrap_or_default();
-        let first = homes.first()?.as_deref();
-        first.filter(|first| homes.iter().all(|homes| homes.as_deref() == Some(first)))
-    }
-
     /// Where the warehouses are at the end, if that is known.
     fn placement(&self) -> Option<&Placement> {
         self.measurement.placement.as_deref().or(self.settled.placement.as_deref())
@@ -223,8 +215,9 @@ impl Parts<'_> {
             let facts = self.measurement.facts.phases.get(number).unwrap_or(&none);
             let completed = facts.completed.iter().sum::<u64>();
             let mut controls = json!({});
-            if let Some(homes) = self.homes_in(first..last) {
-                controls["imbalance"] = imbalance::homes_json(homes, &facts.homes, self.placement());
+            let homes = self.homes.get(first..last).unwrap_or_default();
+            if let Some(found) = imbalance::homes_json(homes, facts, self.placement()) {
+                controls["imbalance"] = found;
             }
             if let Value::Object(coaccess) = self.plan.extra.json(self.groups, facts)
                 && let Value::Object(controls) = &mut controls

@@ -11,7 +11,7 @@ use crate::loading;
 use crate::micro;
 use crate::node_sizes;
 use crate::output::{complain, print};
-use crate::phases::Span;
+use crate::phases::{Span, WantedStep};
 use crate::plan::Plan;
 use crate::replicas;
 use crate::result::{Parts, write_page};
@@ -53,11 +53,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         begin_with_template(&plan, name, style, &interrupt)?;
     }
     let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
-    // Before anything is loaded for a run that can't be made.
-    target.check_sessions(plan.sessions())?;
-    target.check_transactions(&plan.kinds())?;
+    suits(&plan, &*target)?;
     let replicas = plan.replicas.as_ref().map(|wanted| wanted.open(&plan, &target)).transpose()?;
-    distribution::can_be_known(&plan, &*target)?;
     let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
     if let Some(replicas) = &replicas {
         replicas::catch_up(replicas, &meta, load.is_some(), &interrupt)?;
@@ -66,13 +63,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
-    if plan
-        .steps
-        .iter()
-        .any(|step| step.distribution.is_some_and(|asked| asked.stock_level_percent.is_some()))
-    {
-        target.check_far_stock_levels()?;
-    }
     let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
     let conditions = |when| -> Result<Conditions, Failure> {
         Ok(
@@ -260,6 +250,17 @@ fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
     Ok(mode)
 }
 
+/// Refuses, before anything is loaded, a run that can't be made on this target.
+fn suits(plan: &Plan, target: &dyn Target) -> Outcome {
+    target.check_sessions(plan.sessions())?;
+    target.check_transactions(&plan.kinds())?;
+    let far = |step: &WantedStep| step.distribution.is_some_and(|asked| asked.stock_level_percent.is_some());
+    if plan.steps.iter().any(far) {
+        target.check_far_stock_levels()?;
+    }
+    distribution::can_be_known(plan, target)
+}
+
 /// Makes the database what the template of this name holds; if there is none, loads the database anew and makes that the
 /// template.
 fn begin_with_template(plan: &Plan, name: &str, style: Style, interrupt: &Interrupt) -> Outcome {
@@ -267,19 +268,23 @@ fn begin_with_template(plan: &Plan, name: &str, style: Style, interrupt: &Interr
         .target
         .templates()
         .ok_or_else(|| Failure::usage("--template: this target has no templates: load it with --fresh"))?;
-    templates.check()?;
-    if templates.has(name)? {
-        if templates.is_of_files() {
-            // Nobody else may have it open, and it must be what it seems to be.
-            plan.target.open()?.state()?;
+    if templates.database_is_there()? {
+        templates.check()?;
+        let target = plan.target.open()?;
+        let state = target.state()?;
+        if matches!(state, DatabaseState::Foreign { .. })
+            && let Some(refused) = loading::unusable(&state, &target.describe()?.url)
+        {
+            return Err(refused);
         }
+    }
+    if templates.has(name)? {
         return Ok(templates.restore(name)?);
     }
     // Closed before it is copied.
     {
         let target = plan.target.open()?;
-        target.check_sessions(plan.sessions())?;
-        distribution::can_be_known(plan, &*target)?;
+        suits(plan, &*target)?;
         make_ready(&*target, plan, true, style, interrupt)?;
     }
     Ok(templates.save(name)?)

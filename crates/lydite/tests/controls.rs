@@ -242,6 +242,16 @@ fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
             assert!((node["actual_percent"].as_f64().expect("a number") - asked).abs() < 3.0, "{node}");
         }
     }
+    // Homes that change are held against what was asked for while each was drawn from.
+    let moving = ["--set", "homes=hotspot(0.1,0.9)", "--set", "homes_shift=ramp(0,10)"];
+    lydite(&[&run[..], &moving].concat()).code(0);
+    let found = json(&result);
+    let (all, of_phase) = (&found["controls"]["imbalance"], &found["phases"][0]["controls"]["imbalance"]);
+    assert_eq!(all["asked"]["homes"], "hotspot(0.1,0.9)");
+    assert_eq!(all["actual"], of_phase["actual"]);
+    // The hot spot of two was on each of the first twelve in turn.
+    assert!(all["asked"]["most_frequent_percent"].as_f64().expect("a number") < 20.0, "{all}");
+    assert!(all["actual"]["greatest_deviation_points"].as_f64().expect("a number") < 3.0, "{all}");
     for (arguments, said) in [
         (["--set", "homes=zipf", "--seed", "1"], "is no distribution: use zipf(0.99)"),
         (["--set", "homes=zipf(1)", "--mode", "rte"], "must be direct or open with homes"),

@@ -3,7 +3,7 @@
 mod micro;
 mod target;
 
-pub(crate) use target::GemelTarget;
+pub(crate) use target::{GemelTarget, others};
 
 use crate::error::{AbortReason, Committed};
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
@@ -430,8 +430,8 @@ impl Store for GemelStore {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| match error {
                 Error::Usage(text) => StoreError::Failed(format!(
-                    "{text}: the database was loaded with another placement than {}; name that one, load into another \
-                     path, or delete this one first",
+                    "{text}: the database was loaded with another placement than {} with the URL's options of single tables; \
+                     name that one, load into another path, or delete this one first",
                     config.placement
                 )),
                 other => store_error(other),

@@ -398,8 +398,8 @@ impl TargetSpec {
     #[must_use]
     pub fn templates(&self) -> Option<Templates> {
         match &self.0 {
-            Spec::Gemel(parsed) => parsed.path().map(|path| Templates::of_directory(path.to_path_buf())),
-            Spec::Sqlite(config) => config.path().map(|path| Templates::of_sqlite(path.to_path_buf())),
+            Spec::Gemel(parsed) => parsed.path().map(|path| Templates::of_gemel(path, parsed)),
+            Spec::Sqlite(config) => config.path().map(Templates::of_sqlite),
             Spec::Postgres(config) if config.product.copies_databases && config.shards.is_empty() => {
                 Some(Templates::of_postgres((**config).clone()))
             }

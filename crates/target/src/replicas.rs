@@ -80,8 +80,8 @@ pub struct Replication {
 
 /// How long a session waits for a replica to have what it committed. Less than a run waits for its last answers.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3);
-/// How long a replica may take to have what was loaded before the run began.
-const CATCH_UP: Duration = Duration::from_secs(10);
+/// How long a replica may take to have what the primary had before the run began.
+const CATCH_UP: Duration = Duration::from_secs(60);
 /// The same, of what this run has loaded.
 const CATCH_UP_WITH_LOAD: Duration = Duration::from_secs(30 * 60);
 /// How often the lag of each replica is looked at, unless a bound is so short that it takes more.
@@ -266,8 +266,8 @@ impl Replicas {
         say: &dyn Fn(&str),
         stop: &dyn Fn() -> bool,
     ) -> Result<bool, TargetError> {
-        // A load may leave what looks as before: only a position tells them apart.
-        let position = if loaded { self.position()? } else { None };
+        // A load may leave what looks as before, and another primary's replica may look like this one's: only a position tells.
+        let position = self.position()?;
         let limit = if loaded { CATCH_UP_WITH_LOAD } else { CATCH_UP };
         let begun = Instant::now();
         for replica in &self.replicas {
@@ -378,8 +378,6 @@ impl Drop for LagWatch {
 #[derive(Default)]
 struct Behind {
     waiting: VecDeque<(Instant, String)>,
-    /// The last one that it has.
-    has: Option<String>,
 }
 
 impl Behind {
@@ -396,7 +394,6 @@ impl Behind {
         let mut in_step = None;
         match self.waiting.back_mut() {
             Some((at, last)) if *last == position => *at = now,
-            None if self.has.as_ref() == Some(&position) => in_step = Some(now),
             _ => self.waiting.push_back((now, position)),
         }
         while let Some((at, position)) = self.waiting.front() {
@@ -404,7 +401,7 @@ impl Behind {
                 break;
             }
             in_step = Some(*at);
-            self.has = self.waiting.pop_front().map(|(_, position)| position);
+            self.waiting.pop_front();
         }
         Ok(in_step)
     }
@@ -412,7 +409,8 @@ impl Behind {
 
 /// Looks at a replica's lag until it is told to stop.
 fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &AtomicBool) {
-    let begun = Instant::now();
+    // When it was last known to be in step; one that never was lags at least since this began.
+    let mut last = Instant::now();
     let mut behind = Behind::default();
     let mut connections = None;
     while !stop.load(Ordering::Relaxed) {
@@ -424,19 +422,25 @@ fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &Atom
                 _ => None,
             };
         }
-        if let Some((primary, replica_positions)) = &mut connections {
-            match behind.ask(&mut **primary, &mut **replica_positions) {
-                Ok(in_step) => {
-                    let mut lag = replica.lag();
+        let asked = connections
+            .as_mut()
+            .and_then(|(primary, replica)| behind.ask(&mut **primary, &mut **replica).ok());
+        {
+            let mut lag = replica.lag();
+            match asked {
+                Some(in_step) => {
+                    last = in_step.unwrap_or(last);
                     lag.in_step = in_step.or(lag.in_step);
-                    // One that has not been in step since this began lags that much at least.
-                    let lags = lag.in_step.unwrap_or(begun).elapsed().as_secs_f64();
-                    lag.samples += 1;
-                    lag.sum_s += lags;
-                    lag.max_s = lag.max_s.max(lags);
                 }
-                Err(_) => connections = None,
+                // A server that comes back may have less than it had shown before.
+                None => {
+                    (connections, behind, lag.in_step) = (None, Behind::default(), None);
+                }
             }
+            let lags = last.elapsed().as_secs_f64();
+            lag.samples += 1;
+            lag.sum_s += lags;
+            lag.max_s = lag.max_s.max(lags);
         }
         thread::sleep(interval);
     }

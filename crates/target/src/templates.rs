@@ -5,6 +5,7 @@
 //! than Lydite's tables.
 
 use crate::error::TargetError;
+use crate::gemel;
 use crate::postgres;
 use crate::sqlite;
 use std::fs;
@@ -17,20 +18,20 @@ pub struct Templates(Place);
 
 #[derive(Debug)]
 enum Place {
-    /// A directory that is nobody's but the database's.
-    Directory(PathBuf),
+    /// Gemel's directory.
+    Gemel(PathBuf, Box<gemel::Parsed>),
     /// SQLite's file.
     Sqlite(PathBuf),
     Postgres(Box<postgres::Config>),
 }
 
 impl Templates {
-    pub(crate) fn of_directory(path: PathBuf) -> Self {
-        Self(Place::Directory(path))
+    pub(crate) fn of_gemel(path: &Path, parsed: &gemel::Parsed) -> Self {
+        Self(Place::Gemel(real(path), Box::new(parsed.clone())))
     }
 
-    pub(crate) fn of_sqlite(path: PathBuf) -> Self {
-        Self(Place::Sqlite(path))
+    pub(crate) fn of_sqlite(path: &Path) -> Self {
+        Self(Place::Sqlite(real(path)))
     }
 
     pub(crate) fn of_postgres(config: postgres::Config) -> Self {
@@ -43,19 +44,32 @@ impl Templates {
     /// The database is away.
     pub fn has(&self, name: &str) -> Result<bool, TargetError> {
         match &self.0 {
-            Place::Directory(path) | Place::Sqlite(path) => Ok(beside(path, name).exists()),
+            Place::Gemel(path, _) | Place::Sqlite(path) => Ok(beside(path, name).exists()),
             Place::Postgres(config) => postgres::templates::has(config, name),
         }
     }
 
-    /// Refuses a database that holds more than what Lydite makes, because restoring would cost it.
+    /// Whether the database itself is there. Restoring that was cut off may have left none.
     ///
     /// # Errors
-    /// It does; or it is away.
+    /// The server is away.
+    pub fn database_is_there(&self) -> Result<bool, TargetError> {
+        match &self.0 {
+            Place::Gemel(path, _) | Place::Sqlite(path) => Ok(path.exists()),
+            Place::Postgres(config) => postgres::templates::is_there(config),
+        }
+    }
+
+    /// Refuses a database that is there and holds more than what Lydite makes, because restoring would cost it.
+    ///
+    /// # Errors
+    /// It does; it is away; or somebody else has it open.
     pub fn check(&self) -> Result<(), TargetError> {
+        if let Place::Postgres(config) = &self.0 {
+            postgres::templates::check_alone(config)?;
+        }
         let others = match &self.0 {
-            // Gemel refuses a directory that is not its own.
-            Place::Directory(_) => Vec::new(),
+            Place::Gemel(_, parsed) => gemel::others(parsed)?,
             Place::Sqlite(path) => sqlite::others(path)?,
             Place::Postgres(config) => postgres::templates::others(config)?,
         };
@@ -75,8 +89,11 @@ impl Templates {
     /// The disk is full, a privilege is missing, or somebody has it open.
     pub fn save(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
-            Place::Directory(path) | Place::Sqlite(path) => {
-                replace(path, &beside(path, name)).map_err(|error| self.failed("copy", &error))
+            Place::Gemel(path, _) => self.keep(path, name),
+            Place::Sqlite(path) => {
+                sqlite::close_journal(path)?;
+                self.keep(path, name)?;
+                sqlite::open_journal(path)
             }
             Place::Postgres(config) => postgres::templates::save(config, name),
         }
@@ -88,13 +105,14 @@ impl Templates {
     /// As [`Templates::save`].
     pub fn restore(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
-            Place::Directory(path) => self.bring_back(path, name),
+            Place::Gemel(path, _) => self.bring_back(path, name),
             Place::Sqlite(path) => {
-                // What the last one who had it open left beside it belongs to the old file.
-                for rest in ["-wal", "-shm", "-journal"] {
-                    remove(&with_suffix(path, rest)).map_err(|error| self.failed("remove", &error))?;
+                // What stands beside the old file must not become part of the new one.
+                if path.exists() {
+                    sqlite::close_journal(path)?;
                 }
-                self.bring_back(path, name)
+                self.bring_back(path, name)?;
+                sqlite::open_journal(path)
             }
             Place::Postgres(config) => postgres::templates::restore(config, name),
         }
@@ -106,17 +124,15 @@ impl Templates {
     /// As [`Templates::save`].
     pub fn delete(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
-            Place::Directory(path) | Place::Sqlite(path) => {
+            Place::Gemel(path, _) | Place::Sqlite(path) => {
                 remove(&beside(path, name)).map_err(|error| self.failed("delete the template of", &error))
             }
             Place::Postgres(config) => postgres::templates::delete(config, name),
         }
     }
 
-    /// Whether it is files that this process opens itself.
-    #[must_use]
-    pub fn is_of_files(&self) -> bool {
-        !matches!(self.0, Place::Postgres(_))
+    fn keep(&self, path: &Path, name: &str) -> Result<(), TargetError> {
+        replace(path, &beside(path, name)).map_err(|error| self.failed("copy", &error))
     }
 
     fn bring_back(&self, path: &Path, name: &str) -> Result<(), TargetError> {
@@ -125,13 +141,25 @@ impl Templates {
 
     fn shown(&self) -> String {
         match &self.0 {
-            Place::Directory(path) | Place::Sqlite(path) => path.display().to_string(),
+            Place::Gemel(path, _) | Place::Sqlite(path) => path.display().to_string(),
             Place::Postgres(config) => config.place(),
         }
     }
 
     fn failed(&self, doing: &str, error: &io::Error) -> TargetError {
         TargetError::database(format!("{}: {doing} the database: {error}", self.shown()))
+    }
+}
+
+/// A path without links and dots, so that a template is beside the database and not within it, nor on another disk.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.canonicalize(), path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_path_buf(),
     }
 }
 

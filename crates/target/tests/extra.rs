@@ -147,15 +147,21 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     for url in &urls {
         load(&*open(url, TxMode::Statements), WAREHOUSES);
     }
-    postgres.psql("no_stock", hole);
-    mariadb.sql("no_stock", hole);
+    let items = "DELETE FROM item WHERE i_id = 6";
+    for hole in [hole, items] {
+        postgres.psql("no_stock", hole);
+        mariadb.sql("no_stock", hole);
+    }
+    let swap = Transaction::UpdateItem(UpdateItem { w_id: WarehouseId(1), items: [ItemId(5), ItemId(6)] });
     for url in &urls {
         for mode in TxMode::ALL {
-            let answer = play(&*open(url, mode), std::slice::from_ref(&input)).remove(0);
-            assert!(
-                matches!(&answer, Err(TxError::Fatal(why)) if why.contains("missing: run lydite check")),
-                "{url} {mode}: {answer:?}"
-            );
+            for input in [&input, &swap] {
+                let answer = play(&*open(url, mode), std::slice::from_ref(input)).remove(0);
+                assert!(
+                    matches!(&answer, Err(TxError::Fatal(why)) if why.contains("missing: run lydite check")),
+                    "{url} {mode} {input:?}: {answer:?}"
+                );
+            }
         }
     }
     assert_eq!(postgres.psql("no_stock", untouched).trim(), "0");

@@ -233,6 +233,10 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
             other.kind == TargetErrorKind::Usage && other.message.contains("load again with --fresh"),
             "{other:?}"
         );
+        // A load goes on in the way in which it was begun, or not at all.
+        let resumed = open(&cluster.url()).loader().err().expect("other tables");
+        assert!(resumed.message.contains("name these, or load again"), "{resumed:?}");
+        target.loader().expect("the same tables");
         target.reset().expect("a reset");
         for server in cluster.shards.iter().chain([&cluster.coordinator]) {
             let left = server.psql(

@@ -146,6 +146,8 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         let other = if single { "items=replicated" } else { "colocated=on" };
         let other = open(&format!("{url}&{other}"), mode).connect().err().expect("other tables");
         assert!(other.message.contains("load again with --fresh"), "{other:?}");
+        let resumed = open(&url, mode).loader().err().expect("other tables");
+        assert!(resumed.message.contains("name these, or load again"), "{resumed:?}");
         target.reset().expect("a reset");
     }
 }

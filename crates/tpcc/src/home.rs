@@ -120,6 +120,8 @@ pub struct Homes {
     skew: Skew,
     first: WarehouseId,
     shares: Vec<f64>,
+    /// Which of a run's it is.
+    number: u32,
     /// For each warehouse: how much of its slot is its own, and whose the rest is.
     slots: Vec<(f64, u32)>,
 }
@@ -158,7 +160,19 @@ impl Homes {
                 small.push(more);
             }
         }
-        Self { skew, first, shares, slots }
+        Self { skew, first, shares, number: 0, slots }
+    }
+
+    /// The same, told apart from others of the run by this number.
+    #[must_use]
+    pub fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
+    }
+
+    /// Which of a run's it is, from 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// What they are spread by.

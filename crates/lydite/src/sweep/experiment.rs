@@ -253,6 +253,12 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
                      for {url}: use \"each-run\""
                 ),
             ),
+            (Some(Reload::Restore), false, Some(line)) if point.plan.replicas.is_some() => source.wrong(
+                line,
+                "reload",
+                "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
+                 while; use \"each-run\"",
+            ),
             (Some(Reload::Restore), false, Some(line)) if point.plan.micro.is_some() => source.wrong(
                 line,
                 "reload",

@@ -20,7 +20,8 @@ use grid::Point;
 use lydite_report::figures::{duration, plural};
 use lydite_report::live::Style;
 use lydite_report::sweep::{
-    Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv, render_summary,
+    Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, USUAL_METRICS, render_csv,
+    render_summary,
 };
 use lydite_report::{RunResult, render_sweep};
 use std::collections::BTreeSet;
@@ -46,11 +47,23 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     }
     let interrupt = watch()?;
     let directory = Directory::open(&out, &experiment, args.fresh)?;
+    let program = directory.manifest.program.clone();
+    if args.fresh {
+        delete_templates(&experiment, &program);
+    }
     let mut work = Work::new(&experiment, directory, &out);
     let interrupted = work.make_runs(Style::detect(args.quiet), &interrupt)?;
     let sweep = work.write()?;
-    if sweep.runs_in(State::Complete) == sweep.runs() {
-        delete_templates(&experiment);
+    if work.made && sweep.runs_in(State::Complete) == sweep.runs() {
+        delete_templates(&experiment, &program);
+    } else if experiment.reload == Reload::Restore {
+        let names: BTreeSet<String> =
+            experiment.points.iter().map(|point| template(point, &program)).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        complain(&format!("kept for the runs that are left, beside the database: {}", names.join(", ")));
+    }
+    for metric in unknown(&sweep) {
+        complain(&format!("no result has {metric}: is that its path?"));
     }
     let page = out.join("report.html");
     let printed = print(&format!(
@@ -67,29 +80,42 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     Failure::all(failures)
 }
 
-/// The name of the template that a point's runs begin with: another for whatever is loaded in another way.
-fn template(point: &Point) -> String {
+/// The name of the template that a point's runs begin with: another for whatever is loaded in another way, or by another
+/// build of the program.
+fn template(point: &Point, program: &str) -> String {
     let plan = &point.plan;
     let url = point.given.get("target").map_or("", String::as_str);
     let skew = plan.data_skew.map_or(String::new(), |skew| skew.to_string());
-    let loaded = format!("{} {url} {:?} {} {skew}", env!("CARGO_PKG_VERSION"), plan.warehouses, plan.seed);
+    let loaded = format!("{program} {url} {:?} {} {skew}", plan.warehouses, plan.seed);
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
 }
 
-/// What nobody needs any more once all runs are there.
-fn delete_templates(experiment: &Experiment) {
+/// What nobody needs any more once all runs are there, or when they are to be made anew.
+fn delete_templates(experiment: &Experiment, program: &str) {
     if experiment.reload != Reload::Restore {
         return;
     }
-    let of = |point: &Point| Some((template(point), point.plan.target.templates()?));
+    let of = |point: &Point| Some((template(point, program), point.plan.target.templates()?));
     let mut done = BTreeSet::new();
     for (name, templates) in experiment.points.iter().filter_map(of) {
         if done.insert(name.clone())
             && let Err(error) = templates.delete(&name)
         {
-            complain(&format!("the template {name} is left behind: {error}"));
+            complain(&format!("the template {name} could not be deleted: {error}"));
         }
     }
+}
+
+/// The metrics of the figures that no complete run has; none if there is no such run. What is known of each node not every
+/// target tells.
+fn unknown(sweep: &Sweep) -> Vec<&str> {
+    if sweep.runs_in(State::Complete) == 0 {
+        return Vec::new();
+    }
+    let known = |metric: &str| sweep.points.iter().any(|point| point.metrics.contains_key(metric));
+    let metrics = sweep.metrics.iter().map(String::as_str);
+    let usual = |metric: &str| USUAL_METRICS.contains(&metric) || metric.starts_with("nodes.");
+    metrics.filter(|metric| !usual(metric) && !known(metric)).collect()
 }
 
 /// `--dry-run`: what would be done.
@@ -150,6 +176,8 @@ struct Work<'a> {
     /// The runs of each point.
     runs: Vec<Vec<Run>>,
     environment: Environment,
+    /// Whether a run was made by this process.
+    made: bool,
     /// Targets on which the function tests were made, by their URLs: once is enough.
     seen: BTreeSet<String>,
 }
@@ -172,7 +200,7 @@ impl<'a> Work<'a> {
                     .collect()
             })
             .collect();
-        Self { experiment, directory, runs, environment, seen: BTreeSet::new() }
+        Self { experiment, directory, runs, environment, made: false, seen: BTreeSet::new() }
     }
 
     /// Makes all runs that are not there: all points once, then all again, so that a slow hour hits all alike. Whether
@@ -248,11 +276,12 @@ impl<'a> Work<'a> {
         let begin = match experiment.reload {
             _ if !target.stores() || target.is_temporary() => Begin::AsItIs,
             Reload::EachRun => Begin::Fresh,
-            Reload::Restore => Begin::Template(template(point)),
+            Reload::Restore => Begin::Template(template(point, &self.directory.manifest.program)),
             Reload::Once => Begin::AsItIs,
         };
         let url = point.given.get("target").cloned().unwrap_or_default();
         let verify = !self.seen.contains(&url);
+        self.made = true;
         let ending =
             child::run(point, &json, &begin, verify, &self.directory.lock, interrupt, look).unwrap_or_else(
                 |error| Ending { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") },

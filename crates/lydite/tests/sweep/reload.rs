@@ -129,6 +129,21 @@ fn a_database_with_tables_of_others_is_not_replaced() {
     assert!(ended.stderr.contains("holds \"payroll\", which Lydite did not make"), "{ended:?}");
     assert_eq!(server.psql("shared_with_others", "SELECT count(*) FROM payroll"), "1");
 
+    // Tables of the same names, but somebody else's: without notes, or in another schema.
+    let url = server.create_database("a_shop");
+    server.psql(
+        "a_shop",
+        "CREATE TABLE customer (id int); CREATE TABLE orders (id int); INSERT INTO orders VALUES (7)",
+    );
+    let ended = restored(&url).sweep(&[]).run().code(2);
+    assert!(ended.stderr.contains("tables that Lydite did not make (customer, orders)"), "{ended:?}");
+    assert_eq!(server.psql("a_shop", "SELECT id FROM orders"), "7");
+    let url = server.create_database("two_schemas");
+    server.psql("two_schemas", "CREATE SCHEMA shop; CREATE TABLE shop.orders (id int)");
+    let ended = restored(&url).sweep(&[]).run().code(2);
+    assert!(ended.stderr.contains("holds \"shop.orders\""), "{ended:?}");
+    assert_eq!(server.psql("two_schemas", "SELECT count(*) FROM shop.orders"), "0");
+
     let directory = scratch();
     let path = directory.path().join("own.sqlite");
     let database = rusqlite::Connection::open(&path).unwrap();
@@ -136,6 +151,34 @@ fn a_database_with_tables_of_others_is_not_replaced() {
     let ended = restored(&format!("sqlite:{}", text(&path))).sweep(&[]).run().code(2);
     assert!(ended.stderr.contains("holds \"payroll\""), "{ended:?}");
     assert_eq!(names(directory.path()), ["own.sqlite"]);
+}
+
+/// A reader may have committed rows beside the file, which a copy of the file alone would lack; and it would lose its own.
+#[test]
+fn a_file_that_somebody_else_has_open_is_neither_copied_nor_replaced() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    lydite(&["load", &url, "-w", "1", "--quiet"]).code(0);
+    let browser = rusqlite::Connection::open(&path).unwrap();
+    let count = |table: &str| -> i64 {
+        browser.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(count("warehouse"), 1);
+    let ended = restored(&url).sweep(&[]).run().code(2);
+    assert!(ended.stderr.contains("somebody else has the database open"), "{ended:?}");
+    assert_eq!(count("district"), 10);
+}
+
+#[test]
+fn a_template_is_beside_a_database_however_its_path_is_written() {
+    let directory = scratch();
+    std::os::unix::fs::symlink(directory.path(), directory.path().join("link")).unwrap();
+    let url = format!("gemel:{}/link/gemel/", text(directory.path()));
+    sweep_of(&restored(&url));
+    let mut there = names(directory.path());
+    there.sort();
+    assert_eq!(there, ["gemel", "link"]);
 }
 
 #[test]
@@ -148,6 +191,7 @@ fn what_has_no_templates_is_refused_before_the_first_run() {
         ),
         ("target = \"gemel:\"", "\"restore\" needs a database that stays"),
         ("target = \"sqlite:x\"\nworkload = \"micro\"", "is for workload tpcc only"),
+        ("target = \"postgres://h/d\"\nreplicas = \"postgres://r/d\"", "and replicas can't go together"),
     ] {
         let bench = Bench::new(&format!("reload = \"restore\"\n[plan]\n{plan}\n[axes]\nseed = [1, 2]\n"));
         let refused = bench.sweep(&["--dry-run"]).run().code(2);

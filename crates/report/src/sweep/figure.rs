@@ -355,6 +355,18 @@ impl Figure {
                 }
             }
         }
+        // The first one says which runs are missing; of the others it counts whether there is anything at all.
+        for metric in self.spec.y.iter().skip(1) {
+            let mut cells = self
+                .panels
+                .iter()
+                .filter(|panel| panel.metric == *metric)
+                .flat_map(|panel| &panel.series)
+                .flat_map(|series| &series.cells);
+            if cells.all(|cell| cell.value.is_none()) {
+                none.push(format!("all of {metric}"));
+            }
+        }
         if !none.is_empty() {
             all.push(format!("Without a number: {}.", some(&none)));
         }

@@ -81,6 +81,11 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
     Ok((!tables.is_empty()).then_some(DatabaseState::Foreign { tables }))
 }
 
+/// Whether a keyspace is that of the notes.
+pub(super) fn is_notes(name: &str) -> bool {
+    name == NOTES
+}
+
 /// Drops the notes.
 pub(super) fn forget(database: &Database) -> GemelResult<()> {
     match database.keyspaces().iter().any(|(name, _)| name == NOTES) {

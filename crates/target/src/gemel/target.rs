@@ -1,6 +1,6 @@
 //! Gemel as a target: the key-value text for TPC-C, keyspaces of its own for the microbenchmark, in one open database.
 
-use super::{Config, GemelStore, home_of, is_tpcc, micro};
+use super::{Config, GemelStore, Parsed, home_of, is_tpcc, micro};
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::kv::{KvTable, KvTarget, Store};
@@ -16,6 +16,14 @@ pub(crate) struct GemelTarget {
     /// TPC-C's tables. Asked only when there are any, or are to be: asking makes them.
     tpcc: KvTarget<GemelStore>,
     pub(super) config: Config,
+}
+
+/// The keyspaces of a database that Lydite did not make; none if there is no database.
+pub(crate) fn others(parsed: &Parsed) -> Result<Vec<String>, TargetError> {
+    let config = parsed.config().map_err(|error| TargetError::database(format!("gemel: {error}")))?;
+    let keyspaces = GemelTarget::new(config).database_if_there()?.map(|database| database.keyspaces());
+    let names = keyspaces.into_iter().flatten().map(|(name, _)| name);
+    Ok(names.filter(|name| !is_tpcc(name) && !is_table_name(name) && !micro::is_notes(name)).collect())
 }
 
 impl GemelTarget {

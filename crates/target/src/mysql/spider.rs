@@ -280,6 +280,9 @@ pub(super) fn loader(coordinator: &Mysql) -> Result<ShardedLoader<MysqlLoader>, 
     let shards =
         coordinator.shards.iter().map(|shard| MysqlLoader::open(&shard.config)).collect::<Result<_, _>>()?;
     let layout = coordinator.config.layout;
+    // An interrupted load may have begun in another way.
+    let found = coordinator.found_layout(&mut coordinator.connect_wire()?)?;
+    layout.check_load(found, &coordinator.config.place())?;
     Ok(ShardedLoader { coordinator: MysqlLoader::open(&coordinator.config)?, shards, layout })
 }
 

@@ -239,8 +239,14 @@ DECLARE
     price_of_one numeric;
     price_of_other numeric;
 BEGIN
-    SELECT i_price INTO STRICT price_of_one FROM item WHERE i_id = in_one FOR UPDATE;
-    SELECT i_price INTO STRICT price_of_other FROM item WHERE i_id = in_other FOR UPDATE;
+    SELECT i_price INTO price_of_one FROM item WHERE i_id = in_one FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'item % is missing: run lydite check', in_one;
+    END IF;
+    SELECT i_price INTO price_of_other FROM item WHERE i_id = in_other FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'item % is missing: run lydite check', in_other;
+    END IF;
     UPDATE item SET i_price = price_of_other WHERE i_id = in_one;
     UPDATE item SET i_price = price_of_one WHERE i_id = in_other;
     RETURN ARRAY[price_of_other, price_of_one];

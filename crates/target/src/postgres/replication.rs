@@ -38,7 +38,10 @@ impl Positions for Wire {
     }
 
     fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError> {
-        let sql = format!("SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {position}");
+        // One that was promoted keeps what it had replayed last.
+        let sql = format!(
+            "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {position} WHERE pg_is_in_recovery()"
+        );
         let begun = Instant::now();
         let mut wait = FIRST_LOOK;
         loop {

@@ -1,6 +1,6 @@
 //! Templates in a PostgreSQL server: databases beside the one under test, copied by `CREATE DATABASE … TEMPLATE`.
 
-use super::{TABLE_KINDS, advised, connected};
+use super::{SCHEMA, TABLE_KINDS, advised, connected};
 use crate::error::TargetError;
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
@@ -74,23 +74,56 @@ fn drop_database(config: &Config, wire: &mut Wire, database: &str) -> Result<(),
     insist(config, wire, "drop the database", &format!("DROP DATABASE IF EXISTS {}", quoted(database)))
 }
 
+/// Refuses a database that others are connected to: it could not be copied or dropped. Those who have just left are waited for.
+pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
+    let mut wire = aside(config)?;
+    let sql = format!(
+        "SELECT coalesce(nullif(application_name, ''), 'a client') || ' of ' || usename || ' (process ' || pid || ')' \
+         FROM pg_stat_activity WHERE datname = '{}' AND backend_type = 'client backend'",
+        config.database.replace('\'', "''")
+    );
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let others = wire.column(&sql).map_err(|error| failed(config, "look who is connected", error))?;
+        match others.first() {
+            None => return Ok(()),
+            Some(first) if Instant::now() >= end => {
+                return Err(TargetError::usage(format!(
+                    "{}: {first} is connected: a database can't be copied or replaced meanwhile; end that first",
+                    config.place()
+                )));
+            }
+            Some(_) => thread::sleep(AGAIN),
+        }
+    }
+}
+
+/// Whether the database itself is there: a restoring that was cut off may have left none.
+pub(crate) fn is_there(config: &Config) -> Result<bool, TargetError> {
+    let mut wire = aside(config)?;
+    exists(config, &mut wire, &config.database)
+}
+
 pub(crate) fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
     let mut wire = aside(config)?;
     exists(config, &mut wire, &named(config, name))
 }
 
-/// The tables, views and sequences of the database that Lydite did not make.
+/// The tables, views, sequences and functions of the database that Lydite did not make: a name of its own counts in the
+/// schema alone that it loads into. What belongs to an extension is in a copy as well.
 pub(crate) fn others(config: &Config) -> Result<Vec<String>, TargetError> {
-    if !exists(config, &mut aside(config)?, &config.database)? {
-        // An earlier restoring was cut off between dropping and making it.
-        return Ok(Vec::new());
-    }
     let mut wire = connected(config)?;
     let names = wire
         .column(&format!(
-            "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
-             WHERE (relkind IN {TABLE_KINDS} OR relkind = 'S') AND nspname <> 'information_schema' \
-             AND nspname NOT LIKE 'pg\\_%'"
+            "SELECT CASE WHEN relnamespace = {SCHEMA} THEN relname ELSE nspname || '.' || relname END FROM pg_class \
+             JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE (relkind IN {TABLE_KINDS} OR relkind = 'S') \
+             AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend \
+             WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') \
+             UNION ALL SELECT nspname || '.' || proname || '()' FROM pg_proc \
+             JOIN pg_namespace ON pg_namespace.oid = pronamespace WHERE nspname <> 'information_schema' \
+             AND nspname NOT LIKE 'pg\\_%' AND NOT (pronamespace = {SCHEMA} AND proname LIKE 'lydite\\_%') \
+             AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid \
+             AND deptype = 'e')"
         ))
         .map_err(|error| failed(config, "look for tables", error))?;
     Ok(names.into_iter().filter(|name| !is_ours(name)).collect())

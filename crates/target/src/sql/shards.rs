@@ -85,9 +85,14 @@ impl Layout {
         }
         let [(items, there), (colocated, together)] = found.settings();
         Err(TargetError::usage(format!(
-            "{place}: the tables were loaded with {items}={there} and {colocated}={together}: load again with --fresh, or \
-             leave the options out"
+            "{place}: the tables were loaded with {items}={there} and {colocated}={together}: name these, or load \
+             again with --fresh"
         )))
+    }
+
+    /// As [`Layout::check`], where a load goes on: what the URL does not say is as usual then.
+    pub(crate) fn check_load(self, found: Self, place: &str) -> Result<(), TargetError> {
+        Self::found(self.items_single(), self.colocated()).check(found, place)
     }
 
     /// The tables that a shard has, counted from 0.

@@ -117,6 +117,43 @@ pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
     Ok(names.into_iter().filter(|name| !meta::is_ours(name)).collect())
 }
 
+/// Brings all of a database into its file, with nothing beside it; only for who has it alone.
+///
+/// # Errors
+/// Somebody else has it open.
+pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
+    if journal(path, "delete")? == "delete" {
+        return Ok(());
+    }
+    Err(TargetError::usage(format!(
+        "{}: somebody else has the database open: it can't be copied or replaced meanwhile; close it there",
+        path.display()
+    )))
+}
+
+/// The way of writing that loading gives a database, which stays with its file.
+pub(crate) fn open_journal(path: &Path) -> Result<(), TargetError> {
+    journal(path, "wal").map(drop)
+}
+
+/// Sets the journal mode; the answer is what it is then.
+fn journal(path: &Path, mode: &str) -> Result<String, TargetError> {
+    let set = || -> rusqlite::Result<String> {
+        let connection =
+            rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))
+    };
+    match set() {
+        // It stays as it was.
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy => {
+            Ok(String::new())
+        }
+        set => set.map_err(|error| {
+            TargetError::database(format!("{}: set the journal mode: {error}", path.display()))
+        }),
+    }
+}
+
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
