@@ -61,12 +61,25 @@ pub struct Measurement<W: Runnable = Tpcc> {
 }
 
 /// Transactions of a whole run: of warm-up and window, and those that were answered while the run waited for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// Transactions that the database committed.
-    pub committed: u64,
-    /// Transactions that may have been committed: the answer got lost, or had not come when the run was given up.
+    /// Transactions that the database committed, in the order of the workload's types.
+    pub committed: Vec<u64>,
+    /// Transactions of all types that may have been committed: the answer got lost, or had not come when the run was given up.
     pub unknown: u64,
+}
+
+impl Whole {
+    pub(crate) fn new(kinds: usize) -> Self {
+        Self { committed: vec![0; kinds], unknown: 0 }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (into, from) in self.committed.iter_mut().zip(&other.committed) {
+            *into += from;
+        }
+        self.unknown += other.unknown;
+    }
 }
 
 /// How a run ended.

@@ -4,7 +4,7 @@ use crate::clock::{Counting, Nanos, nanos};
 use crate::course::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
-use lydite_tpcc::input::{Contended, HotRow};
+use lydite_tpcc::input::{BalancePlan, Contended, HotRow};
 use lydite_tpcc::nurand::RunConstants;
 use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, Mix, Placement, WarehouseId};
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ pub struct RunPlan {
     pub update_stock_rounds: u32,
     /// See [`InputPlan::coaccess`].
     pub coaccess: Option<Arc<CoAccess>>,
+    /// See [`InputPlan::balances`].
+    pub balances: BalancePlan,
     /// What happens to transactions that the database gives up.
     pub retry: RetryPolicy,
     /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
@@ -249,6 +251,7 @@ impl RunPlan {
             refresh: None,
             update_stock_rounds: 1,
             coaccess: None,
+            balances: BalancePlan::default(),
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
         }
@@ -273,6 +276,7 @@ impl RunPlan {
             placement: self.placement.clone(),
             update_stock_rounds: self.update_stock_rounds,
             coaccess: self.coaccess.clone(),
+            balances: self.balances,
         }
     }
 

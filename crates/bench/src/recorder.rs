@@ -97,7 +97,7 @@ impl<W: Runnable> Recorder<W> {
             cursor,
             closed: false,
             kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
-            whole: Whole::default(),
+            whole: Whole::new(W::KINDS.len()),
             aborts: [0; AbortReason::COUNT],
             facts: W::Facts::default(),
             lateness: histogram(),
@@ -112,9 +112,9 @@ impl<W: Runnable> Recorder<W> {
         if self.closed {
             return;
         }
-        self.whole.committed += u64::from(ended.verdict == Verdict::Committed);
-        self.whole.unknown += u64::from(ended.verdict == Verdict::Unknown);
         let kind = W::kind(ended.transaction);
+        self.whole.committed[kind] += u64::from(ended.verdict == Verdict::Committed);
+        self.whole.unknown += u64::from(ended.verdict == Verdict::Unknown);
         let counts = window.counts(ended.due, ended.answered);
         if counts {
             self.record_total(kind, ended);

@@ -536,7 +536,7 @@ impl<W: Runnable> Totals<W> {
     fn of(shared: &Shared<W>) -> Self {
         let mut total = Self {
             kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
-            whole: Whole::default(),
+            whole: Whole::new(W::KINDS.len()),
             aborts: [0; AbortReason::COUNT],
             facts: W::Facts::default(),
             lateness: histogram(),
@@ -550,8 +550,7 @@ impl<W: Runnable> Totals<W> {
             for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
                 *total += aborts;
             }
-            total.whole.committed += recorder.whole.committed;
-            total.whole.unknown += recorder.whole.unknown;
+            total.whole.merge(&recorder.whole);
             total.facts.merge(&recorder.facts);
             merge(&mut total.lateness, &recorder.lateness);
             total.straddling += recorder.straddling;

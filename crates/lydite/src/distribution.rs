@@ -223,10 +223,11 @@ pub(crate) fn actual_json(touched: &NodesTouched) -> Value {
         "stock_level_percent": levels.ratio_percent(),
         "stock_level_degree": levels.degree().map(|(mean, _)| mean),
     });
-    let updates = &touched.update_stocks;
-    if updates.count() > 0 {
-        json["update_stock_percent"] = json!(updates.ratio_percent());
-        json["update_stock_degree"] = json!(updates.degree().map(|(mean, _)| mean));
+    for (name, of) in [("update_stock", &touched.update_stocks), ("balance", &touched.balances)] {
+        if of.count() > 0 {
+            json[format!("{name}_percent")] = json!(of.ratio_percent());
+            json[format!("{name}_degree")] = json!(of.degree().map(|(mean, _)| mean));
+        }
     }
     json
 }

@@ -9,13 +9,14 @@ use crate::raw::Raw;
 use lydite_bench::PhaseFacts;
 use lydite_target::Placement;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION};
+use lydite_tpcc::input::{BalanceOrder, BalancePlan};
 use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["update_stock_rounds", "coaccess"];
+pub(crate) const KEYS: &[&str] = &["update_stock_rounds", "coaccess", "balance_warehouses", "balance_order"];
 
 /// What a plan says of the transactions that the standard does not have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub(crate) struct Extra {
     pub(crate) update_stock_rounds: u32,
     /// How often these are of one whole group of warehouses, in percent; none without groups.
     pub(crate) coaccess: Option<f64>,
+    /// What dUpdateBalances and dSelectBalances are of; none if the mix has neither.
+    pub(crate) balances: Option<BalancePlan>,
 }
 
 /// The types of some steps that the standard does not have.
@@ -49,12 +52,34 @@ pub(crate) fn wanted(raw: &mut Raw, steps: &[WantedStep], rte: bool) -> Extra {
     if coaccess.is_some() && raw.text("update_stock_rounds").is_none_or(|text| text.trim() == "1") {
         raw.wrong("coaccess", "needs update_stock_rounds of 2 at least: so many warehouses are a group");
     }
-    Extra { update_stock_rounds: rounds.unwrap_or(1), coaccess }
+    Extra { update_stock_rounds: rounds.unwrap_or(1), coaccess, balances: balances(raw, steps) }
+}
+
+fn balances(raw: &mut Raw, steps: &[WantedStep]) -> Option<BalancePlan> {
+    let warehouses = raw.read("balance_warehouses", |text| whole(text, 1, MAX_ORDER_LINES as u32));
+    let order = raw.read("balance_order", |text| {
+        let found = BalanceOrder::ALL.into_iter().find(|order| order.name() == text);
+        found.ok_or_else(|| "must be ascending or drawn".into())
+    });
+    let of_balances = |kind| matches!(kind, TransactionKind::UpdateBalance | TransactionKind::SelectBalance);
+    if of_steps(steps).any(of_balances) {
+        let default = BalancePlan::default();
+        return Some(BalancePlan {
+            warehouses: warehouses.unwrap_or(default.warehouses),
+            order: order.unwrap_or(default.order),
+        });
+    }
+    for (key, given) in [("balance_warehouses", warehouses.is_some()), ("balance_order", order.is_some())] {
+        if given {
+            raw.wrong(key, "needs a mix with update_balance or select_balance, as --mix update_balance=100");
+        }
+    }
+    None
 }
 
 impl Extra {
     /// Of a plan that says nothing.
-    pub(crate) const NONE: Self = Self { update_stock_rounds: 1, coaccess: None };
+    pub(crate) const NONE: Self = Self { update_stock_rounds: 1, coaccess: None, balances: None };
 
     /// Refuses what so many active warehouses can't do.
     pub(crate) fn fits(&self, active: (u32, u32)) -> Result<(), Failure> {
@@ -64,6 +89,14 @@ impl Extra {
             return Err(Failure::usage(format!(
                 "update_stock_rounds: {rounds} rounds are each of another warehouse, and {warehouses} are active: use more \
                  warehouses, or fewer rounds"
+            )));
+        }
+        let together = self.balances.map(|balances| balances.warehouses);
+        if let Some(count) = together.filter(|&count| count > warehouses) {
+            return Err(Failure::usage(format!(
+                "balance_warehouses: each transaction is of {count} warehouses, and {warehouses} {} active: use more \
+                 warehouses, or fewer of them in a transaction",
+                if warehouses == 1 { "is" } else { "are" }
             )));
         }
         self.groups(active, None).map(drop)
@@ -96,11 +129,16 @@ impl Extra {
 
     /// What the plan says of it, where the mix has what it is about.
     pub(crate) fn plan_json(&self, plan: &Plan) -> Value {
+        let mut json = json!({});
         if plan.plays(TransactionKind::UpdateStock) {
-            json!({ "update_stock_rounds": self.update_stock_rounds, "coaccess": self.coaccess })
-        } else {
-            json!({})
+            json["update_stock_rounds"] = json!(self.update_stock_rounds);
+            json["coaccess"] = json!(self.coaccess);
         }
+        if let Some(balances) = self.balances {
+            json["balance_warehouses"] = json!(balances.warehouses);
+            json["balance_order"] = json!(balances.order.name());
+        }
+        json
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line of Lydite: thin. It turns arguments into a plan, calls the crates that do the work, and turns
 //! what comes back into output and an exit code.
 
+mod balances;
 mod check;
 mod cli;
 mod contention;

@@ -390,7 +390,7 @@ pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &I
             };
             let updates = u64::from(wanted.shape.updates);
             let bounds = Bounds {
-                acknowledged: measurement.whole.committed * updates,
+                acknowledged: measurement.whole.committed.iter().sum::<u64>() * updates,
                 unknown: measurement.whole.unknown * updates,
             };
             let records = records_check(&totals, &meta, engines, CheckedWhen::After, seconds);

@@ -58,6 +58,8 @@ pub(crate) const KEYS: &[&str] = &[
     "data_skew",
     "update_stock_rounds",
     "coaccess",
+    "balance_warehouses",
+    "balance_order",
     "ci",
     "phase",
     "hot",

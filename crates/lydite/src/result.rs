@@ -124,6 +124,8 @@ impl Parts<'_> {
             stock_level: of(TransactionKind::StockLevel),
             update_stock: extra(TransactionKind::UpdateStock),
             update_item: extra(TransactionKind::UpdateItem),
+            update_balance: extra(TransactionKind::UpdateBalance),
+            select_balance: extra(TransactionKind::SelectBalance),
             new_order_p50_ms,
             new_order_p99_ms,
             ..seconds_common(seconds, first)

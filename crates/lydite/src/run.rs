@@ -1,6 +1,7 @@
 //! `lydite run`: load if need be, check, measure, check, and tell.
 
 use crate::Outcome;
+use crate::balances;
 use crate::check;
 use crate::cli::RunArgs;
 use crate::distribution;
@@ -107,6 +108,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         placement: settled.placement.clone(),
         update_stock_rounds: plan.extra.update_stock_rounds,
         coaccess: groups.clone(),
+        balances: plan.extra.balances.unwrap_or_default(),
         refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
@@ -119,6 +121,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         Some(replicas) => Arc::<Replicas>::clone(replicas),
         None => Arc::clone(&target),
     };
+    let balances = (stored && plan.plays(TransactionKind::UpdateBalance))
+        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra))
+        .transpose()?;
     let lag = replicas.as_ref().map(Replicas::watch).transpose()?;
     let measurement = measure(
         &plan,
@@ -129,6 +134,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         |control, observer| lydite_bench::run(&played, &run_plan, control, observer),
     )?;
     drop(lag);
+    checks.extend(balances.map(|balances| balances.finish(&measurement.whole)));
     let replicas = replicas.map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
     let parts = Parts {
@@ -202,6 +208,7 @@ impl Measured<'_> {
         measurement.warnings.iter().for_each(|warning| complain(warning));
         let interrupted = measurement.status == lydite_bench::Status::Interrupted;
         let mut failures = Vec::new();
+        let mut broken = checks.iter().any(|check| !check.ok && check.when == CheckedWhen::After);
         if interrupted {
             failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
         }
@@ -220,9 +227,7 @@ impl Measured<'_> {
             }
             match (self.after)() {
                 Ok(found) => {
-                    if found.results.iter().any(|check| !check.ok) {
-                        failures.push(Failure::CheckFailed);
-                    }
+                    broken |= found.results.iter().any(|check| !check.ok);
                     if found.stopped {
                         checked = false;
                         let words = "interrupted during the check after the run: the result is partial";
@@ -236,6 +241,9 @@ impl Measured<'_> {
                     failures.push(failure);
                 }
             }
+        }
+        if broken {
+            failures.push(Failure::CheckFailed);
         }
         tell(self.plan, &(self.result)(checks, checked)?, &mut failures);
         Failure::all(failures)

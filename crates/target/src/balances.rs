@@ -16,21 +16,18 @@ pub enum Balances {}
 pub enum Balance {
     /// W_YTD of a warehouse.
     Warehouse(WarehouseId),
-    /// D_YTD of a warehouse's first district.
-    District(WarehouseId),
+    /// D_YTD of a district.
+    District(WarehouseId, DistrictId),
 }
 
 impl fmt::Display for Balance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Warehouse(id) => write!(f, "warehouse {id}"),
-            Self::District(id) => write!(f, "district {id}/{FIRST}"),
+            Self::District(id, district) => write!(f, "district {id}/{district}"),
         }
     }
 }
-
-/// The district whose D_YTD is a balance: each warehouse has it.
-pub(crate) const FIRST: DistrictId = DistrictId(1);
 
 /// A transaction on balances. Each has a statement of its own, in the order given.
 #[derive(Clone, Debug)]

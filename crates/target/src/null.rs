@@ -14,7 +14,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+    SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
@@ -268,6 +268,10 @@ impl Session for NullSession {
                 Outcome::UpdateStock(UpdateStockOutcome { quantities: vec![50; input.rounds.len()] })
             }
             Transaction::UpdateItem(_) => Outcome::UpdateItem(UpdateItemOutcome { prices: [Cents(100); 2] }),
+            Transaction::UpdateBalance(_) => Outcome::UpdateBalance,
+            Transaction::SelectBalance(input) => Outcome::SelectBalance(SelectBalanceOutcome {
+                balances: vec![Cents(30_000_000); input.warehouses.len()],
+            }),
         })
     }
 }

@@ -457,11 +457,6 @@ struct ReplicaSession {
     wrote: bool,
 }
 
-/// Whether a transaction changes nothing.
-fn only_reads(transaction: &Transaction) -> bool {
-    matches!(transaction, Transaction::OrderStatus(_) | Transaction::StockLevel(_))
-}
-
 /// An error with the name of the server that it came from.
 fn at(server: &str, url: &str, error: TxError) -> TxError {
     let named = |detail: String| format!("{server} {url}: {detail}");
@@ -545,7 +540,7 @@ impl ReplicaSession {
 
 impl Session for ReplicaSession {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        if only_reads(transaction) {
+        if transaction.kind().only_reads() {
             return self.read(transaction);
         }
         let result = self.primary.execute(transaction);
@@ -557,7 +552,7 @@ impl Session for ReplicaSession {
     }
 
     fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
-        if only_reads(transaction) {
+        if transaction.kind().only_reads() {
             return self.read(transaction).map(Submitted::Done);
         }
         let result = self.primary.submit(transaction);

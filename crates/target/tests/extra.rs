@@ -7,7 +7,7 @@ use lydite_target::{TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres, redis};
 use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
 use lydite_tpcc::input::InputPlan;
-use lydite_tpcc::transaction::{NewOrder, OrderLineInput, UpdateItem, UpdateStock};
+use lydite_tpcc::transaction::{NewOrder, OrderLineInput, UpdateItem, UpdateStock, WarehouseBalances};
 use lydite_tpcc::{CustomerId, DistrictId, ItemId, Outcome, Transaction, TransactionKind, WarehouseId};
 use playing::{Answers, SEED, assert_conditions, load, meta, open, play};
 
@@ -51,6 +51,20 @@ fn inputs() -> Vec<Transaction> {
     inputs
 }
 
+fn of_warehouses(warehouses: &[u32]) -> WarehouseBalances {
+    WarehouseBalances {
+        w_id: WarehouseId(warehouses[0]),
+        warehouses: warehouses.iter().copied().map(WarehouseId).collect(),
+    }
+}
+
+/// One more to the second warehouse than to the first, seen before and after.
+fn balances() -> Vec<Transaction> {
+    let update = |warehouses: &[u32]| Transaction::UpdateBalance(of_warehouses(warehouses));
+    let select = |warehouses: &[u32]| Transaction::SelectBalance(of_warehouses(warehouses));
+    vec![select(&[1, 2]), update(&[2, 1]), update(&[2]), select(&[1]), select(&[2, 1])]
+}
+
 /// What breaks the conditions that the standard does not have.
 fn broken(target: &dyn Target) -> Vec<String> {
     let findings = target.check(&EXTRA_CONDITIONS, &|_| ()).expect("check");
@@ -65,9 +79,11 @@ fn broken(target: &dyn Target) -> Vec<String> {
 }
 
 fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
-    let answers = play(target, inputs);
+    let mut answers = play(target, inputs);
     assert_conditions(target);
     assert_eq!(broken(target), Vec::<String>::new());
+    // Last: W_YTD does not fit the payments any more.
+    answers.extend(play(target, &balances()));
     (target.checksums().expect("checksums"), answers)
 }
 
@@ -101,6 +117,17 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
     }
 
     let (_, first_sums, first_answers) = &runs[0];
+    let (first_answers, seen) = first_answers.split_at(inputs.len());
+    let seen: Vec<Vec<i64>> = seen
+        .iter()
+        .map(|answer| match answer {
+            Ok(Outcome::SelectBalance(select)) => select.balances.iter().map(|cents| cents.0).collect(),
+            Ok(Outcome::UpdateBalance) => Vec::new(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let [one, two] = seen[0][..] else { panic!("{seen:?}") };
+    assert_eq!(seen[1..], [vec![], vec![], vec![one + 1_000], vec![two + 2_000, one + 1_000]]);
     assert!(first_answers.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))));
     let last: Vec<i32> = first_answers[360..]
         .iter()
@@ -125,8 +152,8 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
     let steps: Vec<i32> = last.windows(2).map(|two| two[1] - two[0]).collect();
     assert!(steps.iter().all(|step| [-10, 81].contains(step)) && steps.contains(&81), "{steps:?}");
     for (name, sums, answers) in &runs[1..] {
-        for (number, (a, b)) in first_answers.iter().zip(answers).enumerate() {
-            assert_eq!(a, b, "{} and {name} answer input {number}: {:?}", runs[0].0, inputs[number]);
+        for (number, (a, b)) in runs[0].2.iter().zip(answers).enumerate() {
+            assert_eq!(a, b, "{} and {name} answer input {number}: {:?}", runs[0].0, inputs.get(number));
         }
         assert_eq!(first_sums, sums, "{} and {name} leave different databases", runs[0].0);
     }
@@ -153,12 +180,15 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
         mariadb.sql("no_stock", hole);
     }
     let swap = Transaction::UpdateItem(UpdateItem { w_id: WarehouseId(1), items: [ItemId(5), ItemId(6)] });
+    // There is no third warehouse.
+    let update = Transaction::UpdateBalance(of_warehouses(&[1, 3]));
+    let select = Transaction::SelectBalance(of_warehouses(&[1, 3]));
     for url in &urls {
         for mode in TxMode::ALL {
-            for input in [&input, &swap] {
+            for input in [&input, &swap, &update, &select] {
                 let answer = play(&*open(url, mode), std::slice::from_ref(input)).remove(0);
                 assert!(
-                    matches!(&answer, Err(TxError::Fatal(why)) if why.contains("missing: run lydite check")),
+                    matches!(&answer, Err(TxError::Fatal(why)) if why.contains("run lydite check")),
                     "{url} {mode} {input:?}: {answer:?}"
                 );
             }
@@ -166,6 +196,9 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     }
     assert_eq!(postgres.psql("no_stock", untouched).trim(), "0");
     assert_eq!(mariadb.sql("no_stock", untouched).trim(), "0");
+    let updated = "SELECT count(*) FROM warehouse WHERE w_ytd <> 300000";
+    assert_eq!(postgres.psql("no_stock", updated).trim(), "0");
+    assert_eq!(mariadb.sql("no_stock", updated).trim(), "0");
     let gemel = open("gemel:", TxMode::Statements);
     load(&*gemel, 1);
     let before = gemel.checksums().expect("checksums");
@@ -174,7 +207,20 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
         matches!(&answer, Err(TxError::Fatal(why)) if why.contains("stock 2/5 is missing")),
         "{answer:?}"
     );
+    let answer = play(&*gemel, &[update]).remove(0);
+    assert!(
+        matches!(&answer, Err(TxError::Fatal(why)) if why.contains("warehouse 3 is missing")),
+        "{answer:?}"
+    );
     assert_eq!(gemel.checksums().expect("checksums"), before);
+}
+
+/// What W_YTD of both warehouses is.
+fn w_ytd(target: &dyn Target) -> Vec<i64> {
+    match play(target, &[Transaction::SelectBalance(of_warehouses(&[1, 2]))]).remove(0) {
+        Ok(Outcome::SelectBalance(select)) => select.balances.iter().map(|cents| cents.0).collect(),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Sessions that fight for few rows; what is aborted is sent again.
@@ -191,13 +237,18 @@ fn fight(target: &dyn Target) {
                         supply_w_id: WarehouseId(w_id),
                         quantity: (number % 10 + 1) as u8,
                     };
-                    let input = if number % 2 == 0 {
-                        Transaction::UpdateItem(UpdateItem { w_id, items: [ItemId(one), ItemId(other)] })
-                    } else {
-                        Transaction::UpdateStock(UpdateStock {
+                    let input = match number % 4 {
+                        0 | 2 => {
+                            Transaction::UpdateItem(UpdateItem { w_id, items: [ItemId(one), ItemId(other)] })
+                        }
+                        1 => Transaction::UpdateStock(UpdateStock {
                             w_id,
                             rounds: [take(1), take(2)].into_iter().collect(),
-                        })
+                        }),
+                        // Half of the fighters the other way round.
+                        _ => Transaction::UpdateBalance(of_warehouses(
+                            [[1, 2], [2, 1]][fighter as usize % 2].as_slice(),
+                        )),
                     };
                     loop {
                         match session.execute(&input) {
@@ -222,16 +273,23 @@ fn sessions_that_fight_for_few_rows_lose_no_update_in_any_mode() {
         for url in [&postgres, &mariadb] {
             for mode in TxMode::ALL {
                 let target = open(&format!("{url}?isolation={isolation}"), mode);
+                let before = w_ytd(&*target);
                 fight(&*target);
                 assert_eq!(broken(&*target), Vec::<String>::new(), "{url} {isolation} {mode}");
+                // Ten of each of six fighters.
+                let wanted: Vec<i64> = before.iter().map(|cents| cents + 60 * 1_000).collect();
+                assert_eq!(w_ytd(&*target), wanted, "{url} {isolation} {mode}");
             }
         }
     }
     for url in ["sqlite:", "gemel:"] {
         let target = open(url, TxMode::Statements);
         load(&*target, WAREHOUSES);
+        let before = w_ytd(&*target);
         fight(&*target);
         assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+        let wanted: Vec<i64> = before.iter().map(|cents| cents + 60 * 1_000).collect();
+        assert_eq!(w_ytd(&*target), wanted, "{url}");
         let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
         assert_eq!(findings.len(), 12, "{url}");
     }

@@ -16,7 +16,7 @@ use crate::random::{Purpose, Stream};
 use crate::scale::Districts;
 use crate::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    Transaction, TransactionKind, UpdateItem, UpdateStock,
+    Transaction, TransactionKind, UpdateItem, UpdateStock, WarehouseBalances,
 };
 use arrayvec::ArrayVec;
 use std::sync::Arc;
@@ -61,6 +61,35 @@ impl HotRow {
     }
 }
 
+named_enum! {
+    /// In which order a dUpdateBalance takes its warehouses.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum BalanceOrder {
+        /// By number, so that no two wait for each other in a ring.
+        #[default]
+        Ascending = "ascending",
+        /// The home first, then the others as they are drawn: rings are part of the load, as the Dike paper has it in its
+        /// function test (section 5).
+        Drawn = "drawn",
+    }
+}
+
+/// Which warehouses a dUpdateBalance or dSelectBalance is of: the home, and others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalancePlan {
+    /// How many together: 1 to 15, and at most the active ones.
+    pub warehouses: u32,
+    /// Their order.
+    pub order: BalanceOrder,
+}
+
+/// Two, the fewest that a transaction over several has.
+impl Default for BalancePlan {
+    fn default() -> Self {
+        Self { warehouses: 2, order: BalanceOrder::default() }
+    }
+}
+
 /// What the inputs of all terminals of a run have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlan {
@@ -88,6 +117,8 @@ pub struct InputPlan {
     pub update_stock_rounds: u32,
     /// Which warehouses its rounds are of, in groups of as many; any if there is none.
     pub coaccess: Option<Arc<CoAccess>>,
+    /// Which warehouses each dUpdateBalance and dSelectBalance is of.
+    pub balances: BalancePlan,
 }
 
 impl InputPlan {
@@ -108,6 +139,7 @@ impl InputPlan {
             placement: None,
             update_stock_rounds: 1,
             coaccess: None,
+            balances: BalancePlan::default(),
         }
     }
 
@@ -216,6 +248,8 @@ impl Terminal {
             TransactionKind::StockLevel => Transaction::StockLevel(self.stock_level(plan)),
             TransactionKind::UpdateStock => Transaction::UpdateStock(self.update_stock(plan)),
             TransactionKind::UpdateItem => Transaction::UpdateItem(self.update_item(plan)),
+            TransactionKind::UpdateBalance => Transaction::UpdateBalance(self.balances(plan)),
+            TransactionKind::SelectBalance => Transaction::SelectBalance(self.balances(plan)),
         }
     }
 
@@ -375,12 +409,7 @@ impl Terminal {
             Some(coaccess) => coaccess.draw(w_id, stream),
             None => std::iter::once(w_id).collect(),
         };
-        while warehouses.len() < plan.update_stock_rounds as usize {
-            let other = plan.other_warehouse(w_id, stream);
-            if !warehouses.contains(&other) {
-                warehouses.push(other);
-            }
-        }
+        add_others(plan, w_id, plan.update_stock_rounds, &mut warehouses, stream);
         warehouses.sort_unstable();
         let round = |supply_w_id| OrderLineInput {
             i_id: plan.constants.item(stream),
@@ -390,6 +419,27 @@ impl Terminal {
         let mut rounds: ArrayVec<_, MAX_ORDER_LINES> = warehouses.into_iter().map(round).collect();
         leave_hot_rows(plan, &mut rounds);
         UpdateStock { w_id, rounds }
+    }
+
+    /// That of the home, and those of others, all equally likely.
+    fn balances(&mut self, plan: &InputPlan) -> WarehouseBalances {
+        let w_id = self.w_id;
+        let mut warehouses: Remote = std::iter::once(w_id).collect();
+        add_others(plan, w_id, plan.balances.warehouses, &mut warehouses, &mut self.stream);
+        if plan.balances.order == BalanceOrder::Ascending {
+            warehouses.sort_unstable();
+        }
+        WarehouseBalances { w_id, warehouses }
+    }
+}
+
+/// Adds warehouses other than `home` that are not among them until there are so many, which must be active.
+fn add_others(plan: &InputPlan, home: WarehouseId, count: u32, warehouses: &mut Remote, stream: &mut Stream) {
+    while warehouses.len() < count as usize {
+        let other = plan.other_warehouse(home, stream);
+        if !warehouses.contains(&other) {
+            warehouses.push(other);
+        }
     }
 }
 

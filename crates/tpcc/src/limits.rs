@@ -58,6 +58,8 @@ pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
     },
     nothing(TransactionKind::UpdateStock),
     nothing(TransactionKind::UpdateItem),
+    nothing(TransactionKind::UpdateBalance),
+    nothing(TransactionKind::SelectBalance),
 ];
 
 const fn nothing(kind: TransactionKind) -> KindLimits {

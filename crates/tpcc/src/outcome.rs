@@ -24,6 +24,10 @@ pub enum Outcome {
     UpdateStock(UpdateStockOutcome),
     /// Of the Dike paper's dUpdateItem.
     UpdateItem(UpdateItemOutcome),
+    /// Of the Dike paper's dUpdateBalance, which shows nothing.
+    UpdateBalance,
+    /// Of the Dike paper's dSelectBalance.
+    SelectBalance(SelectBalanceOutcome),
 }
 
 /// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
@@ -194,4 +198,11 @@ pub struct UpdateStockOutcome {
 pub struct UpdateItemOutcome {
     /// I_PRICE of the two items afterwards.
     pub prices: [Cents; 2],
+}
+
+/// Output of a dSelectBalance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectBalanceOutcome {
+    /// W_YTD of each warehouse, in the order of the input.
+    pub balances: Vec<Cents>,
 }

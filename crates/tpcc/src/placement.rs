@@ -81,6 +81,9 @@ impl Placement {
             Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
             Transaction::Payment(payment) => touch(payment.c_w_id),
             Transaction::UpdateStock(update) => update.rounds.iter().for_each(|of| touch(of.supply_w_id)),
+            Transaction::UpdateBalance(of) | Transaction::SelectBalance(of) => {
+                of.warehouses.iter().copied().for_each(touch);
+            }
             Transaction::StockLevel(level) => level.others.iter().for_each(|&(w_id, _)| touch(w_id)),
             Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::UpdateItem(_) => {}
         }

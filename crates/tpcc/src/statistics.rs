@@ -42,7 +42,9 @@ impl InputStatistics {
             Transaction::Delivery(_)
             | Transaction::StockLevel(_)
             | Transaction::UpdateStock(_)
-            | Transaction::UpdateItem(_) => {}
+            | Transaction::UpdateItem(_)
+            | Transaction::UpdateBalance(_)
+            | Transaction::SelectBalance(_) => {}
         }
     }
 
@@ -106,6 +108,8 @@ pub struct NodesTouched {
     pub stock_levels: ByNodes,
     /// dUpdateStocks.
     pub update_stocks: ByNodes,
+    /// dUpdateBalances and dSelectBalances.
+    pub balances: ByNodes,
     /// Payments that touched one node.
     pub local_payments: u64,
     /// Payments that touched two nodes.
@@ -121,6 +125,9 @@ impl NodesTouched {
             TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
             TransactionKind::StockLevel => self.stock_levels.0[nodes.len()] += 1,
             TransactionKind::UpdateStock => self.update_stocks.0[nodes.len()] += 1,
+            TransactionKind::UpdateBalance | TransactionKind::SelectBalance => {
+                self.balances.0[nodes.len()] += 1;
+            }
             TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
             TransactionKind::Payment => self.distributed_payments += 1,
             TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::UpdateItem => {}
@@ -139,6 +146,7 @@ impl NodesTouched {
         self.new_orders.merge(&other.new_orders);
         self.stock_levels.merge(&other.stock_levels);
         self.update_stocks.merge(&other.update_stocks);
+        self.balances.merge(&other.balances);
         self.local_payments += other.local_payments;
         self.distributed_payments += other.distributed_payments;
         self.of_node.resize(self.of_node.len().max(other.of_node.len()), 0);

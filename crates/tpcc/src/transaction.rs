@@ -27,6 +27,10 @@ pub enum Transaction {
     UpdateStock(UpdateStock),
     /// The Dike paper's dUpdateItem.
     UpdateItem(UpdateItem),
+    /// The Dike paper's dUpdateBalance: adds [`BALANCE_UPDATE`] to each.
+    UpdateBalance(WarehouseBalances),
+    /// The Dike paper's dSelectBalance: reads each.
+    SelectBalance(WarehouseBalances),
 }
 
 /// Input of New-Order (clause 2.4.1).
@@ -140,6 +144,18 @@ pub struct UpdateItem {
     pub items: [ItemId; 2],
 }
 
+/// What a dUpdateBalance adds to each W_YTD: the paper's 10.
+pub const BALANCE_UPDATE: Cents = Cents(1_000);
+
+/// Input of dUpdateBalance and dSelectBalance, which change or read W_YTD of several warehouses in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarehouseBalances {
+    /// The terminal's warehouse.
+    pub w_id: WarehouseId,
+    /// Whose balances, 1 to 15, none twice, in the order in which they are taken.
+    pub warehouses: ArrayVec<WarehouseId, MAX_ORDER_LINES>,
+}
+
 /// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CustomerSelector {
@@ -169,6 +185,10 @@ named_enum! {
         UpdateStock = "update_stock",
         /// The Dike paper's dUpdateItem (its appendix A.1: broadcastTest).
         UpdateItem = "update_item",
+        /// The Dike paper's dUpdateBalance (its section 5).
+        UpdateBalance = "update_balance",
+        /// The Dike paper's dSelectBalance (its section 5).
+        SelectBalance = "select_balance",
     }
 }
 
@@ -183,6 +203,12 @@ impl TransactionKind {
         self.index() < Self::STANDARD.len()
     }
 
+    /// Whether it changes nothing.
+    #[must_use]
+    pub const fn only_reads(self) -> bool {
+        matches!(self, Self::OrderStatus | Self::StockLevel | Self::SelectBalance)
+    }
+
     /// Its name as the standard, or else the paper, writes it.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -194,6 +220,8 @@ impl TransactionKind {
             Self::StockLevel => "Stock-Level",
             Self::UpdateStock => "dUpdateStock",
             Self::UpdateItem => "dUpdateItem",
+            Self::UpdateBalance => "dUpdateBalance",
+            Self::SelectBalance => "dSelectBalance",
         }
     }
 }
@@ -210,6 +238,8 @@ impl Transaction {
             Self::StockLevel(_) => TransactionKind::StockLevel,
             Self::UpdateStock(_) => TransactionKind::UpdateStock,
             Self::UpdateItem(_) => TransactionKind::UpdateItem,
+            Self::UpdateBalance(_) => TransactionKind::UpdateBalance,
+            Self::SelectBalance(_) => TransactionKind::SelectBalance,
         }
     }
 
@@ -224,6 +254,7 @@ impl Transaction {
             Self::StockLevel(t) => t.w_id,
             Self::UpdateStock(t) => t.w_id,
             Self::UpdateItem(t) => t.w_id,
+            Self::UpdateBalance(t) | Self::SelectBalance(t) => t.w_id,
         }
     }
 }

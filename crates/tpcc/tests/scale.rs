@@ -187,11 +187,11 @@ fn draw_every_district(plan: &InputPlan) {
                 }
                 Transaction::OrderStatus(status) => status.d_id,
                 Transaction::StockLevel(level) => level.d_id,
-                Transaction::UpdateStock(_) | Transaction::UpdateItem(_) => panic!("no card of the deck"),
                 Transaction::Delivery(delivery) => {
                     assert!(delivery.district_ids().eq(plan.districts.ids(w)));
                     continue;
                 }
+                _ => panic!("no card of the deck"),
             };
             seen.entry((transaction.kind(), w)).or_default().insert(d);
         }

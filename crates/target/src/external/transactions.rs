@@ -388,7 +388,10 @@ impl Session for DriverSession {
                 .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
                 .map(Outcome::StockLevel),
             // Whoever makes a plan asks beforehand: `Target::check_transactions`.
-            Transaction::UpdateStock(_) | Transaction::UpdateItem(_) => {
+            Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_)
+            | Transaction::UpdateBalance(_)
+            | Transaction::SelectBalance(_) => {
                 return Err(TxError::Fatal(format!(
                     "{}: a driver that plays the transactions itself has no {}",
                     lease.driver().config.place,
@@ -424,16 +427,8 @@ impl DriverSession {
             // It was sent, and the driver commits by itself.
             CallError::Lost(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
             // Committed, and then not understood; what only reads has nothing to commit.
-            CallError::Malformed(detail) => match transaction {
-                Transaction::OrderStatus(_) | Transaction::StockLevel(_) => TxError::Fatal(detail),
-                Transaction::NewOrder(_)
-                | Transaction::Payment(_)
-                | Transaction::Delivery(_)
-                | Transaction::UpdateStock(_)
-                | Transaction::UpdateItem(_) => {
-                    TxError::Unavailable { committed: Committed::Unknown, detail }
-                }
-            },
+            CallError::Malformed(detail) if transaction.kind().only_reads() => TxError::Fatal(detail),
+            CallError::Malformed(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
             CallError::Refused(refusal) => match (refusal.kind, &refusal.order) {
                 (RefusalKind::Aborted, _) => {
                     TxError::Aborted { reason: abort_reason(refusal.reason), detail: refusal.words() }

@@ -1,6 +1,6 @@
 //! The transactions of the function tests over any key-value store.
 
-use crate::balances::{Balance, BalanceTransaction, Balances, Between, FIRST, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, Between, missing};
 use crate::error::TxError;
 use crate::kv::codec::{Field, Key, Malformed};
 use crate::kv::layout::{district, warehouse};
@@ -30,7 +30,7 @@ impl<S: Store> Session<Balances> for KvBalances<S> {
 fn place(balance: Balance) -> (KvTable, Key, Field<Cents>) {
     match balance {
         Balance::Warehouse(id) => (warehouse::TABLE, warehouse::key(id), warehouse::YTD),
-        Balance::District(id) => (district::TABLE, district::key(id, FIRST), district::YTD),
+        Balance::District(id, number) => (district::TABLE, district::key(id, number), district::YTD),
     }
 }
 

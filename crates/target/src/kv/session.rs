@@ -4,7 +4,8 @@ use crate::error::TxError;
 use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
 use crate::kv::transactions::{
-    Stop, delivery, new_order, order_status, payment, stock_level, update_item, update_stock,
+    Stop, delivery, new_order, order_status, payment, select_balance, stock_level, update_balance,
+    update_item, update_stock,
 };
 use crate::profile::asks_for_an_unused_item;
 use crate::target::{Commit, Session, Submitted};
@@ -36,14 +37,7 @@ impl<S: Store> KvSession<S> {
     /// As [`Session::execute`].
     fn play(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
         let now = now();
-        let access = match transaction {
-            Transaction::OrderStatus(_) | Transaction::StockLevel(_) => Access::Read,
-            Transaction::NewOrder(_)
-            | Transaction::Payment(_)
-            | Transaction::Delivery(_)
-            | Transaction::UpdateStock(_)
-            | Transaction::UpdateItem(_) => Access::Write,
-        };
+        let access = if transaction.kind().only_reads() { Access::Read } else { Access::Write };
         let mut tx = self.store.begin(access).map_err(StoreError::in_transaction)?;
         let played = match transaction {
             Transaction::NewOrder(input) => new_order(&mut tx, input, now),
@@ -57,6 +51,8 @@ impl<S: Store> KvSession<S> {
             Transaction::StockLevel(input) => stock_level(&mut tx, input),
             Transaction::UpdateStock(input) => update_stock(&mut tx, input),
             Transaction::UpdateItem(input) => update_item(&mut tx, input),
+            Transaction::UpdateBalance(input) => update_balance(&mut tx, input),
+            Transaction::SelectBalance(input) => select_balance(&mut tx, input),
         };
         match played {
             Ok(outcome) => Ok((outcome, tx.commit().map_err(StoreError::in_transaction)?)),

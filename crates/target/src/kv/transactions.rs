@@ -9,13 +9,13 @@ use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
 use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in_stock, middle};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
-    DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
-    UpdateItemOutcome, UpdateStockOutcome,
+    DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, SelectBalanceOutcome,
+    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    UpdateItem, UpdateStock,
+    BALANCE_UPDATE, CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus,
+    Payment, StockLevel, UpdateItem, UpdateStock, WarehouseBalances,
 };
 use lydite_tpcc::{
     Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp, WarehouseId, rows,
@@ -215,6 +215,27 @@ pub(crate) fn update_item(tx: &mut impl StoreTx, input: &UpdateItem) -> Played {
     let price_of_other = price(other, Some(price_of_one))?;
     price(one, Some(price_of_other))?;
     Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+}
+
+/// dUpdateBalance of the Dike paper.
+pub(crate) fn update_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -> Played {
+    for &w_id in &input.warehouses {
+        change(tx, warehouse::TABLE, &warehouse::key(w_id), format_args!("warehouse {w_id}"), |row| {
+            warehouse::YTD.add(row, BALANCE_UPDATE)
+        })?;
+    }
+    Ok(Outcome::UpdateBalance)
+}
+
+/// dSelectBalance of the Dike paper.
+pub(crate) fn select_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -> Played {
+    let mut balances = Vec::with_capacity(input.warehouses.len());
+    for &w_id in &input.warehouses {
+        let key = warehouse::key(w_id);
+        let what = format_args!("warehouse {w_id}");
+        balances.push(get(tx, warehouse::TABLE, &key, what, |row| warehouse::YTD.get(row))?);
+    }
+    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
 }
 
 /// The customer that the terminal means; among those of a last name the middle one.

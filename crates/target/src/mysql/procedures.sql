@@ -270,3 +270,44 @@ BEGIN
     COMMIT;
     SELECT concat(v_other, '|', v_one);
 END
+
+--/
+CREATE PROCEDURE lydite_update_balance(in_warehouses varchar(120), in_amount decimal(12, 2))
+BEGIN
+    DECLARE v_k, v_count, v_w int DEFAULT 0;
+    DECLARE v_text varchar(120);
+    START TRANSACTION;
+    SET v_count = char_length(in_warehouses) DIV 8;
+    WHILE v_k < v_count DO
+        SET v_w = substr(in_warehouses, v_k * 8 + 1, 8), v_k = v_k + 1;
+        UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = v_w;
+        IF row_count() <> 1 THEN
+            SET v_text = concat('warehouse ', v_w, ' is missing: run lydite check');
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+        END IF;
+    END WHILE;
+    COMMIT;
+    SELECT v_count;
+END
+
+--/
+CREATE PROCEDURE lydite_select_balance(in_warehouses varchar(120))
+BEGIN
+    DECLARE v_k, v_count, v_w int DEFAULT 0;
+    DECLARE v_balance decimal(12, 2);
+    DECLARE v_balances varchar(255) DEFAULT '';
+    DECLARE v_text varchar(120);
+    START TRANSACTION READ ONLY;
+    SET v_count = char_length(in_warehouses) DIV 8;
+    WHILE v_k < v_count DO
+        SET v_w = substr(in_warehouses, v_k * 8 + 1, 8), v_k = v_k + 1, v_balance = NULL;
+        SELECT w_ytd INTO v_balance FROM warehouse WHERE w_id = v_w;
+        IF v_balance IS NULL THEN
+            SET v_text = concat('warehouse ', v_w, ' is missing: run lydite check');
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+        END IF;
+        SET v_balances = concat(v_balances, CASE WHEN v_k = 1 THEN '' ELSE '|' END, v_balance);
+    END WHILE;
+    COMMIT;
+    SELECT v_balances;
+END

@@ -323,7 +323,7 @@ fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
         "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE pronamespace = {SCHEMA} \
          AND proname IN ('lydite_new_order', 'lydite_customer', 'lydite_payment', 'lydite_order_status', \
          'lydite_delivery', 'lydite_stock_level', 'lydite_update_stock', \
-         'lydite_update_item')"
+         'lydite_update_item', 'lydite_update_balance', 'lydite_select_balance')"
     ))?;
     wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
 }

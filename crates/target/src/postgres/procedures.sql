@@ -251,3 +251,32 @@ BEGIN
     UPDATE item SET i_price = price_of_one WHERE i_id = in_other;
     RETURN ARRAY[price_of_other, price_of_one];
 END $$;
+
+CREATE OR REPLACE FUNCTION lydite_update_balance(in_warehouses integer[], in_amount numeric)
+RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    -- One by one, in the order of the array.
+    FOR k IN 1 .. cardinality(in_warehouses) LOOP
+        UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_warehouses[k];
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'warehouse % is missing: run lydite check', in_warehouses[k];
+        END IF;
+    END LOOP;
+    RETURN cardinality(in_warehouses);
+END $$;
+
+CREATE OR REPLACE FUNCTION lydite_select_balance(in_warehouses integer[])
+RETURNS numeric[] LANGUAGE plpgsql AS $$
+DECLARE
+    balance numeric;
+    balances numeric[];
+BEGIN
+    FOR k IN 1 .. cardinality(in_warehouses) LOOP
+        SELECT w_ytd INTO balance FROM warehouse WHERE w_id = in_warehouses[k];
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'warehouse % is missing: run lydite check', in_warehouses[k];
+        END IF;
+        balances[k] := balance;
+    END LOOP;
+    RETURN balances;
+END $$;

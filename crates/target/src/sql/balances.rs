@@ -1,6 +1,6 @@
 //! The transactions of the function tests in SQL, and the session that plays them one statement after the other.
 
-use crate::balances::{Balance, BalanceTransaction, Balances, FIRST, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, missing};
 use crate::error::TxError;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
@@ -93,8 +93,8 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
         let cents = Value::Money(cents);
         match balance {
             Balance::Warehouse(id) => self.step(of_warehouse, &[cents, Value::Int(id.get())]),
-            Balance::District(id) => {
-                self.step(of_district, &[cents, Value::Int(id.get()), Value::Int(FIRST.get())])
+            Balance::District(id, district) => {
+                self.step(of_district, &[cents, Value::Int(id.get()), Value::Int(district.get())])
             }
         }?;
         if self.rows.affected() == 1 { Ok(()) } else { Err(Stop::Missing(missing(balance))) }
@@ -103,7 +103,9 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
     fn read(&mut self, balance: Balance) -> Result<Cents, Stop> {
         match balance {
             Balance::Warehouse(id) => self.step(GetWarehouse, &[Value::Int(id.get())]),
-            Balance::District(id) => self.step(GetDistrict, &[Value::Int(id.get()), Value::Int(FIRST.get())]),
+            Balance::District(id, district) => {
+                self.step(GetDistrict, &[Value::Int(id.get()), Value::Int(district.get())])
+            }
         }?;
         if self.rows.len() == 0 {
             return Err(Stop::Missing(missing(balance)));

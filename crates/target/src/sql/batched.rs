@@ -5,19 +5,20 @@ use crate::profile::{OrderHead, history_data, is_brand};
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::Batches;
 use crate::sql::session::{
-    LONGEST_PIPELINE, Played, SqlSession, Stop, address, item_price, last_order, paid_customer, present,
-    status_customer, status_line,
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, balance, changed, item_price, last_order,
+    paid_customer, present, status_customer, status_line,
 };
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
-    DeliveryOutcome, NewOrderLine, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+    DeliveryOutcome, NewOrderLine, SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome,
+    UpdateStockOutcome,
 };
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel, UpdateItem,
-    UpdateStock,
+    BALANCE_UPDATE, CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderStatus, Payment, StockLevel,
+    UpdateItem, UpdateStock, WarehouseBalances,
 };
 use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction};
 
@@ -31,6 +32,8 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::StockLevel(input) => stock_level(session, input),
         Transaction::UpdateStock(input) => update_stock(session, input),
         Transaction::UpdateItem(input) => update_item(session, input),
+        Transaction::UpdateBalance(input) => update_balance(session, input),
+        Transaction::SelectBalance(input) => select_balance(session, input),
     }
 }
 
@@ -361,4 +364,38 @@ pub(crate) fn update_item<C: Connection>(session: &mut SqlSession<C>, input: &Up
         }
     }
     Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+}
+
+pub(crate) fn update_balance<C: Connection>(
+    session: &mut SqlSession<C>,
+    input: &WarehouseBalances,
+) -> Played {
+    let params = input.warehouses.iter().map(|w_id| [Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())]);
+    let params: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = params.collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginWrite, &[]));
+    steps.extend(params.iter().map(|params| -> Step<'_> { (Statement::PayWarehouse, params) }));
+    session.connection.pipeline(&steps, &mut session.rows[..steps.len()])?;
+    // Not with the updates: one that finds no row is no error, and must not be committed.
+    for (w_id, rows) in input.warehouses.iter().zip(session.rows[1..].chunks(1)) {
+        changed(rows, 1, || format!("warehouse {w_id}"))?;
+    }
+    session.commit()?;
+    Ok(Outcome::UpdateBalance)
+}
+
+pub(crate) fn select_balance<C: Connection>(
+    session: &mut SqlSession<C>,
+    input: &WarehouseBalances,
+) -> Played {
+    let params: ArrayVec<[Value<'_>; 1], MAX_ORDER_LINES> =
+        input.warehouses.iter().map(|w_id| [Value::Int(w_id.get())]).collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginRead, &[]));
+    steps.extend(params.iter().map(|params| -> Step<'_> { (Statement::WarehouseBalance, params) }));
+    steps.push((Statement::Commit, &[]));
+    commit_with(session, &steps)?;
+    let answers = input.warehouses.iter().zip(&session.rows[1..]);
+    let balances = answers.map(|(&w_id, rows)| balance(rows, w_id)).collect::<Result<_, _>>()?;
+    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
 }

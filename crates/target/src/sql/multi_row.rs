@@ -8,7 +8,7 @@ use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in
 use crate::sql::batched;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{
-    LONGEST_PIPELINE, Played, SqlSession, Stop, address, paid_customer, present, taken_from_stock,
+    LONGEST_PIPELINE, Played, SqlSession, Stop, address, changed, paid_customer, present, taken_from_stock,
 };
 use crate::sql::statement::{DISTRICTS, Statement};
 use crate::sql::value::{Rows, Value};
@@ -31,24 +31,14 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Tra
         Transaction::StockLevel(input) => batched::stock_level(session, input),
         Transaction::UpdateStock(input) => update_stock(session, input),
         Transaction::UpdateItem(input) => batched::update_item(session, input),
+        Transaction::UpdateBalance(input) => batched::update_balance(session, input),
+        Transaction::SelectBalance(input) => batched::select_balance(session, input),
     }
 }
 
 /// Sends the steps together.
 fn send<C: Connection>(session: &mut SqlSession<C>, steps: &[Step<'_>]) -> Result<(), Stop> {
     Ok(session.connection.pipeline(steps, &mut session.rows[..steps.len()])?)
-}
-
-/// The statement of each of these answers must have changed this many rows.
-fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), Stop> {
-    match rows.iter().find(|rows| rows.affected() != wanted) {
-        None => Ok(()),
-        Some(rows) => Err(Stop::Missing(format!(
-            "{} changed {} rows instead of {wanted}: run lydite check",
-            what(),
-            rows.affected()
-        ))),
-    }
 }
 
 /// What was found of an item: I_PRICE, I_NAME, I_DATA.

@@ -8,11 +8,13 @@ use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
-    DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, StockLevelOutcome,
-    UpdateItemOutcome, UpdateStockOutcome,
+    DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
+    SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::Text;
-use lydite_tpcc::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder};
+use lydite_tpcc::transaction::{
+    BALANCE_UPDATE, CustomerSelector, MAX_ORDER_LINES, NewOrder, WarehouseBalances,
+};
 use lydite_tpcc::{CustomerId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId};
 
 /// What `lydite_new_order` raises for an unused item; the detail is `O_ID|C_CREDIT|C_LAST`.
@@ -107,6 +109,15 @@ fn send<'s, C: Connection>(
             let params = input.items.map(|item| Value::Int(item.get()));
             call(session, Statement::BeginWrite, Statement::CallUpdateItem, &params)
         }
+        Transaction::UpdateBalance(input) => {
+            let warehouses = numbers(input);
+            let params = [Value::Ints(&warehouses), Value::Money(BALANCE_UPDATE)];
+            call(session, Statement::BeginWrite, Statement::CallUpdateBalance, &params)
+        }
+        Transaction::SelectBalance(input) => {
+            let warehouses = numbers(input);
+            call(session, Statement::BeginRead, Statement::CallSelectBalance, &[Value::Ints(&warehouses)])
+        }
     }
 }
 
@@ -144,7 +155,18 @@ fn read(rows: &Rows, transaction: &Transaction) -> Result<Outcome, SqlError> {
             let prices = rows.array(0, 0)?;
             Outcome::UpdateItem(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] })
         }
+        Transaction::UpdateBalance(_) => Outcome::UpdateBalance,
+        Transaction::SelectBalance(input) => {
+            let found = rows.array(0, 0)?;
+            let balances = (0..input.warehouses.len()).map(|place| found.money(place));
+            Outcome::SelectBalance(SelectBalanceOutcome { balances: balances.collect::<Result<_, _>>()? })
+        }
     })
+}
+
+/// The warehouses as a column.
+fn numbers(input: &WarehouseBalances) -> ArrayVec<i32, MAX_ORDER_LINES> {
+    input.warehouses.iter().map(|w_id| w_id.0 as i32).collect()
 }
 
 fn selector(customer: &CustomerSelector) -> (Value<'_>, Value<'_>) {

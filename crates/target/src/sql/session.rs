@@ -16,12 +16,12 @@ use arrayvec::ArrayVec;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::outcome::{
     Address, DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+    SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
 };
 use lydite_tpcc::text::{Text, truncated};
 use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    UpdateItem, UpdateStock,
+    BALANCE_UPDATE, CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus,
+    Payment, StockLevel, UpdateItem, UpdateStock, WarehouseBalances,
 };
 use lydite_tpcc::{
     CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, RolledBackOrder, Timestamp,
@@ -92,6 +92,8 @@ impl<C: Connection> Session for SqlSession<C> {
                 Transaction::StockLevel(input) => self.stock_level(input),
                 Transaction::UpdateStock(input) => self.update_stock(input),
                 Transaction::UpdateItem(input) => self.update_item(input),
+                Transaction::UpdateBalance(input) => self.update_balance(input),
+                Transaction::SelectBalance(input) => self.select_balance(input),
             },
             TxMode::Batched => match self.dialect.batches {
                 Batches::Arrays => batched::play(self, transaction),
@@ -169,6 +171,18 @@ pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), 
         Err(Stop::Missing(format!("{} is missing: run lydite check", what())))
     } else {
         Ok(())
+    }
+}
+
+/// The statement of each of these answers must have changed this many rows.
+pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), Stop> {
+    match rows.iter().find(|rows| rows.affected() != wanted) {
+        None => Ok(()),
+        Some(rows) => Err(Stop::Missing(format!(
+            "{} changed {} rows instead of {wanted}: run lydite check",
+            what(),
+            rows.affected()
+        ))),
     }
 }
 
@@ -422,6 +436,33 @@ impl<C: Connection> SqlSession<C> {
         self.commit()?;
         Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
     }
+
+    fn update_balance(&mut self, input: &WarehouseBalances) -> Played {
+        self.step(Statement::BeginWrite, &[])?;
+        for w_id in &input.warehouses {
+            self.step(Statement::PayWarehouse, &[Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())])?;
+            changed(&self.rows[..1], 1, || format!("warehouse {w_id}"))?;
+        }
+        self.commit()?;
+        Ok(Outcome::UpdateBalance)
+    }
+
+    fn select_balance(&mut self, input: &WarehouseBalances) -> Played {
+        self.step(Statement::BeginRead, &[])?;
+        let mut balances = Vec::with_capacity(input.warehouses.len());
+        for &w_id in &input.warehouses {
+            let rows = self.step(Statement::WarehouseBalance, &[Value::Int(w_id.get())])?;
+            balances.push(balance(rows, w_id)?);
+        }
+        self.commit()?;
+        Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
+    }
+}
+
+/// Reads the answer of [`Statement::WarehouseBalance`].
+pub(crate) fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, Stop> {
+    present(rows, || format!("warehouse {w_id}"))?;
+    Ok(rows.money(0, 0)?)
 }
 
 /// Reads the answer of [`Statement::ItemPrice`].

@@ -60,12 +60,13 @@ statements! {
 
     NO_PROCEDURES: OrderWarehouse OrderCustomer InsertOrder InsertNewOrder InsertHistory StatusCustomer;
     NO_PROCEDURES: ItemPrice SetPrice;
+    NO_PROCEDURES: PayWarehouse WarehouseBalance;
 
     STATEMENTS_AND_ROWS: OrderDistrict TakeOrderId UpdateStock StockQuantity;
     STATEMENTS: Item
         Stock01 Stock02 Stock03 Stock04 Stock05 Stock06 Stock07 Stock08 Stock09 Stock10
         InsertOrderLine;
-    STATEMENTS_AND_ROWS: CustomersByName PayDistrict PaymentDistrict PayWarehouse PaymentWarehouse;
+    STATEMENTS_AND_ROWS: CustomersByName PayDistrict PaymentDistrict PaymentWarehouse;
     STATEMENTS: PaymentCustomer CustomerData PayGoodCredit PayBadCredit;
     STATEMENTS: LastOrder OrderLines;
     STATEMENTS_AND_ROWS: OldestNewOrder CreditCustomer;
@@ -86,7 +87,7 @@ statements! {
     ROWS: DeleteNewOrders SetCarriers SetDeliveryDates DeliveredOrders;
 
     PROCEDURES: CallNewOrder CallPayment CallOrderStatus CallDelivery CallStockLevel CallUpdateStock
-        CallUpdateItem;
+        CallUpdateItem CallUpdateBalance CallSelectBalance;
 }
 
 use Statement::*;
@@ -268,6 +269,9 @@ impl Statement {
             ItemPrice => format!("SELECT i_price FROM item WHERE i_id = $1{lock}"),
             SetPrice => "UPDATE item SET i_price = $1 WHERE i_id = $2".into(),
 
+            // dSelectBalance; dUpdateBalance's update is Payment's.
+            WarehouseBalance => "SELECT w_ytd FROM warehouse WHERE w_id = $1".into(),
+
             // Array binding: everything that does not need an earlier answer goes in one round trip.
             BatchTakeOrderId => "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                                  RETURNING d_tax, d_next_o_id - 1"
@@ -421,6 +425,8 @@ impl Statement {
             CallStockLevel => format!("{call} lydite_stock_level($1, $2, $3)"),
             CallUpdateStock => format!("{call} lydite_update_stock($1, $2, $3, $4)"),
             CallUpdateItem => format!("{call} lydite_update_item($1, $2)"),
+            CallUpdateBalance => format!("{call} lydite_update_balance($1, $2)"),
+            CallSelectBalance => format!("{call} lydite_select_balance($1)"),
         };
         dialect.placeholders(&text)
     }

@@ -1,10 +1,12 @@
 //! Which balances the function tests use.
 
 use lydite_target::{Balance, Placement};
-use lydite_tpcc::WarehouseId;
+use lydite_tpcc::{DistrictId, WarehouseId};
 
 /// Warehouses at least, if there are so many.
 const WAREHOUSES: usize = 10;
+/// The district whose D_YTD is a balance: each warehouse has it.
+const FIRST: DistrictId = DistrictId(1);
 
 /// What the tests read and change: W_YTD of all warehouses, or of the first ten; one on each node at least. Where WAREHOUSE
 /// and DISTRICT are in two engines, D_YTD of the first district of each of them, too.
@@ -46,7 +48,7 @@ impl Group {
     #[must_use]
     pub fn members(&self) -> Vec<Balance> {
         let of = |&id: &WarehouseId| {
-            let district = self.engines.is_some().then_some(Balance::District(id));
+            let district = self.engines.is_some().then_some(Balance::District(id, FIRST));
             std::iter::once(Balance::Warehouse(id)).chain(district)
         };
         self.warehouses.iter().flat_map(of).collect()
@@ -83,9 +85,9 @@ mod tests {
         let [one, two] = [1, 2].map(WarehouseId);
         let wanted = [
             Balance::Warehouse(one),
-            Balance::District(one),
+            Balance::District(one, FIRST),
             Balance::Warehouse(two),
-            Balance::District(two),
+            Balance::District(two, FIRST),
         ];
         assert_eq!(Group::new(2, None, engines).members(), wanted);
         assert_eq!(Group::new(2, None, None).members(), [wanted[0], wanted[2]]);

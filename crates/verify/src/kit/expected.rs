@@ -118,7 +118,7 @@ fn timeless(mut outcome: Outcome) -> Outcome {
                 line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
             }
         }
-        Outcome::Delivery(_) | Outcome::StockLevel(_) | Outcome::UpdateStock(_) | Outcome::UpdateItem(_) => {}
+        _ => {}
     }
     outcome
 }
