@@ -41,8 +41,6 @@ pub struct RunPlan {
     pub refresh: Option<Duration>,
     /// See [`InputPlan::update_stock_rounds`].
     pub update_stock_rounds: u32,
-    /// See [`InputPlan::coaccess`].
-    pub coaccess: Option<Arc<CoAccess>>,
     /// See [`InputPlan::balances`].
     pub balances: BalancePlan,
     /// What happens to transactions that the database gives up.
@@ -68,6 +66,8 @@ pub struct Step {
     pub rate: Option<f64>,
     /// Sessions that play while the others rest; all of the mode's if there are none. Not where users are emulated.
     pub sessions: Option<u32>,
+    /// How often dUpdateStocks are of one whole group of warehouses, if that is controlled. The groups are the same in all steps.
+    pub coaccess: Option<CoAccess>,
     /// How many transactions compete for each hot row. In direct mode only, with a terminal for each session, so that each has
     /// a district of its own (where data is skewed: with a warehouse for each session), and with as many rows in each step.
     pub contention: Vec<u32>,
@@ -250,7 +250,6 @@ impl RunPlan {
             placement: None,
             refresh: None,
             update_stock_rounds: 1,
-            coaccess: None,
             balances: BalancePlan::default(),
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
@@ -275,7 +274,7 @@ impl RunPlan {
             hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
             update_stock_rounds: self.update_stock_rounds,
-            coaccess: self.coaccess.clone(),
+            coaccess: step.coaccess.clone(),
             balances: self.balances,
         }
     }

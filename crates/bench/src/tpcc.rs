@@ -6,8 +6,9 @@ use hdrhistogram::Histogram;
 use lydite_target::Tpcc;
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
+use lydite_tpcc::transaction::UpdateStock;
 use lydite_tpcc::{
-    InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
+    CoAccess, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
 };
 use std::time::Duration;
 
@@ -35,8 +36,45 @@ pub struct PhaseFacts {
     pub homes: Vec<u64>,
     /// Transactions by the number of the [`Homes`](lydite_tpcc::home::Homes) that theirs was drawn from.
     pub homes_drawn: Vec<u64>,
-    /// dUpdateStocks that were of one whole group of warehouses, if there are groups.
+    /// What is counted of dUpdateStocks where there are groups of warehouses.
+    pub coaccess: CoAccessFacts,
+}
+
+/// What is counted of dUpdateStocks while groups of warehouses are controlled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoAccessFacts {
+    /// How many there were.
+    pub updates: u64,
+    /// How many of one whole group.
     pub of_a_group: u64,
+    /// The sum of the percentages that were asked for with each, in thousandths.
+    pub asked: u64,
+}
+
+impl CoAccessFacts {
+    fn record(&mut self, of: &CoAccess, update: &UpdateStock) {
+        self.updates += 1;
+        self.of_a_group += u64::from(of.is_of_a_group(update));
+        self.asked += (1e3 * of.percent()).round() as u64;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.updates += other.updates;
+        self.of_a_group += other.of_a_group;
+        self.asked += other.asked;
+    }
+
+    /// The share that was of a whole group, in percent; none of none.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        (self.updates > 0).then(|| 100.0 * self.of_a_group as f64 / self.updates as f64)
+    }
+
+    /// What was asked for, in percent: the mean where it changed; none if there was nothing to ask it of.
+    #[must_use]
+    pub fn asked_percent(&self) -> Option<f64> {
+        (self.updates > 0).then(|| self.asked as f64 / self.updates as f64 / 1e3)
+    }
 }
 
 impl PhaseFacts {
@@ -46,7 +84,7 @@ impl PhaseFacts {
             *into += from;
         }
         self.touched.merge(&other.touched);
-        self.of_a_group += other.of_a_group;
+        self.coaccess.merge(&other.coaccess);
         add(&mut self.homes, &other.homes);
         add(&mut self.homes_drawn, &other.homes_drawn);
     }
@@ -175,7 +213,7 @@ impl Facts<Tpcc> for TpccFacts {
             phase.homes_drawn[number] += 1;
         }
         if let (Some(coaccess), Transaction::UpdateStock(update)) = (&inputs.coaccess, transaction) {
-            phase.of_a_group += u64::from(coaccess.is_of_a_group(update));
+            phase.coaccess.record(coaccess, update);
         }
         if let Some(placement) = &inputs.placement {
             let nodes = placement.touched(transaction);

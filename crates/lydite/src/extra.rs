@@ -1,7 +1,6 @@
 //! The Dike paper's transactions beside the standard's, from the plan to the result.
 
 use crate::check;
-use crate::distribution::percent;
 use crate::exit::Failure;
 use crate::phases::WantedStep;
 use crate::plan::{Plan, whole};
@@ -13,7 +12,6 @@ use lydite_tpcc::input::{BalanceOrder, BalancePlan};
 use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// The keys of a plan that it reads.
 pub(crate) const KEYS: &[&str] = &["update_stock_rounds", "coaccess", "balance_warehouses", "balance_order"];
@@ -23,8 +21,6 @@ pub(crate) const KEYS: &[&str] = &["update_stock_rounds", "coaccess", "balance_w
 pub(crate) struct Extra {
     /// Rounds of each dUpdateStock.
     pub(crate) update_stock_rounds: u32,
-    /// How often these are of one whole group of warehouses, in percent; none without groups.
-    pub(crate) coaccess: Option<f64>,
     /// What dUpdateBalances and dSelectBalances are of; none if the mix has neither.
     pub(crate) balances: Option<BalancePlan>,
 }
@@ -48,11 +44,12 @@ pub(crate) fn wanted(raw: &mut Raw, steps: &[WantedStep], rte: bool) -> Extra {
     if rounds.is_some() && !of_steps(steps).any(|kind| kind == TransactionKind::UpdateStock) {
         raw.wrong("update_stock_rounds", "needs a mix with update_stock, as --mix update_stock=100");
     }
-    let coaccess = raw.read("coaccess", percent);
-    if coaccess.is_some() && raw.text("update_stock_rounds").is_none_or(|text| text.trim() == "1") {
+    if steps.iter().any(|step| step.coaccess.is_some())
+        && raw.text("update_stock_rounds").is_none_or(|text| text.trim() == "1")
+    {
         raw.wrong("coaccess", "needs update_stock_rounds of 2 at least: so many warehouses are a group");
     }
-    Extra { update_stock_rounds: rounds.unwrap_or(1), coaccess, balances: balances(raw, steps) }
+    Extra { update_stock_rounds: rounds.unwrap_or(1), balances: balances(raw, steps) }
 }
 
 fn balances(raw: &mut Raw, steps: &[WantedStep]) -> Option<BalancePlan> {
@@ -79,10 +76,10 @@ fn balances(raw: &mut Raw, steps: &[WantedStep]) -> Option<BalancePlan> {
 
 impl Extra {
     /// Of a plan that says nothing.
-    pub(crate) const NONE: Self = Self { update_stock_rounds: 1, coaccess: None, balances: None };
+    pub(crate) const NONE: Self = Self { update_stock_rounds: 1, balances: None };
 
     /// Refuses what so many active warehouses can't do.
-    pub(crate) fn fits(&self, active: (u32, u32)) -> Result<(), Failure> {
+    pub(crate) fn fits(&self, steps: &[WantedStep], active: (u32, u32)) -> Result<(), Failure> {
         let (_, warehouses) = active;
         let rounds = self.update_stock_rounds;
         if rounds > warehouses {
@@ -99,31 +96,41 @@ impl Extra {
                 if warehouses == 1 { "is" } else { "are" }
             )));
         }
-        self.groups(active, None).map(drop)
+        self.groups(steps, active, None).map(drop)
     }
 
-    /// The groups of the active warehouses, whose first is given with their number; none if none were asked for.
+    /// The groups of each step, of the active warehouses, whose first is given with their number; none where none were asked
+    /// for.
     pub(crate) fn groups(
         &self,
+        steps: &[WantedStep],
         (first, warehouses): (u32, u32),
         placement: Option<&Placement>,
-    ) -> Result<Option<Arc<CoAccess>>, Failure> {
-        let Some(percent) = self.coaccess else { return Ok(None) };
-        CoAccess::new(percent, self.update_stock_rounds, WarehouseId(first), warehouses, placement)
-            .map(|groups| Some(Arc::new(groups)))
-            .map_err(|problem| Failure::usage(format!("coaccess: {problem}")))
+    ) -> Result<Vec<Option<CoAccess>>, Failure> {
+        let asked = || steps.iter().filter_map(|step| step.coaccess);
+        let Some(least) = asked().min_by(f64::total_cmp) else { return Ok(vec![None; steps.len()]) };
+        let groups =
+            CoAccess::new(least, self.update_stock_rounds, WarehouseId(first), warehouses, placement)
+                .map_err(|problem| Failure::usage(format!("coaccess: {problem}")))?;
+        Ok(steps.iter().map(|step| Some(groups.at(step.coaccess?))).collect())
     }
 
-    /// What was asked of groups, and what came of it, for the result; nothing without groups.
-    pub(crate) fn json(&self, groups: Option<&CoAccess>, facts: &PhaseFacts) -> Value {
-        let Some(groups) = groups else { return json!({}) };
-        let updates = facts.completed[TransactionKind::UpdateStock.index()];
-        let percent = (updates > 0).then(|| 100.0 * facts.of_a_group as f64 / updates as f64);
+    /// What was asked of groups in some steps, and what came of it, for the result; nothing without groups.
+    pub(crate) fn json(&self, groups: &[Option<CoAccess>], facts: &PhaseFacts) -> Value {
+        let Some(first) = groups.iter().flatten().next() else { return json!({}) };
+        let found = &facts.coaccess;
+        // Where nothing was sent there is no mean; what does not change is told all the same.
+        let steady = groups.iter().flatten().all(|groups| groups.percent() == first.percent());
+        let asked = if steady { Some(first.percent()) } else { found.asked_percent() };
         json!({ "coaccess": {
             "rounds": self.update_stock_rounds,
-            "groups": groups.groups(),
-            "asked": { "percent": groups.percent() },
-            "actual": { "percent": percent, "updates": updates, "nodes_mean": facts.touched.update_stocks.mean() },
+            "groups": first.groups(),
+            "asked": { "percent": asked },
+            "actual": {
+                "percent": found.percent(),
+                "updates": found.updates,
+                "nodes_mean": facts.touched.update_stocks.mean(),
+            },
         } })
     }
 
@@ -132,7 +139,10 @@ impl Extra {
         let mut json = json!({});
         if plan.plays(TransactionKind::UpdateStock) {
             json["update_stock_rounds"] = json!(self.update_stock_rounds);
-            json["coaccess"] = json!(self.coaccess);
+            // What changes stands with the phases.
+            let mut asked = plan.steps.iter().map(|step| step.coaccess);
+            let first = asked.next().flatten();
+            json["coaccess"] = json!(first.filter(|_| asked.all(|asked| asked == first)));
         }
         if let Some(balances) = self.balances {
             json["balance_warehouses"] = json!(balances.warehouses);

@@ -28,6 +28,7 @@ pub(crate) const KEYS: &[&str] = &[
     "dis_payment",
     "dis_stock_level",
     "ci",
+    "coaccess",
 ];
 
 /// Those whose numbers are whole.
@@ -74,6 +75,8 @@ pub(crate) struct WantedStep {
     pub(crate) sessions: Option<u32>,
     /// How many transactions compete for each hot row.
     pub(crate) contention: Vec<u32>,
+    /// How often a dUpdateStock is of one whole group of warehouses, in percent; none without groups.
+    pub(crate) coaccess: Option<f64>,
 }
 
 /// What a step sets, before it is read.
@@ -410,7 +413,18 @@ fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool
         None
     };
     let contention = raw.read("ci", contention::rows).unwrap_or_default();
-    WantedStep { mix, homes, homes_shift, distribution, rate, sessions, contention, ..WantedStep::default() }
+    let coaccess = raw.read("coaccess", crate::distribution::percent);
+    WantedStep {
+        mix,
+        homes,
+        homes_shift,
+        distribution,
+        rate,
+        sessions,
+        contention,
+        coaccess,
+        ..WantedStep::default()
+    }
 }
 
 /// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.

@@ -382,7 +382,7 @@ impl Plan {
             }
         };
         imbalance::homes(&self.steps, self.active(loaded)?)?;
-        self.extra.fits(self.active(loaded)?)?;
+        self.extra.fits(&self.steps, self.active(loaded)?)?;
         if let Mode::Direct { terminals } = mode {
             contention::fits(&self.steps, self.contended, terminals, warehouses)?;
         }

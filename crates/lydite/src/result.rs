@@ -46,8 +46,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) settled: &'a Settled,
     /// Of each step.
     pub(crate) homes: &'a [Option<Arc<Homes>>],
-    /// The groups of warehouses that dUpdateStocks are of.
-    pub(crate) groups: Option<&'a CoAccess>,
+    /// The groups of warehouses that dUpdateStocks of each step are of.
+    pub(crate) groups: &'a [Option<CoAccess>],
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
     pub(crate) replicas: Option<&'a ReplicasReport>,
@@ -221,7 +221,8 @@ impl Parts<'_> {
             if let Some(found) = imbalance::homes_json(homes, facts, self.placement()) {
                 controls["imbalance"] = found;
             }
-            if let Value::Object(coaccess) = self.plan.extra.json(self.groups, facts)
+            if let Value::Object(coaccess) =
+                self.plan.extra.json(self.groups.get(first..last).unwrap_or_default(), facts)
                 && let Value::Object(controls) = &mut controls
             {
                 controls.extend(coaccess);

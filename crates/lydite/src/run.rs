@@ -86,8 +86,10 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         FoundBefore::default()
     };
     let homes = imbalance::homes(&plan.steps, (first_warehouse, warehouses))?;
-    let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes);
-    let steps = steps.map(|((step, distribution), homes)| Step {
+    let groups =
+        plan.extra.groups(&plan.steps, (first_warehouse, warehouses), settled.placement.as_deref())?;
+    let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes).zip(&groups);
+    let steps = steps.map(|(((step, distribution), homes), groups)| Step {
         from: step.from,
         phase: step.phase,
         mix: step.mix,
@@ -96,8 +98,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         rate: step.rate,
         sessions: step.sessions,
         contention: step.contention.clone(),
+        coaccess: groups.clone(),
     });
-    let groups = plan.extra.groups((first_warehouse, warehouses), settled.placement.as_deref())?;
     let run_plan = RunPlan {
         first_warehouse,
         districts: meta.districts.clone(),
@@ -107,7 +109,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         contended: plan.contended,
         placement: settled.placement.clone(),
         update_stock_rounds: plan.extra.update_stock_rounds,
-        coaccess: groups.clone(),
         balances: plan.extra.balances.unwrap_or_default(),
         refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
@@ -146,7 +147,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         load: load.as_ref(),
         settled: &settled,
         homes: &homes,
-        groups: groups.as_deref(),
+        groups: &groups,
         active: (first_warehouse, warehouses),
         replicas: replicas.as_ref(),
         measurement: &measurement,

@@ -157,6 +157,31 @@ fn co_access_is_measured_back() {
 }
 
 #[test]
+fn co_access_changes_from_phase_to_phase_and_by_curves() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run = ["run", "null:", "--warehouses", "60", "--json", text(&path), "--mix", "update_stock=100"];
+    let more = ["--set", "update_stock_rounds=3", "--set", "coaccess=10,90,ramp(20,60)"];
+    lydite(&[&run[..], &SHORT, &more].concat()).code(0);
+    let result = json(&path);
+    let near = |coaccess: &Value, wanted: f64, why: &str| {
+        for of in ["asked", "actual"] {
+            let percent = coaccess[of]["percent"].as_f64().expect("a share");
+            assert!((percent - wanted).abs() < 2.0, "{why}: {of} {percent} instead of {wanted}");
+        }
+    };
+    for (phase, wanted) in [(0, 10.0), (1, 90.0), (2, 40.0)] {
+        near(&result["phases"][phase]["controls"]["coaccess"], wanted, "a phase");
+    }
+    let whole = &result["controls"]["coaccess"];
+    let (asked, actual) = (whole["asked"]["percent"].as_f64(), whole["actual"]["percent"].as_f64());
+    assert!((asked.expect("a mean") - actual.expect("a share")).abs() < 1.5, "{whole}");
+    assert!(result["plan"]["coaccess"].is_null());
+    let refused = lydite(&[&run[..], &SHORT, &more[..3], &["coaccess=10,101"]].concat()).code(2);
+    assert!(refused.stderr.contains("--set coaccess: \"101\" must be from 0 to 100"), "{refused:?}");
+}
+
+#[test]
 fn what_can_not_be_had_is_refused_before_anything_is_touched() {
     let rounds = |number: &'static str| ["--mix", "update_stock=100", "--set", number];
     for (arguments, said) in [

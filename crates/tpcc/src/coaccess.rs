@@ -7,11 +7,17 @@ use crate::placement::Placement;
 use crate::random::Stream;
 use crate::transaction::{MAX_ORDER_LINES, UpdateStock};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The groups of the active warehouses, and how often a dUpdateStock is of one whole group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoAccess {
     percent: f64,
+    groups: Arc<Groups>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Groups {
     first: WarehouseId,
     /// The warehouses of all groups, each as long as a transaction has rounds, and in the order of their numbers.
     members: Vec<WarehouseId>,
@@ -63,7 +69,14 @@ impl CoAccess {
             of_group.iter().for_each(|id| group_of[(id.0 - first.0) as usize] = group);
             members.extend(of_group);
         }
-        Ok(Self { percent, first, members, rounds: rounds as usize, group_of })
+        let groups = Arc::new(Groups { first, members, rounds: rounds as usize, group_of });
+        Ok(Self { percent, groups })
+    }
+
+    /// The same groups, met more often: as many percent, at least as now.
+    #[must_use]
+    pub fn at(&self, percent: f64) -> Self {
+        Self { percent, groups: Arc::clone(&self.groups) }
     }
 
     /// How often, in percent.
@@ -75,15 +88,16 @@ impl CoAccess {
     /// How many groups there are.
     #[must_use]
     pub fn groups(&self) -> usize {
-        self.members.len() / self.rounds
+        self.groups.members.len() / self.groups.rounds
     }
 
     /// The group of an active warehouse, in the order of numbers.
     #[must_use]
     pub fn group(&self, id: WarehouseId) -> &[WarehouseId] {
-        let from = self.group_of[(id.0 - self.first.0) as usize] * self.rounds;
-        let range: Range<usize> = from..from + self.rounds;
-        &self.members[range]
+        let Groups { first, ref members, rounds, ref group_of } = *self.groups;
+        let from = group_of[(id.0 - first.0) as usize] * rounds;
+        let range: Range<usize> = from..from + rounds;
+        &members[range]
     }
 
     /// The warehouses of a dUpdateStock of `home`: its whole group, or it and others from outside of the group.
@@ -93,8 +107,9 @@ impl CoAccess {
             return group.iter().copied().collect();
         }
         let mut drawn: Remote = std::iter::once(home).collect();
-        while drawn.len() < self.rounds {
-            let id = WarehouseId(self.first.0 + stream.below(self.members.len() as u32));
+        let Groups { first, ref members, rounds, .. } = *self.groups;
+        while drawn.len() < rounds {
+            let id = WarehouseId(first.0 + stream.below(members.len() as u32));
             if !group.contains(&id) && !drawn.contains(&id) {
                 drawn.push(id);
             }

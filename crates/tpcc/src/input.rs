@@ -116,7 +116,7 @@ pub struct InputPlan {
     /// Rounds of each dUpdateStock, each of another warehouse: 1 to 15, and at most the active warehouses.
     pub update_stock_rounds: u32,
     /// Which warehouses its rounds are of, in groups of as many; any if there is none.
-    pub coaccess: Option<Arc<CoAccess>>,
+    pub coaccess: Option<CoAccess>,
     /// Which warehouses each dUpdateBalance and dSelectBalance is of.
     pub balances: BalancePlan,
 }

@@ -7,14 +7,13 @@ use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::transaction::UpdateStock;
 use lydite_tpcc::{InputPlan, Mix, Placement, Transaction, TransactionKind, WarehouseId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 fn plan(warehouses: u32, rounds: u32, coaccess: Option<CoAccess>) -> InputPlan {
     let mix = Mix::shares([(TransactionKind::UpdateStock, 100.0)]).unwrap();
     InputPlan {
         first_warehouse: WarehouseId(4),
         update_stock_rounds: rounds,
-        coaccess: coaccess.map(Arc::new),
+        coaccess,
         ..InputPlan::new(7, warehouses, CLoad::from_seed(1), mix)
     }
 }
