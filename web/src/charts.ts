@@ -76,6 +76,27 @@ function background(run: RunData, { theme, width }: Frame): Part {
   return { silent: true, data: areas, label: { color: theme.faint, fontSize: 11, position: "insideTop", distance: 4 } };
 }
 
+/** Where the events began and ended that the user tells of. */
+export function eventLines(page: PageData, { theme }: Frame): Part {
+  const edges = page.events.flatMap(({ name, from_s, to_s }) => [
+    { xAxis: from_s, name },
+    ...(to_s === null ? [] : [{ xAxis: to_s, name: `${name}, its end` }]),
+  ]);
+  return {
+    silent: true,
+    symbol: "none",
+    animation: false,
+    data: edges,
+    lineStyle: { color: theme.bad, width: 1, type: "dashed" },
+    label: { color: theme.text, fontSize: 11, position: "end", formatter: "{b}" },
+  };
+}
+
+/** What is drawn behind and over the lines of a chart over time; it belongs to its first series. */
+function behind(page: PageData, run: RunData, frame: Frame): Part {
+  return { markArea: background(run, frame), markLine: eventLines(page, frame) };
+}
+
 function timeTooltip(frame: Frame, series: SeriesData, unit: string): Part {
   const { step_s } = series;
   const heading = (items: Item[]) => {
@@ -106,7 +127,7 @@ function seriesRows(s: SeriesData, columns: [string, Values][]): Rows {
 }
 
 const throughput: Chart = {
-  option(_page, run, _of, frame) {
+  option(page, run, _of, frame) {
     const types = presentTypes(run.series);
     return {
       ...base(frame),
@@ -124,7 +145,7 @@ const throughput: Chart = {
         areaStyle: { opacity: 0.75 },
         color: frame.theme.series[t.index],
         emphasis: { disabled: true },
-        markArea: i === 0 ? background(run, frame) : undefined,
+        ...(i === 0 ? behind(page, run, frame) : {}),
       })),
     };
   },
@@ -132,7 +153,7 @@ const throughput: Chart = {
 };
 
 const latencyOverTime: Chart = {
-  option(_page, run, _of, frame) {
+  option(page, run, _of, frame) {
     const s = run.series;
     const known = [...s.p50_ms, ...s.p99_ms].filter((v): v is number => v !== null && v > 0);
     // A linear axis as long as the median stays visible on it.
@@ -154,7 +175,7 @@ const latencyOverTime: Chart = {
       xAxis: timeAxis(frame, [s]),
       yAxis: yAxis(frame, "ms", wide ? { type: "log", ...tightLog(known) } : { min: 0 }),
       series: [
-        line("median", s.p50_ms, frame.theme.series[0], { markArea: background(run, frame) }),
+        line("median", s.p50_ms, frame.theme.series[0], behind(page, run, frame)),
         line("p99", s.p99_ms, frame.theme.series[1]),
       ],
     };
@@ -176,7 +197,7 @@ function troubleColumns(s: SeriesData): [string, number[]][] {
 }
 
 const trouble: Chart = {
-  option(_page, run, _of, frame) {
+  option(page, run, _of, frame) {
     const colours: Record<string, string> = { aborts: frame.theme.warn, errors: frame.theme.bad };
     const columns = troubleColumns(run.series);
     return {
@@ -194,7 +215,7 @@ const trouble: Chart = {
         lineStyle: { width: 1.5 },
         color: colours[name] ?? frame.theme.text,
         emphasis: { disabled: true },
-        markArea: i === 0 ? background(run, frame) : undefined,
+        ...(i === 0 ? behind(page, run, frame) : {}),
       })),
     };
   },
@@ -203,7 +224,7 @@ const trouble: Chart = {
 };
 
 const contention: Chart = {
-  option(_page, run, _of, frame) {
+  option(page, run, _of, frame) {
     const line = (name: string, data: [number, number][], color: string | undefined, width: number): Part => ({
       name,
       type: "line",
@@ -223,7 +244,7 @@ const contention: Chart = {
       series: [
         ...rows.map((row, i) => ({
           ...line("asked", row.asked, frame.theme.faint, 4),
-          markArea: i === 0 ? background(run, frame) : undefined,
+          ...(i === 0 ? behind(page, run, frame) : {}),
         })),
         ...rows.map((row, i) => line(names[i] ?? "", row.actual, frame.theme.series[i % 8], 1.5)),
       ],

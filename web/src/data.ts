@@ -3,6 +3,8 @@
 export interface PageData {
   runs: RunData[];
   metrics: MetricsData;
+  /** What happened in each run by what the user says, in seconds from the window's start. */
+  events: { name: string; from_s: number; to_s: number | null }[];
 }
 
 /** Availability, scalability and schedulability: empty where there is nothing to tell. */

@@ -2,7 +2,7 @@
 
 import { base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
 import type { Frame, Part } from "./base";
-import { NINES, at, curves, points, tightLog, timeAxis } from "./charts";
+import { NINES, at, curves, eventLines, points, tightLog, timeAxis } from "./charts";
 import type { Chart } from "./charts";
 import type { PageData, RunData } from "./data";
 import { number, percentile } from "./format";
@@ -43,6 +43,7 @@ function timeLines(page: PageData, frame: Frame, of: (run: RunData) => (number |
         lineStyle: { width: 1.5, type: dashed ? "dashed" : "solid" },
         color,
         emphasis: { disabled: true },
+        markLine: i === 0 ? eventLines(page, frame) : undefined,
       };
     }),
   };

@@ -295,6 +295,50 @@ fn a_server_that_freezes_does_not_keep_a_run_from_ending_with_a_result() {
 }
 
 #[test]
+fn the_availability_of_a_server_that_freezes_is_told_of_its_result() {
+    let mut victim = victim("availability");
+    // A rate that the server can keep: but for the freeze throughput is steady.
+    let running = victim.run(&[
+        "--mode",
+        "open",
+        "--rate",
+        "100",
+        "--arrival",
+        "constant",
+        "--sessions",
+        "8",
+        "--duration",
+        "24s",
+        "--no-check",
+    ]);
+    thread::sleep(Duration::from_secs(9));
+    victim.server().signal(libc::SIGSTOP);
+    thread::sleep(Duration::from_secs(4));
+    victim.server().signal(libc::SIGCONT);
+    running.wait().code(0);
+    let completed = series(&json(&victim.result()));
+    let frozen: Vec<usize> = (0..completed.len()).filter(|&second| completed[second] == 0).collect();
+    let (Some(first), Some(last)) = (frozen.first(), frozen.last()) else { panic!("{completed:?}") };
+    let page = victim.directory.path().join("page.html");
+    let event = format!("freeze={first}s..{}s", last + 1);
+    let result = victim.result();
+    let report = ["report", text(&result), "--event", &event, "--stable", "2s,40,4s", "-o", text(&page)];
+    let told = Program::new(&report).run().code(0).stdout;
+    let row = |name: &str| -> Vec<f64> {
+        let line = told.lines().find(|line| line.contains(name)).expect("a row");
+        line.split_whitespace().rev().take(6).filter_map(|word| word.parse().ok()).collect()
+    };
+    // From the right: T_e, R_e, t, the lowest second, TPS_e, TPS_n.
+    let [t_e, r_e, t, lowest, tps_e, tps_n] = row("freeze  ")[..] else { panic!("{told}") };
+    assert_eq!(lowest, 0.0, "{told}");
+    assert!((70.0..130.0).contains(&tps_n) && (70.0..150.0).contains(&tps_e), "{told}");
+    assert!(t >= frozen.len() as f64 && (t_e - 1.0 / (t + 1.0)).abs() < 0.001, "{told}");
+    assert!((r_e - (1.0 - (tps_e - tps_n).abs() / tps_n)).abs() < 0.02, "{told}");
+    assert_eq!(row("freeze, its end").len(), 6, "{told}");
+    assert_consistent(&victim.url);
+}
+
+#[test]
 fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
     let mut victim = victim("lost_late");
     let mut running = victim.run(&["--terminals", "2", "--duration", "2s"]);

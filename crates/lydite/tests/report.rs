@@ -37,7 +37,10 @@ fn events_and_nodes_are_told_before_the_path_of_the_page() {
     told("means of 5 s stay within 10 % of their level for 10 s");
     told("postgres 6 1 540 90.0 0.964 0.964");
     assert_eq!(words.last().map(String::as_str), Some(text(&page)));
-    assert!(fs::read_to_string(&page).unwrap().contains("data-chart=\"availability\""));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("data-chart=\"availability\""));
+    // The charts over time mark it.
+    assert!(html.contains(r#""events":[{"name":"shutdown","from_s":30.0,"to_s":40.0}]"#));
 
     let plain = lydite(&["report", text(&b), "-o", text(&page)]).code(0);
     assert_eq!(plain.stdout.trim(), text(&page), "nothing is told that nobody asked for");

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::metrics::MetricsData;
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
+use crate::metrics::Event;
 use crate::model::{RunResult, Series};
 
 /// Series with more points are thinned: no screen shows more, and a page of an 8-hour run should stay small.
@@ -27,6 +28,8 @@ const DECADES: i32 = 4;
 pub(super) struct PageData {
     pub(super) runs: Vec<RunData>,
     pub(super) metrics: MetricsData,
+    /// What happened in each run by what the user says.
+    pub(super) events: Vec<Event>,
 }
 
 /// What the charts of one run draw.

@@ -42,24 +42,31 @@ pub fn render_report(results: &[RunResult], metrics: &Metrics) -> String {
     match results {
         [] => {
             let nothing = Markup::with_text("p", &[], "There are no results to report.");
-            let data = PageData { runs: Vec::new(), metrics: MetricsData::new(metrics, &[]) };
+            let data = data_of(Vec::new(), metrics, &[]);
             page("No results", vec![Section::first("Summary", nothing)], &data, results)
         }
         [result] => {
             let names = [result.target.kind.clone()];
             let run = RunData::new(result, &names[0]);
             let sections = with_metrics(single::sections(result, &run), metrics, &names);
-            let data = PageData { runs: vec![run], metrics: MetricsData::new(metrics, &names) };
+            let data = data_of(vec![run], metrics, &names);
             page(&single::title(result), sections, &data, results)
         }
         several => {
             let names = overlay::names(several);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
             let sections = with_metrics(overlay::sections(several, &names), metrics, &names);
-            let data = PageData { runs, metrics: MetricsData::new(metrics, &names) };
+            let data = data_of(runs, metrics, &names);
             page(&format!("{} runs", several.len()), sections, &data, results)
         }
     }
+}
+
+fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String]) -> PageData {
+    // The same events are held against all runs.
+    let first = metrics.events.first().into_iter();
+    let events = first.flat_map(|of| of.events.iter().map(|found| found.event.clone())).collect();
+    PageData { runs, metrics: MetricsData::new(metrics, names), events }
 }
 
 /// The sections with that of the metrics, which comes after the summary.
