@@ -473,6 +473,10 @@ impl<W: Runnable> Worker<W> {
                 Ok(session) => {
                     self.take(session);
                     self.shared.connections.reconnected();
+                    // Connecting may take longer than the run: what is sent now nobody would count.
+                    if self.shared.window.over(self.now()) {
+                        return false;
+                    }
                 }
                 Err(error) => self.shared.note(&error.message),
             }

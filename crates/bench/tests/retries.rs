@@ -291,3 +291,27 @@ fn what_an_outage_cut_short_is_no_failure_of_its_type() {
     assert!(found.lost.is_some());
     assert_eq!(found.status, Status::Complete);
 }
+
+#[test]
+fn nothing_is_sent_again_after_the_end_however_long_a_connection_took() {
+    const LENGTH: u64 = 300;
+    // The first answer is a loss, and who connects again gets in when all is over.
+    let target = Arc::new(
+        Scripted::new(|call| {
+            pause();
+            (call.session == 0).then(|| gone(Committed::No)).flatten()
+        })
+        .with_door(|connection| {
+            if connection > 0 {
+                std::thread::sleep(Duration::from_millis(4 * LENGTH));
+            }
+            Ok(())
+        }),
+    );
+    let mut plan = plan(ONE, LENGTH);
+    plan.drain = Duration::from_millis(100);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!((found.completed(), found.whole.unknown), (0, 0));
+    std::thread::sleep(Duration::from_millis(6 * LENGTH));
+    assert_eq!((target.connections(), target.calls()), (2, 1), "the transaction was sent once");
+}

@@ -13,7 +13,7 @@ use crate::keyspace::{Engine, Keyspace};
 use crate::log::Lsn;
 use crate::manifest::{Checkpoint, KeyspaceEntry, Manifest, TableEntry};
 use crate::memory::{MemoryEngine, MemoryState};
-use crate::options::{Isolation, Options};
+use crate::options::{Isolation, LogMode, Options};
 use crate::oracle::Recorder;
 use crate::recovery::{self, Recovered};
 use crate::row::{Layout, Schema, Table};
@@ -170,6 +170,25 @@ impl Database {
     /// by a newer version or with another log mode, or is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_with(Arc::new(RealFiles), path.as_ref(), options)
+    }
+
+    /// What is in the directory of a database beside the files that Gemel makes, by name: it is nobody's business here, but
+    /// would be lost with the directory.
+    ///
+    /// # Errors
+    /// The directory can't be read.
+    pub fn foreign_entries(path: impl AsRef<Path>) -> Result<Vec<String>> {
+        let path = path.as_ref();
+        let mut foreign = Vec::new();
+        for entry in fs::read_dir(path).map_err(io("can't read the directory", path))? {
+            let name = entry.map_err(io("can't read the directory", path))?.file_name();
+            let name = name.to_string_lossy();
+            if !is_own(&name) {
+                foreign.push(name.into_owned());
+            }
+        }
+        foreign.sort_unstable();
+        Ok(foreign)
     }
 
     /// Opens a database that is there already, with the log mode that it was made with, whatever
@@ -674,6 +693,15 @@ fn check_fresh(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether Gemel makes entries of this name in the directory of a database.
+fn is_own(name: &str) -> bool {
+    let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
+    let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
+    [LOCK_FILE, crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
+        || name.starts_with(CHECKPOINT_PREFIX) && name.ends_with(".gmc")
+        || name.ends_with(".log") && logs.copied().any(|log| is_log(&log))
 }
 
 fn lock(path: &Path) -> Result<fs::File> {

@@ -43,6 +43,8 @@ pub struct Recovered {
 /// An engine's name as a directory and as a log.
 const LOG_NAMES: [&str; 2] = ["memory", "disk"];
 const SHARED_LOG: &str = "log";
+/// Where the disk engine has its files.
+pub(crate) const DISK_DIRECTORY: &str = "disk";
 
 pub(crate) struct Opened {
     pub(crate) core: Arc<Coordinator>,
@@ -79,7 +81,7 @@ pub(crate) fn recover(
         let logs = Arc::clone(&durable);
         Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
     };
-    let disk = Arc::new(DiskEngine::open(&directory.join("disk"), options, hook)?);
+    let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), options, hook)?);
     for entry in &manifest.keyspaces {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,

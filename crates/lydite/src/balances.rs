@@ -7,22 +7,29 @@ use crate::extra::Extra;
 use crate::output::complain;
 use lydite_bench::Whole;
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
-use lydite_target::{Balance, BalanceTransaction, Balances, Between, Session, Target, TargetError, TxError};
+use lydite_target::{
+    Balance, BalanceTransaction, Balances, Between, Committed, Session, Target, TargetError, TxError,
+};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::transaction::BALANCE_UPDATE;
 use lydite_tpcc::{Cents, DistrictId, Districts, TransactionKind, WarehouseId};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long one transaction may wait for a lock: one that a run left behind may have to end first.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// How long one that is given up, or whose connection is lost, is sent again, and how long all of them may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one that is given up, or whose connection is lost, is sent again.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long nothing may come of all of them.
+const HANGS: Duration = Duration::from_secs(30);
 /// How long values that were committed may take to be seen on every server of a cluster.
 const SETTLING: Duration = Duration::from_secs(3);
 /// Between two attempts at these.
 const AGAIN: Duration = Duration::from_millis(50);
+/// After how long the user is told what is done.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// The balances of a run whose mix has dUpdateBalances.
 pub(crate) struct Watch {
@@ -50,7 +57,8 @@ impl Watch {
             together: extra.balances.unwrap_or_default().warehouses,
             before: Vec::new(),
         };
-        let mut connection = Connection::new(&watch.target);
+        let progress = Progress::default();
+        let mut connection = Connection::new(&watch.target, &progress);
         watch.before = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
         Ok(watch)
     }
@@ -63,13 +71,7 @@ impl Watch {
             committed: whole.committed[TransactionKind::UpdateBalance.index()],
             unknown: whole.unknown,
         };
-        // Aside, since a server that does not answer must not keep what was measured from being written.
-        let (send, receive) = mpsc::channel();
-        thread::spawn(move || drop(send.send(self.judge_and_take_back(&bounds))));
-        let judged = receive.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-            Err(Failure::Target(format!("balances: no answer within {} s", PATIENCE.as_secs())))
-        });
-        let (ok, detail) = match judged {
+        let (ok, detail) = match self.aside(bounds) {
             Ok(Ok(words)) => (true, words),
             Ok(Err(words)) => (false, words),
             Err(failure) => {
@@ -85,44 +87,125 @@ impl Watch {
         CheckResult { id: BALANCES_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds }
     }
 
-    fn judge_and_take_back(&self, bounds: &Bounds) -> Result<Result<String, String>, Failure> {
-        let mut connection = Connection::new(&self.target);
+    /// Does it on another thread: a server that does not answer must not keep what was measured from being written.
+    fn aside(self, bounds: Bounds) -> Judged {
+        let begun = Instant::now();
+        let progress = Arc::new(Progress::default());
+        let (send, receive) = mpsc::channel();
+        let of_thread = Arc::clone(&progress);
+        thread::spawn(move || drop(send.send(self.judge_and_take_back(&bounds, &of_thread))));
+        let (mut done, mut since, mut told) = (0, Instant::now(), false);
+        loop {
+            if let Ok(judged) = receive.recv_timeout(AGAIN) {
+                return judged;
+            }
+            let now = progress.done.load(Ordering::Relaxed);
+            if now != done {
+                (done, since) = (now, Instant::now());
+            }
+            if since.elapsed() > HANGS {
+                progress.stop.store(true, Ordering::Relaxed);
+                let seconds = HANGS.as_secs();
+                return Err(Failure::Target(format!("balances: no answer for {seconds} s")));
+            }
+            if !told && begun.elapsed() > TOLD_AFTER {
+                complain("taking back what dUpdateBalances added to W_YTD");
+                told = true;
+            }
+        }
+    }
+
+    fn judge_and_take_back(&self, bounds: &Bounds, progress: &Progress) -> Judged {
+        let mut connection = Connection::new(&self.target, progress);
         let settled = Instant::now() + SETTLING;
-        let (found, verdict) = loop {
-            let found = self.look(&mut connection)?;
-            let excesses = found.iter().zip(&self.before).map(|(now, before)| now.excess() - *before);
-            let added: Vec<(WarehouseId, Cents)> = self.warehouses.iter().copied().zip(excesses).collect();
+        let (added, verdict) = loop {
+            let added = self.added(&mut connection)?;
             let verdict = bounds.judge(&added);
             if verdict.is_ok() || Instant::now() >= settled {
-                break (found.into_iter().zip(added), verdict);
+                break (added, verdict);
             }
             thread::sleep(AGAIN);
         };
-        for (balanced, (w_id, added)) in found {
-            let updates = (added.0 / BALANCE_UPDATE.0).max(0);
-            if updates > 0 {
-                // What no dUpdateBalance can have added stays, for the conditions to find.
-                let w_ytd = balanced.w_ytd - Cents(updates * BALANCE_UPDATE.0);
-                connection.insist(&BalanceTransaction::Set(vec![(Balance::Warehouse(w_id), w_ytd)]))?;
+        for (place, &(_, added)) in added.iter().enumerate() {
+            if updates(added) > 0 {
+                self.take_back(&mut connection, place)?;
             }
         }
-        Ok(verdict)
+        // Whatever was on its way when the run ended may have come behind the first look.
+        let left = self.added(&mut connection)?.into_iter().find(|(_, cents)| updates(*cents) > 0);
+        Ok(match (verdict, left) {
+            (verdict, None) => verdict,
+            (_, Some((w_id, cents))) => Err(format!(
+                "W_YTD of warehouse {w_id} grew by {cents} when the run was over: conditions 3.3.2.1 and 3.3.2.8 will not hold; load again \
+                 with --fresh"
+            )),
+        })
+    }
+
+    /// Takes back what was added to a warehouse, by its place among them. What no dUpdateBalance can have added stays, for the
+    /// conditions to find.
+    fn take_back(&self, connection: &mut Connection<'_>, place: usize) -> Result<(), Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let added = self.look_at(connection, self.warehouses[place])?.excess() - self.before[place];
+            let updates = updates(added);
+            if updates == 0 {
+                return Ok(());
+            }
+            // Relative to what is there: a payment that the run left behind may come in between. And once: whether one that was
+            // lost was committed, the next look tells.
+            let take = BalanceTransaction::Add {
+                amount: Cents(-updates * BALANCE_UPDATE.0),
+                balances: vec![Balance::Warehouse(self.warehouses[place])],
+                between: Between::NOTHING,
+            };
+            connection.once(&take, deadline)?;
+        }
+    }
+
+    /// What every warehouse has more than before the run.
+    fn added(&self, connection: &mut Connection<'_>) -> Result<Vec<(WarehouseId, Cents)>, Failure> {
+        let found = self.look(connection)?;
+        let added = found.iter().zip(&self.before).map(|(now, before)| now.excess() - *before);
+        Ok(self.warehouses.iter().copied().zip(added).collect())
     }
 
     fn look(&self, connection: &mut Connection<'_>) -> Result<Vec<Balanced>, Failure> {
-        let mut found = Vec::with_capacity(self.warehouses.len());
-        for &w_id in &self.warehouses {
-            let districts = DistrictId::up_to(self.districts.of(w_id));
-            let balances = std::iter::once(Balance::Warehouse(w_id))
-                .chain(districts.map(|d_id| Balance::District(w_id, d_id)))
-                .collect();
-            let read = BalanceTransaction::Select { balances, between: Between::NOTHING };
-            let values = connection.insist(&read)?;
-            let (w_ytd, d_ytds) = values.split_first().map_or((Cents(0), &[][..]), |(w, ds)| (*w, ds));
-            found.push(Balanced { w_ytd, d_ytds: d_ytds.iter().copied().sum() });
-        }
-        Ok(found)
+        self.warehouses.iter().map(|&w_id| self.look_at(connection, w_id)).collect()
     }
+
+    fn look_at(&self, connection: &mut Connection<'_>, w_id: WarehouseId) -> Result<Balanced, Failure> {
+        let districts = DistrictId::up_to(self.districts.of(w_id));
+        let balances = std::iter::once(Balance::Warehouse(w_id))
+            .chain(districts.map(|d_id| Balance::District(w_id, d_id)))
+            .collect();
+        let read = BalanceTransaction::Select { balances, between: Between::NOTHING };
+        let deadline = Instant::now() + PATIENCE;
+        let values = loop {
+            if let Some(values) = connection.once(&read, deadline)? {
+                break values;
+            }
+        };
+        let (w_ytd, d_ytds) = values.split_first().map_or((Cents(0), &[][..]), |(w, ds)| (*w, ds));
+        Ok(Balanced { w_ytd, d_ytds: d_ytds.iter().copied().sum() })
+    }
+}
+
+/// The verdict in words; an error if there is none.
+type Judged = Result<Result<String, String>, Failure>;
+
+/// How many dUpdateBalances can have added so much.
+fn updates(added: Cents) -> i64 {
+    (added.0 / BALANCE_UPDATE.0).max(0)
+}
+
+/// How far the thread is that takes back.
+#[derive(Default)]
+struct Progress {
+    /// Transactions that were answered.
+    done: AtomicU64,
+    /// Whether nobody waits for it any more.
+    stop: AtomicBool,
 }
 
 /// A warehouse as it is found.
@@ -182,40 +265,52 @@ impl Bounds {
 /// A session, connected when it is needed.
 struct Connection<'a> {
     target: &'a dyn Target,
+    progress: &'a Progress,
     session: Option<Box<dyn Session<Balances>>>,
 }
 
 impl<'a> Connection<'a> {
-    fn new(target: &'a Arc<dyn Target>) -> Self {
-        Self { target: &**target, session: None }
+    fn new(target: &'a Arc<dyn Target>, progress: &'a Progress) -> Self {
+        Self { target: &**target, progress, session: None }
     }
 
-    /// Plays a transaction until it is committed, on a new connection where the old one is lost: it does the same when it is
-    /// done twice.
-    fn insist(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, Failure> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let session = match &mut self.session {
-                Some(session) => session,
-                none => none.insert(self.target.connect_balances(LONGEST_WAIT)?),
-            };
-            let error = match session.execute(transaction) {
-                Ok(values) => return Ok(values),
-                Err(error) => error,
-            };
-            let again = match &error {
-                TxError::Aborted { .. } => true,
-                TxError::Unavailable { .. } => {
-                    self.session = None;
-                    true
-                }
-                TxError::Fatal(_) | TxError::RolledBack(_) => false,
-            };
-            if !again || Instant::now() >= deadline {
-                return Err(TargetError::database(format!("balances: {error}")).into());
+    /// Plays a transaction, connected anew if need be. No values: it was given up or lost, and may be tried again, if that was
+    /// before the deadline.
+    fn once(
+        &mut self,
+        transaction: &BalanceTransaction,
+        deadline: Instant,
+    ) -> Result<Option<Vec<Cents>>, Failure> {
+        let error = match self.try_once(transaction) {
+            Ok(values) => {
+                self.progress.done.fetch_add(1, Ordering::Relaxed);
+                return Ok(Some(values));
             }
-            thread::sleep(AGAIN);
+            Err(error) => error,
+        };
+        if matches!(error, TxError::Unavailable { .. }) {
+            self.session = None;
         }
+        let again = matches!(error, TxError::Aborted { .. } | TxError::Unavailable { .. });
+        if !again || Instant::now() >= deadline || self.progress.stop.load(Ordering::Relaxed) {
+            return Err(TargetError::database(format!("balances: {error}")).into());
+        }
+        thread::sleep(AGAIN);
+        Ok(None)
+    }
+
+    fn try_once(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, TxError> {
+        if self.progress.stop.load(Ordering::Relaxed) {
+            return Err(TxError::Fatal("given up".into()));
+        }
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => none.insert(self.target.connect_balances(LONGEST_WAIT).map_err(|error| {
+                // A server that was away for a moment comes back.
+                TxError::Unavailable { committed: Committed::No, detail: error.message }
+            })?),
+        };
+        session.execute(transaction)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::figures::{count, duration, kind_of, number, plural};
 use crate::model::{RunResult, Verdict};
-use lydite_tpcc::Mix;
+use lydite_tpcc::{Mix, TransactionKind};
 
 /// Why results of this program are not results of TPC-C; every rendering of them ends with it.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
@@ -205,6 +205,21 @@ fn asked_types(result: &RunResult) -> impl Iterator<Item = (&str, &crate::model:
         _ => true,
     };
     result.types_in_order().into_iter().filter(move |(name, _)| asked(name))
+}
+
+/// The types of transactions to show: those that the mix has a share for, and those of which anything came.
+pub(crate) fn shown_types(result: &RunResult) -> Vec<(&str, &crate::model::TransactionResult)> {
+    let asked: Vec<&str> = asked_types(result).map(|(name, _)| name).collect();
+    let shown = |(name, of): &(&str, &crate::model::TransactionResult)| {
+        asked.contains(name) || of.completed() + of.failed + of.unknown > 0
+    };
+    result.types_in_order().into_iter().filter(shown).collect()
+}
+
+/// Whether new orders per minute say anything of a run.
+pub(crate) fn has_new_orders(result: &RunResult) -> bool {
+    let new_order = TransactionKind::NewOrder.name();
+    result.is_tpcc() && shown_types(result).iter().any(|(name, _)| *name == new_order)
 }
 
 /// Mean time that a completed transaction of any type spent waiting for a session, and being served, in ms.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::figures::{count, duration, number, percent, plural, type_name};
-use crate::findings::{Weight, disclaimer, findings};
-use crate::model::{RunResult, Status, TransactionResult};
+use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
+use crate::model::{BALANCES_CHECK, RunResult, Status, TransactionResult};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
@@ -100,7 +100,7 @@ impl Page {
             Status::Complete => "complete",
             Status::Partial => "PARTIAL",
         };
-        if r.is_tpcc() {
+        if has_new_orders(r) {
             self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
         }
         self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
@@ -119,7 +119,7 @@ impl Page {
     }
 
     fn transactions(&self, out: &mut String, r: &RunResult) {
-        let rows = r.types_in_order();
+        let rows = shown_types(r);
         if rows.is_empty() {
             return;
         }
@@ -481,10 +481,10 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
     use crate::model::CheckedWhen::{After, Before, Check};
     let mut parts = Vec::new();
     for (when, words) in [(Before, " before the run"), (After, " after the run"), (Check, "")] {
-        let of_then: Vec<_> = r.checks.iter().filter(|c| c.when == when).collect();
+        let (balances, of_then): (Vec<_>, Vec<_>) =
+            r.checks.iter().filter(|c| c.when == when).partition(|c| c.id == BALANCES_CHECK);
         let held = of_then.iter().filter(|c| c.ok).count();
-        let conditions = of_then.iter().any(|check| check.id.starts_with("3.3.2."));
-        let subject = match (parts.is_empty(), conditions) {
+        let subject = match (parts.is_empty(), r.is_tpcc()) {
             (true, true) => " consistency conditions hold",
             (true, false) => " checks hold",
             (false, _) => "",
@@ -502,6 +502,12 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
             });
         } else if !of_then.is_empty() {
             parts.push(format!("{held}/{}{subject}{words}", of_then.len()));
+        }
+        for check in balances {
+            if parts.is_empty() {
+                parts.push(unchecked(r).to_owned());
+            }
+            parts.push(if check.ok { "balances hold".to_owned() } else { "balances FAIL".to_owned() });
         }
     }
     parts.join(", ")

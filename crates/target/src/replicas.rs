@@ -384,20 +384,23 @@ impl Behind {
     /// Asks both. The answer is when the primary had nothing that the replica does not have now; none if the replica has
     /// none of the positions that were seen. A position is asked for before it is looked for, and both by this machine's
     /// clock, so the replica is never further behind than that.
+    ///
+    /// # Errors
+    /// One of them did not answer.
     fn ask(
         &mut self,
         primary: &mut dyn Positions,
         replica: &mut dyn Positions,
-    ) -> Result<Option<Instant>, TxError> {
+    ) -> Result<Option<Instant>, Silent> {
         let now = Instant::now();
-        let position = primary.position()?;
+        let position = primary.position().map_err(|_| Silent::Primary)?;
         let mut in_step = None;
         match self.waiting.back_mut() {
             Some((at, last)) if *last == position => *at = now,
             _ => self.waiting.push_back((now, position)),
         }
         while let Some((at, position)) = self.waiting.front() {
-            if !replica.reach(position, Duration::ZERO)? {
+            if !replica.reach(position, Duration::ZERO).map_err(|_| Silent::Replica)? {
                 break;
             }
             in_step = Some(*at);
@@ -407,40 +410,56 @@ impl Behind {
     }
 }
 
+/// Who did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Silent {
+    Primary,
+    Replica,
+}
+
 /// Looks at a replica's lag until it is told to stop.
 fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &AtomicBool) {
     // When it was last known to be in step; one that never was lags at least since this began.
     let mut last = Instant::now();
+    let mut looked = last;
     let mut behind = Behind::default();
-    let mut connections = None;
+    let mut connections: Option<(Box<dyn Positions>, Box<dyn Positions>)> = None;
     while !stop.load(Ordering::Relaxed) {
-        if connections.is_none() {
-            connections = match (primary.positions(), replica.target.positions()) {
-                (Ok(Some(primary)), Ok(Some(replica))) => Some((primary, replica)),
+        // One that is lost may come back.
+        let asked = match &mut connections {
+            Some((primary, replica)) => behind.ask(&mut **primary, &mut **replica),
+            none => match (primary.positions(), replica.target.positions()) {
+                (Ok(Some(mut primary)), Ok(Some(mut replica))) => {
+                    let asked = behind.ask(&mut *primary, &mut *replica);
+                    *none = Some((primary, replica));
+                    asked
+                }
                 (Ok(_), Ok(_)) => return,
-                // Lost; it may come back.
-                _ => None,
-            };
-        }
-        let asked = connections
-            .as_mut()
-            .and_then(|(primary, replica)| behind.ask(&mut **primary, &mut **replica).ok());
+                (Err(_), _) => Err(Silent::Primary),
+                (_, Err(_)) => Err(Silent::Replica),
+            },
+        };
+        let since = looked.elapsed();
+        looked += since;
         {
             let mut lag = replica.lag();
             match asked {
-                Some(in_step) => {
+                Ok(in_step) => {
                     last = in_step.unwrap_or(last);
                     lag.in_step = in_step.or(lag.in_step);
                 }
                 // A server that comes back may have less than it had shown before.
-                None => {
-                    (connections, behind, lag.in_step) = (None, Behind::default(), None);
-                }
+                Err(_) => (connections, behind, lag.in_step) = (None, Behind::default(), None),
             }
-            let lags = last.elapsed().as_secs_f64();
-            lag.samples += 1;
-            lag.sum_s += lags;
-            lag.max_s = lag.max_s.max(lags);
+            if asked == Err(Silent::Primary) {
+                // It has nothing new that a replica could lack, as far as anybody knows.
+                last += since;
+            } else {
+                let lags = last.elapsed().as_secs_f64();
+                lag.samples += 1;
+                lag.sum_s += lags;
+                lag.max_s = lag.max_s.max(lags);
+            }
         }
         thread::sleep(interval);
     }

@@ -69,7 +69,7 @@ impl Templates {
             postgres::templates::check_alone(config)?;
         }
         let others = match &self.0 {
-            Place::Gemel(_, parsed) => gemel::others(parsed)?,
+            Place::Gemel(path, parsed) => gemel::others(parsed, path)?,
             Place::Sqlite(path) => sqlite::others(path)?,
             Place::Postgres(config) => postgres::templates::others(config)?,
         };
@@ -110,6 +110,10 @@ impl Templates {
                 // What stands beside the old file must not become part of the new one.
                 if path.exists() {
                     sqlite::close_journal(path)?;
+                } else {
+                    for suffix in ["-wal", "-shm", "-journal"] {
+                        remove(&with_suffix(path, suffix)).map_err(|error| self.failed("restore", &error))?;
+                    }
                 }
                 self.bring_back(path, name)?;
                 sqlite::open_journal(path)
@@ -125,7 +129,9 @@ impl Templates {
     pub fn delete(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => {
-                remove(&beside(path, name)).map_err(|error| self.failed("delete the template of", &error))
+                let failed = |error| self.failed("delete the template of", &error);
+                let template = beside(path, name);
+                set_aside(&template).and_then(|gone| remove(&gone)).map_err(failed)
             }
             Place::Postgres(config) => postgres::templates::delete(config, name),
         }
@@ -182,13 +188,25 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Gives what is to be removed another name, all of it at once: half a directory must not be taken for a whole one. Returns
+/// that name, under which an earlier removal may have left something.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let gone = with_suffix(path, ".gone");
+    remove(&gone)?;
+    match fs::rename(path, &gone) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(gone),
+    }
+}
+
 /// Copies a file or a directory to a place that it takes when it is complete, and on stable storage.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let partial = with_suffix(to, ".partial");
     remove(&partial)?;
     copy(from, &partial)?;
-    remove(to)?;
+    let gone = set_aside(to)?;
     fs::rename(&partial, to)?;
+    remove(&gone)?;
     match to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => fs::File::open(parent)?.sync_all(),
         None => fs::File::open(".")?.sync_all(),

@@ -69,7 +69,7 @@ pub struct Weights {
     thousandths: [u32; TransactionKind::COUNT],
 }
 
-/// Why a mix is not one.
+/// Why a text is not a mix, as it goes on behind the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixError(String);
 
@@ -100,12 +100,12 @@ impl Weights {
             percent[kind.index()] += share;
         }
         if let Some(wrong) = percent.iter().find(|share| !(0.0..=100.0).contains(*share)) {
-            return Err(MixError(format!("mix: {wrong} is not a percentage")));
+            return Err(MixError(format!("is no mix: {wrong} is not a percentage")));
         }
         let thousandths = percent.map(|share| (share * f64::from(PERCENT)).round() as u32);
         if thousandths.iter().sum::<u32>() != 100 * PERCENT {
             let sum: f64 = percent.iter().sum();
-            return Err(MixError(format!("mix: the shares sum to {sum}")));
+            return Err(MixError(format!("is no mix: the shares sum to {sum}")));
         }
         Ok(Self { thousandths })
     }
@@ -194,12 +194,12 @@ impl fmt::Display for Mix {
 
 /// Reads `new_order=80`. `text`: all of the mix.
 fn named_share(part: &str, text: &str) -> Result<(TransactionKind, f64), MixError> {
-    let unreadable = || MixError(format!("mix: cannot read {text:?}"));
+    let unreadable = || MixError(format!("is no mix: cannot read {text:?}"));
     let (name, share) = part.split_once('=').ok_or_else(unreadable)?;
     let name = name.trim();
     let kind = TransactionKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
         let names = TransactionKind::ALL.map(TransactionKind::name).join(", ");
-        MixError(format!("mix: there is no type {name:?}, but {names}"))
+        MixError(format!("is no mix: there is no type {name:?}, but {names}"))
     })?;
     Ok((kind, share.trim().parse().map_err(|_| unreadable())?))
 }
@@ -216,7 +216,7 @@ impl FromStr for Mix {
             for part in text.split(',') {
                 let (kind, share) = named_share(part, text)?;
                 if shares.iter().any(|(named, _)| *named == kind) {
-                    return Err(MixError(format!("mix: {} is named twice", kind.name())));
+                    return Err(MixError(format!("is no mix: {} is named twice", kind.name())));
                 }
                 shares.push((kind, share));
             }
@@ -226,10 +226,10 @@ impl FromStr for Mix {
             .split(',')
             .map(|share| share.trim().parse())
             .collect::<Result<_, _>>()
-            .map_err(|_| MixError(format!("mix: cannot read {text:?}")))?;
+            .map_err(|_| MixError(format!("is no mix: cannot read {text:?}")))?;
         let shares: [f64; TransactionKind::STANDARD.len()] = shares
             .try_into()
-            .map_err(|shares: Vec<f64>| MixError(format!("mix: {} shares", shares.len())))?;
+            .map_err(|shares: Vec<f64>| MixError(format!("is no mix: {} shares", shares.len())))?;
         Self::weights(shares)
     }
 }
@@ -272,17 +272,17 @@ mod tests {
     #[test]
     fn a_wrong_mix_says_what_is_wrong_and_what_to_give() {
         for (text, wrong) in [
-            ("45,43,4,4,5", "mix: the shares sum to 101"),
-            ("45,43,4,4", "mix: 4 shares"),
-            ("45,43,4,4,x", "mix: cannot read \"45,43,4,4,x\""),
-            ("145,-45,0,0,0", "mix: 145 is not a percentage"),
-            ("NaN,50,50,0,0", "mix: NaN is not a percentage"),
-            ("45,43,4,4,4,0", "mix: 6 shares"),
-            ("update_stock=99", "mix: the shares sum to 99"),
-            ("update_stock=50,new_order", "mix: cannot read \"update_stock=50,new_order\""),
-            ("update_stock=50,update_stock=50", "mix: update_stock is named twice"),
-            ("restock=100", "mix: there is no type \"restock\", but new_order, payment,"),
-            ("update_stock=-1,new_order=101", "mix: 101 is not a percentage"),
+            ("45,43,4,4,5", "is no mix: the shares sum to 101"),
+            ("45,43,4,4", "is no mix: 4 shares"),
+            ("45,43,4,4,x", "is no mix: cannot read \"45,43,4,4,x\""),
+            ("145,-45,0,0,0", "is no mix: 145 is not a percentage"),
+            ("NaN,50,50,0,0", "is no mix: NaN is not a percentage"),
+            ("45,43,4,4,4,0", "is no mix: 6 shares"),
+            ("update_stock=99", "is no mix: the shares sum to 99"),
+            ("update_stock=50,new_order", "is no mix: cannot read \"update_stock=50,new_order\""),
+            ("update_stock=50,update_stock=50", "is no mix: update_stock is named twice"),
+            ("restock=100", "is no mix: there is no type \"restock\", but new_order, payment,"),
+            ("update_stock=-1,new_order=101", "is no mix: 101 is not a percentage"),
         ] {
             let error = text.parse::<Mix>().unwrap_err().to_string();
             assert!(error.starts_with(wrong), "{error}");

@@ -303,7 +303,9 @@ fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> R
         }
         let above = mean(keys + 1);
         if asked <= above {
-            return Ok(Keys { fewest: keys, more: ((asked - below) / (above - below)).clamp(0.0, 1.0) });
+            // More keys need not mean more nodes: two nodes are two.
+            let more = if asked <= below { 0.0 } else { (asked - below) / (above - below) };
+            return Ok(Keys { fewest: keys, more });
         }
         below = above;
     }

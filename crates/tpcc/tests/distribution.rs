@@ -225,3 +225,11 @@ fn with_a_warehouse_on_each_node_the_expected_degree_is_exact() {
         Distribution::new(asked(100.0, 5, Strategy::Expected), &placement, WarehouseId(1), 5).unwrap();
     assert!((distribution.mean_keys() - 5.0).abs() < 1e-9, "{}", distribution.mean_keys());
 }
+
+#[test]
+fn of_two_nodes_two_warehouses_are_enough_and_the_number_is_one() {
+    let placement = Placement::ranges(names(2), 8);
+    let distribution =
+        Distribution::new(asked(100.0, 2, Strategy::Expected), &placement, WarehouseId(1), 8).unwrap();
+    assert!((distribution.mean_keys() - 2.0).abs() < 1e-9, "{}", distribution.mean_keys());
+}

@@ -46,16 +46,19 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
         return show_plan(&experiment, &out, args.fresh);
     }
     let interrupt = watch()?;
+    // Another build of the program may have made the templates of a sweep that begins anew.
+    let before = if args.fresh { store::read_manifest(&out)? } else { None };
     let directory = Directory::open(&out, &experiment, args.fresh)?;
     let program = directory.manifest.program.clone();
-    if args.fresh {
-        delete_templates(&experiment, &program);
+    for program in before.iter().map(|known| &known.program).chain(args.fresh.then_some(&program)) {
+        delete_templates(&experiment, program, true);
     }
     let mut work = Work::new(&experiment, directory, &out);
     let interrupted = work.make_runs(Style::detect(args.quiet), &interrupt)?;
     let sweep = work.write()?;
-    if work.made && sweep.runs_in(State::Complete) == sweep.runs() {
-        delete_templates(&experiment, &program);
+    if sweep.runs_in(State::Complete) == sweep.runs() {
+        // A sweep that had all of its runs may have been killed before this; but no server need be there to draw it again.
+        delete_templates(&experiment, &program, work.made);
     } else if experiment.reload == Reload::Restore {
         let names: BTreeSet<String> =
             experiment.points.iter().map(|point| template(point, &program)).collect();
@@ -90,8 +93,9 @@ fn template(point: &Point, program: &str) -> String {
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
 }
 
-/// What nobody needs any more once all runs are there, or when they are to be made anew.
-fn delete_templates(experiment: &Experiment, program: &str) {
+/// What nobody needs any more once all runs are there, or when they are to be made anew. `needed`: that it can't be deleted is
+/// told.
+fn delete_templates(experiment: &Experiment, program: &str, needed: bool) {
     if experiment.reload != Reload::Restore {
         return;
     }
@@ -100,6 +104,7 @@ fn delete_templates(experiment: &Experiment, program: &str) {
     for (name, templates) in experiment.points.iter().filter_map(of) {
         if done.insert(name.clone())
             && let Err(error) = templates.delete(&name)
+            && needed
         {
             complain(&format!("the template {name} could not be deleted: {error}"));
         }

@@ -117,6 +117,12 @@ fn a_killed_sweep_goes_on_with_the_template_that_is_there() {
     let database = rusqlite::Connection::open(&path).unwrap();
     let orders: i64 = database.query_row("SELECT count(*) FROM orders", [], |row| row.get(0)).unwrap();
     assert_of_one_run(orders, of_last);
+    drop(database);
+    // As if it had been killed before it deleted the template: drawing the figures again does.
+    fs::write(&template, "").unwrap();
+    let drawn = bench.sweep(&[]).run().code(0);
+    assert!(!drawn.stderr.contains("kept for the runs that are left"), "{drawn:?}");
+    assert_eq!(names(directory.path()), ["tpcc.sqlite"]);
 }
 
 #[test]
@@ -151,6 +157,31 @@ fn a_database_with_tables_of_others_is_not_replaced() {
     let ended = restored(&format!("sqlite:{}", text(&path))).sweep(&[]).run().code(2);
     assert!(ended.stderr.contains("holds \"payroll\""), "{ended:?}");
     assert_eq!(names(directory.path()), ["own.sqlite"]);
+
+    // Files in Gemel's directory would go with it.
+    let path = directory.path().join("gemel");
+    let url = format!("gemel:{}", text(&path));
+    lydite(&["load", &url, "-w", "1", "--quiet"]).code(0);
+    fs::write(path.join("thesis.tex"), "all of it").unwrap();
+    let ended = restored(&url).sweep(&[]).run().code(2);
+    assert!(ended.stderr.contains("holds \"thesis.tex\", which Lydite did not make"), "{ended:?}");
+    assert_eq!(fs::read_to_string(path.join("thesis.tex")).unwrap(), "all of it");
+}
+
+/// What a killed program left beside a file that is gone belongs to that file.
+#[test]
+fn a_file_is_not_restored_beside_the_log_of_another() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let bench = restored(&format!("sqlite:{}", text(&path)));
+    let running = crate::start_until(&bench, &[], 1);
+    running.signal(libc::SIGKILL);
+    running.wait();
+    let log = directory.path().join("tpcc.sqlite-wal");
+    fs::remove_file(&path).unwrap();
+    fs::write(&log, "frames of the file that is gone").unwrap();
+    sweep_of(&bench);
+    assert_eq!(names(directory.path()), ["tpcc.sqlite"]);
 }
 
 /// A reader may have committed rows beside the file, which a copy of the file alone would lack; and it would lose its own.

@@ -6,7 +6,7 @@ use super::markup::{Column, Markup, figures, pairs, pill, table, words};
 use super::range::range;
 use super::{Chart, Section};
 use crate::figures::{bytes, count, duration, kind_of, number, percent, plural, type_name};
-use crate::findings::{Weight, findings, mean_queue_and_service_ms};
+use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
 use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
 use crate::table::{checks_in_words, plan_in_words};
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -69,13 +69,13 @@ fn cards(r: &RunResult) -> Markup {
         (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
         (false, None) => "new orders per minute".to_owned(),
     };
-    if r.is_tpcc() {
+    if has_new_orders(r) {
         all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
         all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
     } else {
         all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed", "main"));
     }
-    if let Some((key, t)) = r.types_in_order().first() {
+    if let Some((key, t)) = shown_types(r).first() {
         let name = type_name(key);
         let l = t.latency_ms;
         all.push(card(
@@ -145,7 +145,7 @@ fn transactions_table(r: &RunResult) -> Markup {
         return Markup::default();
     }
     let minutes = r.window.measured_s / 60.0;
-    let rows = r.types_in_order().into_iter().map(|(key, t)| {
+    let rows = shown_types(r).into_iter().map(|(key, t)| {
         let per_minute =
             if minutes > 0.0 { number(t.completed() as f64 / minutes) } else { "–".to_owned() };
         let l = &t.latency_ms;

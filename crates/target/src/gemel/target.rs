@@ -9,6 +9,7 @@ use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Sessio
 use ::gemel::{Database, Error};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::path::Path;
 use std::time::Duration;
 
 /// See the module.
@@ -18,9 +19,14 @@ pub(crate) struct GemelTarget {
     pub(super) config: Config,
 }
 
-/// The keyspaces of a database that Lydite did not make; none if there is no database.
-pub(crate) fn others(parsed: &Parsed) -> Result<Vec<String>, TargetError> {
+/// What is in a directory that Lydite did not make: keyspaces of its database if it has one, and files beside it.
+pub(crate) fn others(parsed: &Parsed, path: &Path) -> Result<Vec<String>, TargetError> {
     let config = parsed.config().map_err(|error| TargetError::database(format!("gemel: {error}")))?;
+    let files = Database::foreign_entries(path)
+        .map_err(|error| TargetError::database(format!("gemel:{}: {error}", path.display())))?;
+    if !files.is_empty() {
+        return Ok(files);
+    }
     let keyspaces = GemelTarget::new(config).database_if_there()?.map(|database| database.keyspaces());
     let names = keyspaces.into_iter().flatten().map(|(name, _)| name);
     Ok(names.filter(|name| !is_tpcc(name) && !is_table_name(name) && !micro::is_notes(name)).collect())
