@@ -68,6 +68,14 @@ fn assert_of_one_run(orders: i64, of_last: u64) {
     );
 }
 
+/// Makes the sweep until there are so many results, looks, and kills it.
+fn kill_after(bench: &Bench, results: usize, look: impl FnOnce()) {
+    let running = crate::start_until(bench, &[], results);
+    look();
+    running.signal(libc::SIGKILL);
+    running.wait();
+}
+
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect()
@@ -103,16 +111,13 @@ fn a_killed_sweep_goes_on_with_the_template_that_is_there() {
     let directory = scratch();
     let path = directory.path().join("tpcc.sqlite");
     let bench = restored(&format!("sqlite:{}", text(&path)));
-    let running = crate::start_until(&bench, &[], 1);
-    running.signal(libc::SIGKILL);
-    running.wait();
+    kill_after(&bench, 1, || ());
     let template = names(directory.path()).into_iter().find(|name| name.contains("template"));
     let template = directory.path().join(template.expect("a template"));
     let made = fs::metadata(&template).unwrap().modified().unwrap();
-    let running = crate::start_until(&bench, &[], 3);
-    assert_eq!(fs::metadata(&template).unwrap().modified().unwrap(), made, "nothing is loaded twice");
-    running.signal(libc::SIGKILL);
-    running.wait();
+    kill_after(&bench, 3, || {
+        assert_eq!(fs::metadata(&template).unwrap().modified().unwrap(), made, "nothing is loaded twice");
+    });
     let of_last = sweep_of(&bench);
     let database = rusqlite::Connection::open(&path).unwrap();
     let orders: i64 = database.query_row("SELECT count(*) FROM orders", [], |row| row.get(0)).unwrap();
@@ -174,9 +179,7 @@ fn a_file_is_not_restored_beside_the_log_of_another() {
     let directory = scratch();
     let path = directory.path().join("tpcc.sqlite");
     let bench = restored(&format!("sqlite:{}", text(&path)));
-    let running = crate::start_until(&bench, &[], 1);
-    running.signal(libc::SIGKILL);
-    running.wait();
+    kill_after(&bench, 1, || ());
     let log = directory.path().join("tpcc.sqlite-wal");
     fs::remove_file(&path).unwrap();
     fs::write(&log, "frames of the file that is gone").unwrap();
