@@ -25,7 +25,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub whole: Whole,
     /// What is counted of this workload alone.
     pub facts: W::Facts,
-    /// Attempts that the database gave up, in the order of [`AbortReason::ALL`].
+    /// Attempts that the database gave up in the window, whatever became of their transactions, in the order of
+    /// [`AbortReason::ALL`].
     pub aborts: [u64; AbortReason::COUNT],
     /// Distinct messages of the whole run, warm-up and reconnecting included, the most frequent first; at most
     /// twenty and one line that counts all others. Messages that differ only in digits are one.
@@ -133,7 +134,7 @@ pub struct Second {
     /// Transactions committed or rolled back as wanted, in the order of the workload's types, in the second in which
     /// they were answered.
     pub completed: Vec<u64>,
-    /// Attempts that the database gave up, in the second in which their transaction ended.
+    /// Attempts that the database gave up in it.
     pub aborts: u64,
     /// Transactions that failed.
     pub errors: u64,

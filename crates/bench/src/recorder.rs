@@ -33,7 +33,6 @@ pub(crate) struct Ended<'a, W: Runnable> {
     pub(crate) picked: Nanos,
     pub(crate) answered: Nanos,
     pub(crate) retries: u32,
-    pub(crate) aborts: [u32; AbortReason::COUNT],
 }
 
 /// Counts of one second.
@@ -107,6 +106,15 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
+    /// Counts an attempt that the database gave up at `at`, whatever becomes of its transaction.
+    pub(crate) fn record_abort(&mut self, window: &Window, reason: AbortReason, at: Nanos) {
+        if self.closed || window.over(at) {
+            return;
+        }
+        self.aborts[reason.index()] += u64::from(at >= window.start());
+        bucket::<W>(&mut self.seconds, window.second(at)).aborts += 1;
+    }
+
     /// Counts a transaction, if it counts.
     pub(crate) fn record(&mut self, window: &Window, ended: &Ended<'_, W>) {
         if self.closed {
@@ -123,7 +131,6 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         let bucket = bucket::<W>(&mut self.seconds, window.second(ended.answered));
-        bucket.aborts += ended.aborts.iter().map(|&aborts| u64::from(aborts)).sum::<u64>();
         match ended.verdict {
             Verdict::Committed | Verdict::RolledBack => {
                 bucket.completed[kind] += 1;
@@ -142,9 +149,6 @@ impl<W: Runnable> Recorder<W> {
 
     fn record_total(&mut self, kind: usize, ended: &Ended<'_, W>) {
         self.last_answered = self.last_answered.max(ended.answered);
-        for (total, &aborts) in self.aborts.iter_mut().zip(&ended.aborts) {
-            *total += u64::from(aborts);
-        }
         let found = &mut self.kinds[kind];
         found.retries += u64::from(ended.retries);
         match ended.verdict {

@@ -9,7 +9,7 @@ use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
 use crate::recorder::{Ended, Recorder, Verdict};
 use crate::workload::{Connect, Runnable};
-use lydite_target::{AbortReason, Commit, Committed, Session, Submitted, TxError};
+use lydite_target::{Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -104,7 +104,7 @@ impl<W: Runnable> Shared<W> {
         (session, by_session): (usize, bool),
         transaction: &W::Transaction,
         (due, picked): (Nanos, Nanos),
-        effort: &Effort,
+        retries: u32,
         ending: Ending<W>,
     ) -> Answer<W> {
         let mut answered = self.clock.now();
@@ -122,9 +122,7 @@ impl<W: Runnable> Shared<W> {
             }
             (_, None) => {}
         }
-        let Effort { retries, aborts } = *effort;
-        let ended =
-            Ended { transaction, verdict, outcome: outcome.as_ref(), due, picked, answered, retries, aborts };
+        let ended = Ended { transaction, verdict, outcome: outcome.as_ref(), due, picked, answered, retries };
         let mut recorder = self.recorder(session);
         if by_session {
             self.in_flight[session].end();
@@ -135,13 +133,6 @@ impl<W: Runnable> Shared<W> {
         drop(recorder);
         Answer { at: answered, verdict, outcome }
     }
-}
-
-/// What a transaction cost until it ended.
-#[derive(Debug, Default)]
-struct Effort {
-    retries: u32,
-    aborts: [u32; AbortReason::COUNT],
 }
 
 /// Keeps a terminal from sending its next transaction before it has the answer to the last.
@@ -323,12 +314,12 @@ impl<W: Runnable> Worker<W> {
         F: FnOnce(Answer<W>) + Send + 'static,
     {
         self.shared.in_flight[self.index].begin(due, W::kind(&transaction), false);
-        let mut effort = Effort::default();
+        let mut retries = 0;
         let mut ending =
-            self.attempt((due, picked), &transaction, &mut effort, |session| session.submit(&transaction));
+            self.attempt((due, picked), &transaction, &mut retries, |session| session.submit(&transaction));
         let Some(commit) = ending.commit.take() else {
             let session = (self.index, true);
-            return Some(self.shared.answer(session, &transaction, (due, picked), &effort, ending));
+            return Some(self.shared.answer(session, &transaction, (due, picked), retries, ending));
         };
         let then = later();
         {
@@ -346,7 +337,7 @@ impl<W: Runnable> Worker<W> {
                     Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Verdict::Unknown) }
                 }
             };
-            then(shared.answer(session, &transaction, (due, picked), &effort, ending));
+            then(shared.answer(session, &transaction, (due, picked), retries, ending));
         }));
         None
     }
@@ -371,7 +362,7 @@ impl<W: Runnable> Worker<W> {
         &mut self,
         (due, mut sent): (Nanos, Nanos),
         transaction: &W::Transaction,
-        Effort { retries, aborts }: &mut Effort,
+        retries: &mut u32,
         mut send: impl FnMut(&mut dyn Session<W>) -> Result<Submitted<W>, TxError>,
     ) -> Ending<W> {
         let lost = || Ending { given_up: true, ..Ending::new(Verdict::Failed) };
@@ -399,7 +390,8 @@ impl<W: Runnable> Worker<W> {
                 Err(TxError::RolledBack(_)) => return Ending::new(Verdict::RolledBack),
                 Err(TxError::Fatal(message)) => return self.refused(message),
                 Err(TxError::Aborted { reason, detail }) => {
-                    aborts[reason.index()] += 1;
+                    // Now, since its transaction may never end.
+                    self.shared.recorder(self.index).record_abort(&self.shared.window, reason, self.now());
                     if last {
                         return self.refused(format!("given up after {} attempts: {detail}", *retries + 1));
                     }

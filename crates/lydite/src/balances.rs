@@ -1,7 +1,6 @@
 //! What the dUpdateBalances of a run added to W_YTD is held against their number, and taken back: the standard's conditions
 //! know of payments alone.
 
-use crate::check;
 use crate::exit::Failure;
 use crate::extra::Extra;
 use crate::output::complain;
@@ -43,7 +42,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks at the balances of the active warehouses, whose first is given with their number.
+    /// Looks at the balances of the active warehouses, whose first is given with their number. What a run has left that was
+    /// killed is taken back first, and told.
     pub(crate) fn new(
         target: &Arc<dyn Target>,
         meta: &DatabaseMeta,
@@ -59,12 +59,29 @@ impl Watch {
         };
         let progress = Progress::default();
         let mut connection = Connection::new(&watch.target, &progress);
-        watch.before = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
+        let excesses: Vec<Cents> = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
+        let left: i64 = excesses.iter().map(|&excess| updates(excess)).sum();
+        if left == 0 || excesses.iter().any(|excess| excess.0 != updates(*excess) * BALANCE_UPDATE.0) {
+            // As it should be, or nothing that dUpdateBalances do.
+            watch.before = excesses;
+            return Ok(watch);
+        }
+        watch.before = vec![Cents(0); excesses.len()];
+        complain(&format!(
+            "W_YTD is {} above D_YTD, as dUpdateBalances leave it whose run is killed: it is taken back",
+            Cents(left * BALANCE_UPDATE.0)
+        ));
+        for place in (0..excesses.len()).filter(|&place| updates(excesses[place]) > 0) {
+            watch.take_back(&mut connection, place)?;
+        }
         Ok(watch)
     }
 
     /// Holds what was added against what was committed, and takes it back.
-    pub(crate) fn finish(self, whole: &Whole) -> CheckResult {
+    ///
+    /// # Errors
+    /// It could not be done: W_YTD is as it was found, or partly.
+    pub(crate) fn finish(self, whole: &Whole) -> Result<CheckResult, Failure> {
         let begun = Instant::now();
         let bounds = Bounds {
             together: self.together,
@@ -75,16 +92,15 @@ impl Watch {
             Ok(Ok(words)) => (true, words),
             Ok(Err(words)) => (false, words),
             Err(failure) => {
-                complain(&format!(
-                    "W_YTD keeps what dUpdateBalances added to it, and conditions 3.3.2.1 and 3.3.2.8 will not hold: load again with \
-                     --fresh: {}",
-                    failure.line()
-                ));
-                return check::failed(BALANCES_CHECK, &failure);
+                complain(
+                    "W_YTD keeps what dUpdateBalances added to it, and conditions 3.3.2.1 and 3.3.2.8 will not hold until another run \
+                     with update_balance takes it back",
+                );
+                return Err(failure);
             }
         };
         let seconds = begun.elapsed().as_secs_f64();
-        CheckResult { id: BALANCES_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds }
+        Ok(CheckResult { id: BALANCES_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds })
     }
 
     /// Does it on another thread: a server that does not answer must not keep what was measured from being written.
@@ -136,8 +152,8 @@ impl Watch {
         Ok(match (verdict, left) {
             (verdict, None) => verdict,
             (_, Some((w_id, cents))) => Err(format!(
-                "W_YTD of warehouse {w_id} grew by {cents} when the run was over: conditions 3.3.2.1 and 3.3.2.8 will not hold; load again \
-                 with --fresh"
+                "W_YTD of warehouse {w_id} grew by {cents} when the run was over: conditions 3.3.2.1 and 3.3.2.8 will not hold until \
+                 another run with update_balance takes it back"
             )),
         })
     }
@@ -234,11 +250,12 @@ struct Bounds {
 impl Bounds {
     /// Whether so much more can be there of each warehouse, in words.
     fn judge(&self, added: &[(WarehouseId, Cents)]) -> Result<String, String> {
+        let somebody = "somebody else writes to it, or another run plays update_balance";
         let odd = added.iter().find(|(_, cents)| cents.0 < 0 || cents.0 % BALANCE_UPDATE.0 != 0);
         if let Some((w_id, cents)) = odd {
             return Err(format!(
                 "W_YTD of warehouse {w_id} grew by {cents} more than D_YTD of its districts, and dUpdateBalances add \
-                 {BALANCE_UPDATE} each: an update was lost"
+                 {BALANCE_UPDATE} each: an update was lost, or {somebody}"
             ));
         }
         let sum: Cents = added.iter().map(|(_, cents)| *cents).sum();
@@ -253,10 +270,11 @@ impl Bounds {
                 self.together
             ));
         }
+        let why = if found > wanted(most) { somebody } else { "an update was lost, or is half done" };
         let or_more = if self.unknown == 0 { String::new() } else { format!(" to {most}") };
         Err(format!(
             "W_YTD of all warehouses together grew by {sum} more than D_YTD, and {}{or_more} dUpdateBalances of {BALANCE_UPDATE} to \
-             each of {} warehouses were committed: an update was lost, or is half done",
+             each of {} warehouses were committed: {why}",
             self.committed, self.together
         ))
     }
@@ -337,7 +355,7 @@ mod tests {
     fn what_is_lost_half_done_or_of_nobody_is_told() {
         for (commits, added, said) in [
             ((3, 0), &[3_000, 1_000][..], "grew by 40.00 more than D_YTD, and 3 dUpdateBalances"),
-            ((1, 0), &[2_000, 2_000], "and 1 dUpdateBalances"),
+            ((1, 0), &[2_000, 2_000], "were committed: somebody else writes to it"),
             ((1, 1), &[2_000, 1_000], "and 1 to 2 dUpdateBalances"),
             ((1, 0), &[1_700, 300], "W_YTD of warehouse 1 grew by 17.00 more"),
             ((0, 0), &[0, -1_000], "W_YTD of warehouse 2 grew by -10.00 more"),

@@ -398,7 +398,7 @@ pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &I
             Ok(Conditions { results: vec![records, updates], stopped: false })
         },
     };
-    run.conclude(&measurement, checks)
+    run.conclude(&measurement, checks, None)
 }
 
 /// Everything that a result is made of.

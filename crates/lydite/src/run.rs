@@ -22,7 +22,7 @@ use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
-use lydite_report::model::{CheckResult, CheckedWhen};
+use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_html, render_table};
 use lydite_target::{DatabaseState, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
@@ -76,6 +76,9 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             },
         )
     };
+    let balances = (stored && plan.plays(TransactionKind::UpdateBalance))
+        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra))
+        .transpose()?;
     let mut checks = Vec::new();
     if plan.check && stored {
         checks = before(conditions(CheckedWhen::Before)?)?;
@@ -122,9 +125,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         Some(replicas) => Arc::<Replicas>::clone(replicas),
         None => Arc::clone(&target),
     };
-    let balances = (stored && plan.plays(TransactionKind::UpdateBalance))
-        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra))
-        .transpose()?;
     let lag = replicas.as_ref().map(Replicas::watch).transpose()?;
     let measurement = measure(
         &plan,
@@ -135,7 +135,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         |control, observer| lydite_bench::run(&played, &run_plan, control, observer),
     )?;
     drop(lag);
-    checks.extend(balances.map(|balances| balances.finish(&measurement.whole)));
+    let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = replicas.map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
     let parts = Parts {
@@ -162,7 +162,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         },
         after: &|| conditions(CheckedWhen::After),
     };
-    run.conclude(&measurement, checks)
+    run.conclude(&measurement, checks, balances)
 }
 
 /// What the checks before a run found, unless that ends it.
@@ -170,7 +170,11 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     let mut failures = Vec::new();
     if let Some(broken) = found.results.iter().find(|check| !check.ok) {
         let balances = ["3.3.2.1", "3.3.2.8"].contains(&broken.id.as_str());
-        let why = if balances { " (so it is while another client plays update_balance)" } else { "" };
+        let why = if balances {
+            " (so it is where a run with update_balance was killed, or goes on: another one takes it back)"
+        } else {
+            ""
+        };
         complain(&format!(
             "condition {} does not hold before the run: {}{why}: reload with --fresh, or measure it all the same with \
              --no-check",
@@ -201,17 +205,30 @@ pub(crate) struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Checks what the run left, writes the result and tells it. All that went wrong is told, and nothing of it keeps the
+    /// Checks what the run left, writes the result and tells it: with the checks that were made before it, and what was found of
+    /// balances if they were watched. All that went wrong is told, and nothing of it keeps the
     /// rest from being done.
     pub(crate) fn conclude<W: Runnable>(
         &self,
         measurement: &Measurement<W>,
         mut checks: Vec<CheckResult>,
+        balances: Option<Result<CheckResult, Failure>>,
     ) -> Outcome {
         measurement.warnings.iter().for_each(|warning| complain(warning));
         let interrupted = measurement.status == lydite_bench::Status::Interrupted;
         let mut failures = Vec::new();
-        let mut broken = checks.iter().any(|check| !check.ok && check.when == CheckedWhen::After);
+        let mut broken = false;
+        match balances {
+            Some(Ok(check)) => {
+                broken = !check.ok;
+                checks.push(check);
+            }
+            Some(Err(failure)) => {
+                checks.push(check::failed(BALANCES_CHECK, &failure));
+                failures.push(failure);
+            }
+            None => {}
+        }
         if interrupted {
             failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
         }

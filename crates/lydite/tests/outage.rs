@@ -240,7 +240,7 @@ fn a_server_that_never_comes_back_ends_the_run_at_its_planned_end_with_a_partial
 #[test]
 fn ctrl_c_ends_a_run_with_130_and_the_result_so_far() {
     let mut victim = victim("interrupted");
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let running = victim.run(&["--terminals", "2", "--duration", "1h", "--no-check"]);
         running.signal(signal);
         let ended = running.wait().code(130);

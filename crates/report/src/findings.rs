@@ -90,6 +90,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             ),
         );
     }
+    found_stalls(result, &mut add);
     let unknown = totals(|t| t.unknown);
     let failed_transactions = totals(|t| t.failed);
     if failed_transactions > 0 {
@@ -194,6 +195,36 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     }
     found.sort_by_key(|f| std::cmp::Reverse(f.weight));
     found
+}
+
+/// Tells of seconds of the window in which nothing was completed though the database was there: an outage is told by itself.
+fn found_stalls(result: &RunResult, add: &mut impl FnMut(Weight, String)) {
+    let types = result.series.types();
+    let completed = |at: usize| types.iter().filter_map(|(_, counts)| counts.get(at)).sum::<u64>();
+    let whole = result.window.measured_s.floor() as i64;
+    let gone = |second: i64| {
+        let (from, to) = (second as f64, second as f64 + 1.0);
+        result.outages.iter().any(|outage| outage.from_s < to && outage.to_s > from)
+    };
+    let of_window =
+        result.series.second.iter().enumerate().filter(|&(_, &second)| second >= 0 && second < whole);
+    let (still, busy): (Vec<_>, Vec<_>) = of_window.partition(|&(at, _)| completed(at) == 0);
+    // A run that is slower than a transaction each second has such seconds all the time.
+    if still.len() >= busy.len() {
+        return;
+    }
+    let still: Vec<i64> =
+        still.into_iter().map(|(_, &second)| second).filter(|&second| !gone(second)).collect();
+    if let Some(first) = still.first() {
+        add(
+            Weight::Warning,
+            format!(
+                "In {} of the window nothing was completed, the first of them second {first}, and no connection was lost: the \
+                 greatest latencies show it, percentiles may not.",
+                plural(still.len() as u64, "second")
+            ),
+        );
+    }
 }
 
 /// The types of transactions that the mix has a share for.

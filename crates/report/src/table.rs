@@ -448,7 +448,16 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     if let Some(t) = r.plan.get("terminals").and_then(serde_json::Value::as_u64) {
         words.push(plural(t, "terminal"));
     }
-    for (key, label) in [("mode", "mode"), ("tx", "tx"), ("mix", "mix"), ("rate", "rate"), ("seed", "seed")] {
+    let keys = [
+        ("mode", "mode"),
+        ("tx", "tx"),
+        ("mix", "mix"),
+        ("balance_warehouses", "balance_warehouses"),
+        ("balance_order", "balance_order"),
+        ("rate", "rate"),
+        ("seed", "seed"),
+    ];
+    for (key, label) in keys {
         if let Some(value) = r.plan_text(key) {
             words.push(format!("{label} {value}"));
         }

@@ -3,7 +3,7 @@
 mod sample;
 
 use lydite_report::compare::{Verdict, compare, render_comparison};
-use lydite_report::model::{Latency, RunResult, Status, TransactionResult};
+use lydite_report::model::{Latency, Outage, RunResult, Status, TransactionResult};
 use lydite_report::render_table;
 use sample::{Look, sample};
 
@@ -90,6 +90,37 @@ fn a_closed_loop_says_that_its_percentiles_do_not_show_an_outage() {
         let words = "The percentiles hardly show these 6 s: a closed loop sends nothing while it waits";
         assert_eq!(text.contains(words), told, "{text}");
     }
+}
+
+#[test]
+fn seconds_without_anything_are_told_unless_the_connections_were_lost() {
+    let mut result = quick(1, 1.0);
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
+    let counts = |result: &mut RunResult, from: i64, to: i64| {
+        let series = &mut result.series;
+        let of_time = |at: usize| (from..to).contains(&series.second[at]);
+        let places: Vec<usize> = (0..series.second.len()).filter(|&at| of_time(at)).collect();
+        for counts in [
+            &mut series.new_order,
+            &mut series.payment,
+            &mut series.order_status,
+            &mut series.delivery,
+            &mut series.stock_level,
+        ] {
+            places.iter().for_each(|&at| counts[at] = 0);
+        }
+    };
+    counts(&mut result, 13, 17);
+    let text = render_table(&result, 400, false);
+    assert!(
+        text.contains("In 4 seconds of the window nothing was completed, the first of them second 13"),
+        "{text}"
+    );
+    result.outages = vec![Outage { from_s: 12.5, to_s: 17.2 }];
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
+    // One that is always so slow.
+    counts(&mut result, 0, 70);
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
 }
 
 /// A result in which one type was never completed.

@@ -333,6 +333,14 @@ fn point(
             return None;
         }
     };
+    // What depends on the scale is known where that is.
+    if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none())
+        && let Err(failure) = plan.mode(warehouses)
+    {
+        for problem in failure.lines() {
+            blame(source, settings, target_line, problem);
+        }
+    }
     if source.errors.len() > errors {
         return None;
     }
@@ -364,6 +372,12 @@ fn tell(source: &mut Source, setting: &Setting, problem: &str) {
 fn blame(source: &mut Source, settings: &BTreeMap<&str, &Setting>, target_line: usize, problem: &str) {
     if problem.starts_with(&format!("{}, line ", source.file())) || problem.starts_with("--set ") {
         source.add(problem.to_owned());
+        return;
+    }
+    if let Some((key, rest)) = problem.split_once(": ")
+        && let Some(setting) = settings.get(key)
+    {
+        tell(source, setting, rest);
         return;
     }
     let name = |text: &str| -> String {

@@ -183,6 +183,14 @@ target.durability = ["full"]
         &["grid.toml, line 12, terminals", "\"0\" must be a whole number"],
         &["grid.toml, line 13, target.durability", "in the URL of the target already"],
     ]);
+    bench.change(
+        "[plan]\ntarget = \"null:\"\nwarehouses = 6\nmix = \"update_balance=100\"\n[axes]\nbalance_warehouses = [2, 8]\n",
+    );
+    let ended = bench.sweep(&["--dry-run"]).run().code(2);
+    ended.told(&[&[
+        "grid.toml, line 6, balance_warehouses",
+        "each transaction is of 8 warehouses, and 6 are active",
+    ]]);
     bench.change("[plan]\ntarget = \"null:\"\n[axes]\n");
     bench.sweep(&["--dry-run"]).run().code(0);
     bench.change("title = \"x\"\n[plan\n");

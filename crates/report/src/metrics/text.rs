@@ -38,7 +38,7 @@ pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
         number(event.normal_tps),
         number(stable.map(|stable| stable.tps)),
         number(after.lowest_tps),
-        stable.map_or("–".to_owned(), |stable| stable.after_s.to_string()),
+        stable.map_or("–".to_owned(), |stable| seconds(stable.after_s)),
         share(event.kept(after)),
         share(stable.map(|stable| 1.0 / (stable.after_s + 1.0))),
     ]
@@ -154,4 +154,9 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
         let _ = writeln!(out, "! {}", clean(&remark));
     }
     out
+}
+
+/// To the millisecond, and whole seconds without a point.
+fn seconds(seconds: f64) -> String {
+    ((seconds * 1e3).round() / 1e3).to_string()
 }

@@ -564,9 +564,10 @@ impl Target for Postgres {
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let settings = self.checked_settings()?;
         let dialect = session::dialect(self.config.isolation);
+        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
         let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
             .into_iter()
-            .map(|statement| (statement, statement.text(dialect)))
+            .map(|statement| (statement, text(statement, dialect)))
             .collect();
         let connection = PgConnection::open(&self.config, settings, &statements)
             .map_err(|error| refused(error, &self.config))?;
