@@ -85,10 +85,12 @@ impl Program {
 
     /// Starts it. It dies with the thread that starts it.
     pub fn start(mut self) -> Running {
-        // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
+        // SAFETY: prctl and signal are async-signal-safe, and nothing else is done between fork and exec.
         unsafe {
             self.command.pre_exec(|| {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Tests that were started by nohup would hand on that it is ignored.
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
                 Ok(())
             });
         }
