@@ -85,7 +85,10 @@ impl<W: Runnable> Rotation<W> {
                 move |_| gate.open()
             });
             now = answer.map_or_else(|| worker.now(), |answer| answer.at);
-            worker.contender.iter().for_each(|contender| contender.leave(now));
+            if let Some(contender) = &worker.contender {
+                // What ends after the run competed until its end.
+                contender.leave(now.min(worker.shared.window.end()));
+            }
         }
         Some(now)
     }

@@ -344,6 +344,26 @@ fn each_phase_has_its_mix_its_sessions_and_its_counts() {
 }
 
 #[test]
+fn transactions_that_end_after_the_run_compete_no_longer_than_it() {
+    let begin = Instant::now();
+    let target = Arc::new(Scripted::new(move |_| {
+        let at = begin.elapsed();
+        let last = at > Duration::from_millis(1_500);
+        std::thread::sleep(Duration::from_millis(if last { 2_000 } else { 1 }));
+        None
+    }));
+    let mut plan = plan(Mode::Direct { terminals: 4 }, 2_000);
+    plan.steps = vec![Step {
+        mix: Mix::weights([100.0, 0.0, 0.0, 0.0, 0.0]).unwrap(),
+        contention: vec![2],
+        ..Step::default()
+    }];
+    let found = measure(&target, &plan).unwrap().contention.unwrap();
+    // Of four sessions no more than four can have competed at any moment.
+    assert!(found.rows[0].per_second[1] <= 4.0, "{found:?}");
+}
+
+#[test]
 fn an_open_loop_keeps_the_rate_of_each_phase() {
     let target = Arc::new(Scripted::good());
     let mode = Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 4 };
