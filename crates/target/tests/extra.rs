@@ -9,7 +9,7 @@ use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::transaction::{NewOrder, OrderLineInput, UpdateItem, UpdateStock, WarehouseBalances};
 use lydite_tpcc::{CustomerId, DistrictId, ItemId, Outcome, Transaction, TransactionKind, WarehouseId};
-use playing::{Answers, SEED, assert_conditions, load, meta, open, play};
+use playing::{Answers, SEED, assert_conditions, load, mariadb_for_each_mode, meta, open, play};
 
 const WAREHOUSES: u32 = 2;
 
@@ -103,10 +103,7 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
         postgres.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE extra_template"));
         add(format!("postgres {mode}"), run(&*open(&postgres.url(&name), mode), &inputs));
     }
-    let mariadb = mariadb::Server::start(&mariadb::FAST);
-    load(&*open(&mariadb.create_database("tpcc"), TxMode::Statements), WAREHOUSES);
-    let copies = [mariadb.copy(), mariadb.copy()];
-    for (mode, server) in TxMode::ALL.into_iter().zip([&mariadb, &copies[0], &copies[1]]) {
+    for (mode, server) in mariadb_for_each_mode(|_, url| load(&*open(url, TxMode::Statements), WAREHOUSES)) {
         add(format!("mariadb {mode}"), run(&*open(&server.url("tpcc"), mode), &inputs));
     }
     let redis = redis::Server::start(&[]);

@@ -9,7 +9,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DistrictId, Districts, Outcome, Transaction, WarehouseId};
-use playing::{Answers, assert_conditions, inputs_on, load_as, meta, open, play};
+use playing::{Answers, assert_conditions, inputs_on, load_as, mariadb_for_each_mode, meta, open, play};
 
 /// Two warehouses with 16 and with 4 districts.
 fn skewed() -> DatabaseMeta {
@@ -18,13 +18,16 @@ fn skewed() -> DatabaseMeta {
     DatabaseMeta { districts, ..meta(2) }
 }
 
-/// Loads if `load`, plays, and checks before and after.
-fn run(target: &dyn Target, load: bool, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
-    if load {
-        load_as(target, &skewed());
-    }
+fn load_skewed(url: &str) -> Box<dyn Target> {
+    let target = open(url, TxMode::Statements);
+    load_as(&*target, &skewed());
+    assert_conditions(&*target);
+    target
+}
+
+/// Plays, and checks afterwards.
+fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
     assert_eq!(target.state(), Ok(DatabaseState::Ready { meta: skewed() }));
-    assert_conditions(target);
     let answers = play(target, inputs);
     assert_conditions(target);
     (target.checksums().expect("checksums"), answers)
@@ -48,20 +51,19 @@ fn skewed_data_gives_the_same_answers_and_rows_in_every_mode_and_kind_of_databas
     let mut add = |name: String, (sums, answers)| runs.push((name, sums, answers));
 
     let postgres = postgres::shared();
-    load_as(&*open(&postgres.create_database("skewed_template"), TxMode::Statements), &skewed());
+    load_skewed(&postgres.create_database("skewed_template"));
     for mode in TxMode::ALL {
         let name = format!("skewed_{mode}");
         postgres.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE skewed_template"));
-        add(format!("postgres {mode}"), run(&*open(&postgres.url(&name), mode), false, &inputs));
+        add(format!("postgres {mode}"), run(&*open(&postgres.url(&name), mode), &inputs));
     }
-    let mariadb = mariadb::shared();
-    for mode in TxMode::ALL {
-        let url = mariadb.create_database(&format!("skewed_{mode}"));
-        add(format!("mariadb {mode}"), run(&*open(&url, mode), true, &inputs));
+    let fill = |_: &mariadb::Server, url: &str| drop(load_skewed(url));
+    for (mode, server) in mariadb_for_each_mode(fill) {
+        add(format!("mariadb {mode}"), run(&*open(&server.url("tpcc"), mode), &inputs));
     }
     let redis = redis::Server::start(&[]);
     for url in ["sqlite:".to_string(), "gemel:".to_string(), redis.url(0)] {
-        add(url.clone(), run(&*open(&url, TxMode::Statements), true, &inputs));
+        add(url.clone(), run(&*load_skewed(&url), &inputs));
     }
 
     let (_, first_sums, first_answers) = &runs[0];

@@ -9,19 +9,10 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::transaction::StockLevel;
 use lydite_tpcc::{DistrictId, Outcome, Transaction, WarehouseId};
-use playing::{Answers, assert_conditions, fight, inputs, load, meta, open, play};
+use playing::{Answers, assert_conditions, fight, inputs, load, mariadb_for_each_mode, meta, open, play};
 
 /// Runs SQL in a database by its server's own client.
 type Run<'a> = &'a dyn Fn(&str) -> String;
-
-/// A server for each mode, all with the same database `tpcc`, which `prepare` fills.
-fn mariadb_for_each_mode(prepare: impl FnOnce(&mariadb::Server, &str)) -> Vec<(TxMode, mariadb::Server)> {
-    let server = mariadb::Server::start(&mariadb::FAST);
-    prepare(&server, &server.create_database("tpcc"));
-    let mut servers: Vec<_> = TxMode::ALL[1..].iter().map(|mode| (*mode, server.copy())).collect();
-    servers.insert(0, (TxMode::ALL[0], server));
-    servers
-}
 
 #[test]
 fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_every_sql_database() {
@@ -32,6 +23,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_every_sql_databa
 
     let template = server.create_database("modes_template");
     load(&*open(&template, TxMode::Statements), warehouses);
+    let loaded = open(&template, TxMode::Statements).checksums().expect("checksums");
     for mode in TxMode::ALL {
         let name = format!("modes_{mode}");
         server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE modes_template"));
@@ -40,22 +32,20 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_every_sql_databa
         assert_conditions(&*target);
         runs.push((mode.to_string(), target.checksums().expect("checksums"), outcomes));
     }
-    for (mode, server) in mariadb_for_each_mode(|_, url| load(&*open(url, TxMode::Statements), warehouses)) {
+    let fill = |_: &mariadb::Server, url: &str| {
+        let target = open(url, TxMode::Statements);
+        load(&*target, warehouses);
+        assert_eq!(target.checksums().expect("checksums"), loaded, "the loaded rows");
+    };
+    for (mode, server) in mariadb_for_each_mode(fill) {
         let target = open(&server.url("tpcc"), mode);
-        let loaded = target.checksums().expect("checksums");
-        assert_eq!(loaded, open(&template, mode).checksums().expect("checksums"), "the loaded rows");
         let outcomes = play(&*target, &inputs);
         assert_conditions(&*target);
         runs.push((format!("mariadb {mode}"), target.checksums().expect("checksums"), outcomes));
     }
     let target = open("sqlite:", TxMode::Statements);
     load(&*target, warehouses);
-    let loaded = target.checksums().expect("checksums");
-    assert_eq!(
-        loaded,
-        open(&template, TxMode::Statements).checksums().expect("checksums"),
-        "the loaded rows"
-    );
+    assert_eq!(target.checksums().expect("checksums"), loaded, "the loaded rows");
     let outcomes = play(&*target, &inputs);
     assert_conditions(&*target);
     runs.push(("sqlite".into(), target.checksums().expect("checksums"), outcomes));

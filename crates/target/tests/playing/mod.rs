@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "not every test file uses all")]
 
 use lydite_target::{LoadProgress, LoadUnit, Target, TargetSpec, TxError, TxMode};
+use lydite_testkit::mariadb;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
@@ -34,6 +35,17 @@ pub(crate) fn population(warehouses: u32) -> Population {
 
 fn population_of(meta: &DatabaseMeta) -> Population {
     Population::from_meta(meta, Timestamp(1_700_000_000_000_000))
+}
+
+/// A server for each mode, all with the same database `tpcc`, which `prepare` fills.
+pub(crate) fn mariadb_for_each_mode(
+    prepare: impl FnOnce(&mariadb::Server, &str),
+) -> Vec<(TxMode, mariadb::Server)> {
+    let server = mariadb::Server::start(&mariadb::FAST);
+    prepare(&server, &server.create_database("tpcc"));
+    let mut servers: Vec<_> = TxMode::ALL[1..].iter().map(|mode| (*mode, server.copy())).collect();
+    servers.insert(0, (TxMode::ALL[0], server));
+    servers
 }
 
 pub(crate) fn load(target: &dyn Target, warehouses: u32) {
