@@ -240,8 +240,9 @@ impl Phases {
                 // As the plan has it.
                 spans.push((Span { from: end, to: from_at, ..Span::default() }, Values::new()));
             }
-            end = from_at.max(end) + lasts;
-            spans.push((Span { name, from: from_at, to: end, ..Span::default() }, values));
+            let to = from_at + lasts;
+            spans.push((Span { name, from: from_at, to, ..Span::default() }, values));
+            end = end.max(to);
         }
         let duration = given.unwrap_or(end);
         if end > duration && !broken {
@@ -333,7 +334,7 @@ impl Phases {
                     for error in own.errors {
                         // Each step of a curve would say the same of another number.
                         let place = error.split('"').next().unwrap_or_default().to_owned();
-                        if !raw.errors.contains(&error) && told.insert((*phase, place)) {
+                        if !raw.has_told(&error) && told.insert((*phase, place)) {
                             raw.errors.push(error);
                         }
                     }

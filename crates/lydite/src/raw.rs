@@ -6,6 +6,9 @@ use std::fmt;
 use std::path::Path;
 use toml::de::{DeArray, DeTable, DeValue};
 
+/// How alike a key must be to one that there is to be taken for it, from 0 to 1: more than that, as clap has it for flags.
+const NEAR: f64 = 0.7;
+
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
@@ -76,6 +79,14 @@ pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
+/// What is wrong with a key that there is not, the one first that was probably meant.
+pub(crate) fn not_known(key: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::jaro(key, known), known));
+    let nearest = near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let meant = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
+    format!("is not known: {meant}use {}", known.join(", "))
+}
+
 /// Keys whose values may be lists in a file; elsewhere the values stand behind each other, with commas between.
 const LISTS: &[&str] = &["replicas"];
 
@@ -111,7 +122,7 @@ impl Raw {
         };
         let key = key.trim();
         if !known.contains(&key) {
-            self.errors.push(format!("--set {key}: is not known: use {}", known.join(", ")));
+            self.errors.push(format!("--set {key}: {}", not_known(key, known)));
             return;
         }
         let origin = Origin::Flag(format!("--set {key}"));
@@ -185,8 +196,7 @@ impl Raw {
                 continue;
             }
             if !known.contains(&key.as_str()) {
-                self.errors
-                    .push(format!("{file}, line {line}: {key} is not known: use {}", known.join(", ")));
+                self.errors.push(format!("{file}, line {line}: {key} {}", not_known(&key, known)));
                 continue;
             }
             let texts = |value: &DeValue<'_>| match value {
@@ -265,10 +275,17 @@ impl Raw {
                 None => format!("{}: {:?} {problem}", given.origin, given.text),
             },
         };
-        if !self.errors.contains(&error) {
+        if !self.has_told(&error) {
             self.errors.push(error);
         }
         None
+    }
+
+    /// Whether an error of the same value at the same place was noted: who reads a value a second time, as something else,
+    /// would only be wrong about it.
+    pub(crate) fn has_told(&self, error: &str) -> bool {
+        let value = error.match_indices('"').nth(1).map_or(error, |(end, _)| &error[..=end]);
+        self.errors.iter().any(|told| told.starts_with(value))
     }
 
     /// The text of a key.

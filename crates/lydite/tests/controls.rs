@@ -429,7 +429,7 @@ homes = "zipf(ramp(1))"
     std::fs::write(&plan, written).expect("written");
     let refused = lydite(&["run", "--config", text(&plan)]).code(2);
     for said in [
-        "line 7: homez is not known: use name, from, lasts, mix",
+        "line 7: homez is not known: did you mean homes? use name, from, lasts, mix",
         "line 9, from: phase 2 begins before the one before it has ended, at 20 s",
         "line 10, lasts: \"0s\" must be more than zero",
         "line 3, duration: is 10 s, and the phases last until",
@@ -441,6 +441,21 @@ homes = "zipf(ramp(1))"
     }
     let refused = lydite(&["run", "--config", text(&plan), "--set", "homes=zipf(1)"]).code(2);
     assert!(refused.stderr.contains("homes: would not hold in phase 2 of the plan file"), "{refused:?}");
+    // A value is wrong once, and what follows from it is not told.
+    for value in ["ramp(9", "ramp(9)"] {
+        let refused = lydite(&["run", "null:", "--mode", "open", "--rate", value]).code(2);
+        assert!(refused.only_error().contains("closing bracket") == (value == "ramp(9"), "{refused:?}");
+        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", value, "--dis-degree", "3"])
+            .code(2)
+            .only_error();
+        let homes = format!("homes=zipf({value})");
+        lydite(&["run", "null:", "-w", "8", "--set", &homes, "--set", "homes_shift=3"]).code(2).only_error();
+    }
+    let overlapping = "target = \"null:\"\nduration = \"20s\"\n[[phase]]\nlasts = \"10s\"\n[[phase]]\nfrom = \"5s\"\n\
+                       lasts = \"10s\"\n[[phase]]\nfrom = \"15s\"\nlasts = \"5s\"\n";
+    std::fs::write(&plan, overlapping).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    assert!(refused.only_error().contains("line 6, from: phase 2 begins before"), "{refused:?}");
     // However many steps a curve has, it is wrong once.
     let refused =
         lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);

@@ -175,7 +175,7 @@ fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
     let of = |line: u32, key: &str| format!("{file}, line {line}, {key}");
     lydite(&["run", "--config", file, "--seed", "x"]).code(2).told(&[
         &[&of(2, "warehouses"), "\"two\" must be a whole number"],
-        &[&at(4, "durration"), "is not known: use target, warehouses"],
+        &[&at(4, "durration"), "is not known: did you mean duration? use target, warehouses"],
         &[&at(5, "mix"), "must be a text, a number or true/false"],
         &[&of(7, "rte.wait_factor"), "must be from 0 to"],
         &[&of(7, "rte.wait_factor"), "is for --mode rte only"],

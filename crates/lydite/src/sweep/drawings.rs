@@ -1,6 +1,7 @@
 //! `[[figure]]`: what is drawn, checked against the axes before anything runs.
 
 use super::grid::Axis;
+use crate::raw::not_known;
 use crate::source::{Entry, Source};
 use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
 use lydite_report::sweep::metric::{BOXED, Metric};
@@ -153,7 +154,7 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let errors = source.errors.len();
     let entries = source.entries(table);
     for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-        source.wrong(entry.line, &entry.key, &format!("is not known in a figure: use {}", KEYS.join(", ")));
+        source.wrong(entry.line, &entry.key, &not_known(&entry.key, &KEYS));
     }
     let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
     let mut text = |key: &str| entry(key).and_then(|entry| source.scalar(entry));

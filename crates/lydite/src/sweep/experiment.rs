@@ -5,6 +5,7 @@ use super::grid::{self, Axis, Point};
 use crate::cli::SweepArgs;
 use crate::exit::Failure;
 use crate::plan::{time, whole};
+use crate::raw::not_known;
 use crate::source::Source;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
@@ -82,7 +83,7 @@ impl Experiment {
         let document = document.get_ref();
         let entries = source.entries(document);
         for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-            let known = format!("is not known: use {}; keys of the plan go below [plan]", KEYS.join(", "));
+            let known = format!("{}; keys of the plan go below [plan]", not_known(&entry.key, &KEYS));
             source.wrong(entry.line, &entry.key, &known);
         }
         let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
@@ -93,34 +94,23 @@ impl Experiment {
         };
         let (title, description) = (read("title"), read("description"));
         let (wanted, reload, pause) = (read("repetitions"), read("reload"), read("pause"));
-        let wanted = match &args.repetitions {
+        // A flag wins over the file; the line is that of the file.
+        let flag_or = |flag: &Option<String>, read: Option<(String, usize)>| match flag {
             Some(text) => Some((text.clone(), None)),
-            None => wanted.map(|(text, line)| (text, Some(line))),
+            None => read.map(|(text, line)| (text, Some(line))),
         };
-        let repetitions = wanted.and_then(|(text, line)| {
-            let problem = whole(text.trim(), 1, MAX_REPETITIONS);
-            match (problem, line) {
-                (Ok(repetitions), _) => Some(repetitions),
-                (Err(problem), Some(line)) => {
-                    source.wrong(line, "repetitions", &format!("{text:?} {problem}"));
-                    None
-                }
-                (Err(problem), None) => {
-                    source.add(format!("--repetitions: {text:?} {problem}"));
-                    None
-                }
-            }
+        let repetitions = flag_or(&args.repetitions, wanted).and_then(|(text, line)| {
+            whole(text.trim(), 1, MAX_REPETITIONS)
+                .map_err(|problem| wrong(&mut source, line, "repetitions", &format!("{text:?} {problem}")))
+                .ok()
         });
-        let reload = reload.and_then(|(text, line)| match text.as_str() {
-            "each-run" => Some(Reload::EachRun),
-            "once" => Some(Reload::Once),
-            "restore" => Some(Reload::Restore),
+        let reload = flag_or(&args.reload, reload).and_then(|(text, line)| match text.as_str() {
+            "each-run" => Some((Reload::EachRun, line)),
+            "once" => Some((Reload::Once, line)),
+            "restore" => Some((Reload::Restore, line)),
             _ => {
-                source.wrong(
-                    line,
-                    "reload",
-                    &format!("{text:?} is not known: use each-run, restore or once"),
-                );
+                let problem = format!("{text:?} is not known: use each-run, restore or once");
+                wrong(&mut source, line, "reload", &problem);
                 None
             }
         });
@@ -144,7 +134,7 @@ impl Experiment {
         let points =
             if source.errors.is_empty() { grid::points(&mut source, &plan, &axes) } else { Vec::new() };
         let figures = drawings::figures(&mut source, document, &axes);
-        let reload = reload_of(&mut source, reload, entry("reload").map(|entry| entry.line), &points);
+        let reload = reload_of(&mut source, reload, &points);
         if !source.errors.is_empty() {
             return Err(Failure::Usage(source.errors));
         }
@@ -217,7 +207,7 @@ impl Experiment {
 }
 
 /// The policy, if it is safe with these targets; temporary databases are always new.
-fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, points: &[Point]) -> Reload {
+fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
     let mut scales: BTreeMap<&str, (Option<u32>, Option<DataSkew>)> = BTreeMap::new();
     for point in points {
         let target = &point.plan.target;
@@ -226,50 +216,40 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
         if !target.stores() {
             continue;
         }
-        match (wanted, target.is_temporary(), line) {
-            (None, false, None) => source.wrong(
+        match (wanted, target.is_temporary()) {
+            (None, false) => source.wrong(
                 point.target_line,
                 "target",
                 &format!(
                     "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
                      whoever made them, and loaded again), reload = \"restore\" (before each run the database is \
                      replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the first \
-                     one loaded)"
+                     one loaded), in the file or by --reload"
                 ),
             ),
-            (Some(reload @ (Reload::Once | Reload::Restore)), true, Some(line)) => source.wrong(
-                line,
-                "reload",
+            (Some((reload @ (Reload::Once | Reload::Restore), line)), true) => wrong(source, line, "reload",
                 &format!(
                     "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
                     reload.name()
                 ),
             ),
-            (Some(Reload::Restore), false, Some(line)) if target.templates().is_none() => source.wrong(
-                line,
-                "reload",
+            (Some((Reload::Restore, line)), false) if target.templates().is_none() => wrong(source, line, "reload",
                 &format!(
                     "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
                      for {url}: use \"each-run\""
                 ),
             ),
-            (Some(Reload::Restore), false, Some(line)) if point.plan.replicas.is_some() => source.wrong(
-                line,
-                "reload",
+            (Some((Reload::Restore, line)), false) if point.plan.replicas.is_some() => wrong(source, line, "reload",
                 "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
                  while; use \"each-run\"",
             ),
-            (Some(Reload::Restore), false, Some(line)) if point.plan.micro.is_some() => source.wrong(
-                line,
-                "reload",
+            (Some((Reload::Restore, line)), false) if point.plan.micro.is_some() => wrong(source, line, "reload",
                 "\"restore\" is for workload tpcc only: use \"each-run\"",
             ),
-            (Some(Reload::Once), false, Some(line)) => {
+            (Some((Reload::Once, line)), false) => {
                 let scale = (point.plan.warehouses, point.plan.data_skew);
                 if *scales.entry(url).or_insert(scale) != scale {
-                    source.wrong(
-                        line,
-                        "reload",
+                    wrong(source, line, "reload",
                         &format!(
                             "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is \
                              to have several: use \"each-run\", or give each a target of its own"
@@ -280,7 +260,15 @@ fn reload_of(source: &mut Source, wanted: Option<Reload>, line: Option<usize>, p
             _ => {}
         }
     }
-    wanted.unwrap_or(Reload::EachRun)
+    wanted.map_or(Reload::EachRun, |(reload, _)| reload)
+}
+
+/// Notes what is wrong with a key of the file, or with the flag of that name.
+fn wrong(source: &mut Source, line: Option<usize>, key: &str, problem: &str) {
+    match line {
+        Some(line) => source.wrong(line, key, problem),
+        None => source.add(format!("--{key}: {problem}")),
+    }
 }
 
 /// What a run of the point takes at least.

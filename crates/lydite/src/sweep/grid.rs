@@ -1,7 +1,7 @@
 //! From axes to points: every combination of their values as a validated plan.
 
 use crate::plan::{KEYS, Plan};
-use crate::raw::{Raw, scalar};
+use crate::raw::{Raw, not_known, scalar};
 use crate::source::{Entry, Source};
 use lydite_target::TargetSpec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,7 @@ fn key_problem(key: &str) -> Option<String> {
         return None;
     }
     let keys: Vec<&str> = KEYS.iter().copied().filter(|key| !OWN_KEYS.contains(key)).collect();
-    Some(format!("is not known: use {}, or target.OPTION for an option of the target's URL", keys.join(", ")))
+    Some(format!("{}, or target.OPTION for an option of the target's URL", not_known(key, &keys)))
 }
 
 /// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order in which they stand.

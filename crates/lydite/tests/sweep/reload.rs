@@ -15,7 +15,14 @@ fn a_database_that_keeps_its_data_is_not_dropped_unless_the_experiment_says_so()
     let bench = Bench::new(&plan);
     let ended = bench.sweep(&[]).run().code(2);
     assert!(ended.only_error().contains("keeps its data: say reload = \"each-run\""), "{ended:?}");
+    let ended = bench.sweep(&["--reload", "once"]).run().code(2);
+    assert!(ended.only_error().contains("--reload: \"once\" needs one number of warehouses"), "{ended:?}");
+    bench.change(&format!("reload = \"each-run\"\n{plan}"));
+    let ended = bench.sweep(&["--reload", "sometimes"]).run().code(2);
+    assert!(ended.only_error().contains("--reload: \"sometimes\" is not known"), "{ended:?}");
     bench.change(&format!("reload = \"once\"\n{plan}"));
+    let shown = bench.sweep(&["--reload", "each-run", "--dry-run"]).run().code(0);
+    assert!(shown.stdout.contains("loaded anew for each run"), "{shown:?}");
     let ended = bench.sweep(&[]).run().code(2);
     assert!(ended.only_error().contains("one number of warehouses for each database"), "{ended:?}");
     bench.change("reload = \"once\"\n[plan]\ntarget = \"gemel:\"\n");

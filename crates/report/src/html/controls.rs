@@ -1,6 +1,6 @@
 //! Free-form JSON (plans, controls) as tables: `asked` beside `actual`, lists of objects as rows.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::markup::{Markup, pairs, titled};
 
@@ -98,7 +98,7 @@ fn cell(value: &Value, depth: usize) -> Markup {
     match value {
         Value::Null => Markup::text("–"),
         Value::Bool(yes) => Markup::text(if *yes { "yes" } else { "no" }),
-        Value::Number(n) => Markup::text(&n.to_string()),
+        Value::Number(n) => Markup::text(&rounded(n)),
         Value::String(text) => Markup::text(text),
         Value::Object(object) if depth > 0 => object_table("", object, depth - 1),
         list if depth > 0 && is_list(list) => list_table("", list, depth),
@@ -132,7 +132,18 @@ fn grid(title: &str, columns: &[String], rows: Vec<Vec<Markup>>) -> Markup {
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Number(n) => rounded(n),
         other => other.to_string(),
+    }
+}
+
+/// A whole number as it is; another to six digits, as nobody reads those of a binary fraction.
+fn rounded(number: &Number) -> String {
+    match number.as_f64() {
+        Some(value) if number.is_f64() => {
+            format!("{value:.5e}").parse().map_or_else(|_| number.to_string(), |value: f64| value.to_string())
+        }
+        _ => number.to_string(),
     }
 }
 
