@@ -229,14 +229,19 @@ impl Contention {
         self.seats[session].at.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
     }
 
-    /// A session's transaction that went for the row has ended.
-    fn leave(&self, session: usize, row: usize, now: Nanos) {
+    /// A session's transaction is not at the row any more.
+    fn step_back(&self, session: usize, row: usize, now: Nanos) {
         let seat = &self.seats[session];
         let at = seat.at.swap(0, Ordering::AcqRel);
         if at > 0 {
             // Who sums up in between misses this transaction, and finds it the next time.
             seat.spent[row].fetch_add((now + 1).saturating_sub(at >> ROW_BITS), Ordering::Release);
         }
+    }
+
+    /// A session's transaction that went for the row has ended.
+    fn leave(&self, session: usize, row: usize, now: Nanos) {
+        self.step_back(session, row, now);
         self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -408,6 +413,14 @@ impl Contender {
             && !self.touched.swap(true, Ordering::Relaxed)
         {
             self.contention.touched(self.session, row, self.clock.now());
+        }
+    }
+
+    /// The transaction at hand lost its connection, and with it its place at the row, until it asks for it again.
+    pub(crate) fn step_back(&self, now: Nanos) {
+        if let Some(row) = self.row() {
+            self.touched.store(false, Ordering::Relaxed);
+            self.contention.step_back(self.session, row, now);
         }
     }
 

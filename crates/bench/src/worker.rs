@@ -447,6 +447,9 @@ impl<W: Runnable> Worker<W> {
     /// The connection was lost with what was sent at `sent`: since then there was no answer on it.
     fn lose(&mut self, sent: Nanos, detail: &str) {
         self.session = None;
+        if let Some(contender) = &self.contender {
+            contender.step_back(self.now().min(self.shared.window.end()));
+        }
         self.shared.note(detail);
         self.shared.connections.lost(sent, !self.down, detail);
         self.down = true;

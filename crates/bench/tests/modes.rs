@@ -2,7 +2,8 @@
 
 mod scripted;
 
-use lydite_bench::{Arrival, Mode, RunError, Step};
+use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
+use lydite_target::{Committed, TargetError, TxError};
 use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
 use scripted::{Scripted, measure, pause, plan};
 use std::collections::BTreeMap;
@@ -343,24 +344,45 @@ fn each_phase_has_its_mix_its_sessions_and_its_counts() {
     assert_eq!(sessions(&seen[last_delivery + 1..]), 2);
 }
 
+/// Two of four sessions compete for a row.
+fn contending(milliseconds: u64) -> RunPlan {
+    let mut plan = plan(Mode::Direct { terminals: 4 }, milliseconds);
+    plan.steps = vec![Step { contention: vec![2], ..Step::default() }];
+    plan
+}
+
 #[test]
 fn transactions_that_end_after_the_run_compete_no_longer_than_it() {
-    let begin = Instant::now();
+    let begin = OnceLock::new();
     let target = Arc::new(Scripted::new(move |_| {
-        let at = begin.elapsed();
-        let last = at > Duration::from_millis(1_500);
-        std::thread::sleep(Duration::from_millis(if last { 2_000 } else { 1 }));
+        let last = begin.get_or_init(Instant::now).elapsed() > Duration::from_millis(1_500);
+        std::thread::sleep(Duration::from_millis(if last { 3_000 } else { 1 }));
         None
     }));
-    let mut plan = plan(Mode::Direct { terminals: 4 }, 2_000);
-    plan.steps = vec![Step {
-        mix: Mix::weights([100.0, 0.0, 0.0, 0.0, 0.0]).unwrap(),
-        contention: vec![2],
-        ..Step::default()
-    }];
-    let found = measure(&target, &plan).unwrap().contention.unwrap();
-    // Of four sessions no more than four can have competed at any moment.
-    assert!(found.rows[0].per_second[1] <= 4.0, "{found:?}");
+    let found = measure(&target, &contending(2_000)).unwrap().contention.unwrap();
+    // Those that were at the row when the run ended were there for three seconds, of which half a one counts.
+    let competed = found.rows[0].per_second[1];
+    assert!((1.0..3.0).contains(&competed), "{found:?}");
+}
+
+#[test]
+fn a_session_without_a_connection_does_not_compete() {
+    let begin = Arc::new(OnceLock::new());
+    let gone = {
+        let begin = Arc::clone(&begin);
+        move || begin.get_or_init(Instant::now).elapsed() > Duration::from_millis(900)
+    };
+    let of_door = gone.clone();
+    let target = Scripted::new(move |_| {
+        std::thread::sleep(Duration::from_millis(1));
+        gone().then(|| TxError::Unavailable { committed: Committed::No, detail: "gone".into() })
+    });
+    let refuse = move |number: usize| {
+        if number >= 4 && of_door() { Err(TargetError::database("gone")) } else { Ok(()) }
+    };
+    let found = measure(&Arc::new(target.with_door(refuse)), &contending(3_000)).unwrap().contention.unwrap();
+    let per_second = &found.rows[0].per_second;
+    assert!(per_second[0] > 1.0 && per_second[2] < 0.1, "{found:?}");
 }
 
 #[test]
