@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const HANGS: Duration = Duration::from_secs(30);
 /// How long values that were committed may take to be seen on every server of a cluster.
 const SETTLING: Duration = Duration::from_secs(3);
+/// How long W_YTD must be the same before what is too much of it is that of a run that was killed.
+const QUIET: Duration = Duration::from_secs(1);
 /// Between two attempts at these.
 const AGAIN: Duration = Duration::from_millis(50);
 /// After how long the user is told what is done.
@@ -44,6 +46,9 @@ pub(crate) struct Watch {
 impl Watch {
     /// Looks at the balances of the active warehouses, whose first is given with their number. What a run has left that was
     /// killed is taken back first, and told.
+    ///
+    /// # Errors
+    /// The balances can't be read or set, or another run plays dUpdateBalances: it would miss what is taken back.
     pub(crate) fn new(
         target: &Arc<dyn Target>,
         meta: &DatabaseMeta,
@@ -67,6 +72,11 @@ impl Watch {
             return Ok(watch);
         }
         watch.before = vec![Cents(0); excesses.len()];
+        thread::sleep(QUIET);
+        let later: Vec<Cents> = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
+        if let Some(place) = (0..later.len()).find(|&place| later[place] != excesses[place]) {
+            return Err(grows(watch.warehouses[place]));
+        }
         complain(&format!(
             "W_YTD is {} above D_YTD, as dUpdateBalances leave it whose run is killed: it is taken back",
             Cents(left * BALANCE_UPDATE.0)
@@ -168,6 +178,9 @@ impl Watch {
             if updates == 0 {
                 return Ok(());
             }
+            if Instant::now() >= deadline {
+                return Err(grows(self.warehouses[place]));
+            }
             // Relative to what is there: a payment that the run left behind may come in between. And once: whether one that was
             // lost was committed, the next look tells.
             let take = BalanceTransaction::Add {
@@ -205,6 +218,14 @@ impl Watch {
         let (w_ytd, d_ytds) = values.split_first().map_or((Cents(0), &[][..]), |(w, ds)| (*w, ds));
         Ok(Balanced { w_ytd, d_ytds: d_ytds.iter().copied().sum() })
     }
+}
+
+/// Somebody adds to W_YTD while it is to be still.
+fn grows(w_id: WarehouseId) -> Failure {
+    Failure::Target(format!(
+        "balances: W_YTD of warehouse {w_id} goes on growing: another run plays update_balance on this database; run this one \
+         when that has ended"
+    ))
 }
 
 /// The verdict in words; an error if there is none.
@@ -270,7 +291,11 @@ impl Bounds {
                 self.together
             ));
         }
-        let why = if found > wanted(most) { somebody } else { "an update was lost, or is half done" };
+        let why = if found > wanted(most) {
+            somebody
+        } else {
+            "an update was lost, or is half done, or another run took it back"
+        };
         let or_more = if self.unknown == 0 { String::new() } else { format!(" to {most}") };
         Err(format!(
             "W_YTD of all warehouses together grew by {sum} more than D_YTD, and {}{or_more} dUpdateBalances of {BALANCE_UPDATE} to \

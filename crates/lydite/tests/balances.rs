@@ -209,6 +209,17 @@ fn what_a_killed_run_leaves_the_next_one_takes_back() {
         let mut running = Program::new(&run(&url, text(&path), &more)).start();
         let begun = Instant::now();
         running.wait_until("some updates", || begun.elapsed() > Duration::from_secs(3));
+        if url.starts_with("postgres") {
+            // What a run adds that goes on is not taken from it.
+            let other = directory.path().join("other.json");
+            let more = ["--mix", "update_balance=100", "--warmup", "0", "--duration", "1s"];
+            let refused = lydite(&run(&url, text(&other), &more)).code(3);
+            assert!(
+                refused.stderr.contains("another run plays update_balance on this database"),
+                "{refused:?}"
+            );
+            assert!(!refused.stderr.contains("taken back") && !other.exists(), "{refused:?}");
+        }
         running.signal(libc::SIGKILL);
         running.wait();
         assert!(lydite(&["check", &url]).code(1).stdout.contains("FAILED 3.3.2.1 "));
