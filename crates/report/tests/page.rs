@@ -97,11 +97,13 @@ fn text_of_a_result_cannot_become_markup() {
 fn numbers_of_controls_have_six_digits_and_whole_ones_all() {
     let mut result = sample(Look { seconds: 30, ..Look::default() });
     result.controls["thing"] = serde_json::json!({
-        "asked": { "share": 20.0, "seed": 1_234_567_890_u64 },
+        "asked": { "share": 21_417.0, "rate": 1_234_567.25, "seed": 1_234_567_890_u64 },
         "actual": { "share": 19.973_456_789, "little": 0.000_012_345_678, "each": [0.1 + 0.2, 7] },
     });
     let page = render_html(&[result]);
-    for wanted in ["20</td>", "19.9735</td>", "1234567890</td>", "0.0000123457</td>", "0.3, 7</td>"] {
+    for wanted in
+        ["21417</td>", "1234567</td>", "19.9735</td>", "1234567890</td>", "0.0000123457</td>", "0.3, 7</td>"]
+    {
         assert!(page.contains(&format!(">{wanted}")), "{wanted}");
     }
 }

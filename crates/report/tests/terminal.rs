@@ -111,6 +111,11 @@ fn seconds_without_anything_are_told_unless_the_connections_were_lost() {
         }
     };
     counts(&mut result, 13, 17);
+    for of in result.transactions.values_mut() {
+        of.latency_ms.max = Some(900.0);
+    }
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"), "nobody was to play");
+    result.transactions.get_mut("payment").expect("payments").latency_ms.max = Some(4_100.0);
     let text = render_table(&result, 400, false);
     assert!(
         text.contains("In 4 seconds of the window nothing was completed, the first of them second 13"),

@@ -137,12 +137,14 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A whole number as it is; another to six digits, as nobody reads those of a binary fraction.
+/// A number in full as far as it is whole, and to six digits at most, as nobody reads more of a binary fraction.
 fn rounded(number: &Number) -> String {
+    let fraction = |value: &f64| number.is_f64() && value.abs() < 1e5;
     match number.as_f64() {
-        Some(value) if number.is_f64() => {
+        Some(value) if fraction(&value) => {
             format!("{value:.5e}").parse().map_or_else(|_| number.to_string(), |value: f64| value.to_string())
         }
+        Some(value) if number.is_f64() => format!("{value:.0}"),
         _ => number.to_string(),
     }
 }
