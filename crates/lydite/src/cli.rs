@@ -315,7 +315,8 @@ pub(crate) struct SweepArgs {
     /// Runs of each point [default: as the experiment says, 1]
     #[arg(long, value_name = "N")]
     pub(crate) repetitions: Option<String>,
-    /// Where each run gets its database from: each-run, restore or once [default: as the experiment says]
+    /// Where each run gets its database from: each-run (its tables are dropped, whoever made them, and loaded again), restore
+    /// or once [default: as the experiment says]
     #[arg(long, value_name = "HOW")]
     pub(crate) reload: Option<String>,
     /// Show the points and how long they take, and run nothing

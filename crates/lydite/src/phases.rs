@@ -262,10 +262,12 @@ impl Phases {
 
     /// The steps of a phase: one, or many if a value follows a curve.
     fn cut(&mut self, raw: &mut Raw, number: usize, span: &Span, values: &Values, step: Duration) {
-        let mut templates = Vec::new();
+        let (mut templates, mut unread) = (Vec::new(), Values::new());
         for (key, given) in values {
-            if let Some(template) = raw.read_given(given, Template::read) {
-                templates.push((key, given, template));
+            match raw.read_given(given, Template::read) {
+                Some(template) => templates.push((key, given, template)),
+                // The phase sets the key all the same, however wrongly.
+                None => drop(unread.insert(key.clone(), given.clone())),
             }
         }
         let lasts = span.to - span.from;
@@ -293,7 +295,8 @@ impl Phases {
                 let text = template.at(middle, lasts.as_secs_f64(), WHOLE.contains(&key.as_str()));
                 ((*key).clone(), given.at_a_moment(text))
             };
-            self.steps.push((span.from + from, number, templates.iter().map(value).collect()));
+            let set = templates.iter().map(value).chain(unread.clone()).collect();
+            self.steps.push((span.from + from, number, set));
         }
     }
 
@@ -329,12 +332,12 @@ impl Phases {
             let step = match steps.last() {
                 Some(step) if last == Some(values) => step.clone(),
                 _ => {
-                    let mut own = base.with(values);
+                    let mut own = raw.but(base, values);
                     let step = read(&mut own, values, &set, (open, rte));
                     for error in own.errors {
                         // Each step of a curve would say the same of another number.
                         let place = error.split('"').next().unwrap_or_default().to_owned();
-                        if !raw.has_told(&error) && told.insert((*phase, place)) {
+                        if !raw.errors.contains(&error) && told.insert((*phase, place)) {
                             raw.errors.push(error);
                         }
                     }

@@ -1,7 +1,7 @@
 //! What the user wrote, before it is a plan: values from a file and from flags, each with the place it stands in.
 
 use crate::phases;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -98,6 +98,8 @@ pub(crate) struct Raw {
     pub(crate) phases: Vec<BTreeMap<String, Given>>,
     /// What is wrong so far, one line each.
     pub(crate) errors: Vec<String>,
+    /// Values that could not be read, as errors begin that tell of them.
+    unread: BTreeSet<String>,
 }
 
 impl Raw {
@@ -245,11 +247,12 @@ impl Raw {
         self.given.insert(key.to_owned(), given);
     }
 
-    /// The same with other values of some keys, and without errors.
-    pub(crate) fn with(&self, values: &BTreeMap<String, Given>) -> Self {
-        let mut given = self.given.clone();
+    /// What was given to begin with and other values of some keys, without errors; but of values whose errors are here nothing
+    /// more is told.
+    pub(crate) fn but(&self, base: &Self, values: &BTreeMap<String, Given>) -> Self {
+        let mut given = base.given.clone();
         given.extend(values.clone());
-        Self { given, ..Self::default() }
+        Self { given, unread: self.unread.clone(), ..Self::default() }
     }
 
     /// Notes an error about a value.
@@ -263,29 +266,20 @@ impl Raw {
         given: &Given,
         read: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let error = match read(given.text.trim()) {
+        let problem = match read(given.text.trim()) {
             Ok(value) => return Some(value),
-            Err(problem) => match &given.written {
-                Some(written) => {
-                    format!(
-                        "{}: {written:?} is {:?} at one moment, which {problem}",
-                        given.origin, given.text
-                    )
-                }
-                None => format!("{}: {:?} {problem}", given.origin, given.text),
-            },
+            Err(problem) => problem,
         };
-        if !self.has_told(&error) {
-            self.errors.push(error);
+        let written = given.written.as_ref().unwrap_or(&given.text);
+        let value = format!("{}: {written:?}", given.origin);
+        // Who reads it a second time, as something else, would only be wrong about it.
+        if self.unread.insert(value.clone()) {
+            self.errors.push(match &given.written {
+                Some(_) => format!("{value} is {:?} at one moment, which {problem}", given.text),
+                None => format!("{value} {problem}"),
+            });
         }
         None
-    }
-
-    /// Whether an error of the same value at the same place was noted: who reads a value a second time, as something else,
-    /// would only be wrong about it.
-    pub(crate) fn has_told(&self, error: &str) -> bool {
-        let value = error.match_indices('"').nth(1).map_or(error, |(end, _)| &error[..=end]);
-        self.errors.iter().any(|told| told.starts_with(value))
     }
 
     /// The text of a key.

@@ -450,7 +450,20 @@ homes = "zipf(ramp(1))"
             .only_error();
         let homes = format!("homes=zipf({value})");
         lydite(&["run", "null:", "-w", "8", "--set", &homes, "--set", "homes_shift=3"]).code(2).only_error();
+        let list = format!("10,{value}");
+        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", &list, "--dis-degree", "3"])
+            .code(2)
+            .only_error();
+        let of_phase = format!(
+            "target = \"null:?nodes=4\"\nwarehouses = 8\n[[phase]]\nlasts = \"1s\"\ndis_ratio = \"{value}\"\ndis_degree = 3\n\
+             [[phase]]\nlasts = \"1s\"\n"
+        );
+        std::fs::write(&plan, of_phase).expect("written");
+        lydite(&["run", "--config", text(&plan)]).code(2).only_error();
     }
+    // Values that are wrong each are told each.
+    let refused = lydite(&["run", "null:", "--terminals", "9", "--ci", "x\"a,x\"b"]).code(2);
+    assert_eq!(refused.errors().len(), 2, "{refused:?}");
     let overlapping = "target = \"null:\"\nduration = \"20s\"\n[[phase]]\nlasts = \"10s\"\n[[phase]]\nfrom = \"5s\"\n\
                        lasts = \"10s\"\n[[phase]]\nfrom = \"15s\"\nlasts = \"5s\"\n";
     std::fs::write(&plan, overlapping).expect("written");

@@ -235,10 +235,14 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "name = \"short\"",
             "nam = \"short\"",
-            "line 2, store.nam: is not known: [store] has name, version, ",
+            "line 2, store.nam: is not known: did you mean name? use name, version, ",
         ),
         ("name = \"short\"", "", "line 1, store.name: is missing: write for example name = \"mystore\""),
-        ("[store]", "[stores]", "line 1, stores: is not known: use [store], [options], [connect], "),
+        (
+            "[store]",
+            "[stores]",
+            "line 1, stores: is not known: did you mean [store]? use [store], [options], [connect], ",
+        ),
         (
             "\"none\"",
             "\"strong\"",
@@ -328,7 +332,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "[connect]",
             "[errors]\nbroken = \"x\"\n[connect]",
-            "line 6, errors.broken: is not known: [errors] has ",
+            "line 6, errors.broken: is not known: use serialization, ",
         ),
         (
             "[connect]",

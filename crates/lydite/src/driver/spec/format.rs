@@ -4,6 +4,7 @@ use super::code::{Finding, Kind, findings};
 use super::places::{Names, OF_ONE_LANGUAGE, PLACES, Piece, SECTIONS, judged};
 use super::{Code, Form, Package, Refusal, Spec, tokens};
 use crate::driver::scaffold::Language;
+use crate::raw::not_known;
 use crate::source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -178,8 +179,8 @@ impl Reading<'_> {
         for section in self.source.entries(document) {
             let Some((name, keys)) = SECTIONS.iter().find(|(name, _)| *name == section.key) else {
                 let known: Vec<_> = SECTIONS.iter().map(|(name, _)| format!("[{name}]")).collect();
-                let problem = format!("is not known: use {}", known.join(", "));
-                self.source.wrong(section.line, &section.key, &problem);
+                let known: Vec<_> = known.iter().map(String::as_str).collect();
+                self.source.wrong(section.line, &section.key, &not_known(&section.key, &known));
                 continue;
             };
             sections.insert((*name).to_string(), section.line);
@@ -190,8 +191,7 @@ impl Reading<'_> {
             for entry in self.source.entries(table) {
                 let key = format!("{name}.{}", entry.key);
                 if !keys.is_empty() && !keys.contains(&entry.key.as_str()) {
-                    let problem = format!("is not known: [{name}] has {}", keys.join(", "));
-                    self.source.wrong(entry.line, &key, &problem);
+                    self.source.wrong(entry.line, &key, &not_known(&entry.key, keys));
                 } else {
                     all.insert(key.clone(), Entry { key, ..entry });
                 }
