@@ -169,7 +169,7 @@ fn prepare<'a>(
             meta.data
         ))),
         DatabaseState::Foreign { tables } => Err(TargetError::usage(format!(
-            "the database holds tables that Lydite did not make ({}): name another database or schema, or drop them with --fresh",
+            "the database holds tables that Lydite did not make ({}), or was dropping when it was stopped: name another database or schema, or drop them with --fresh",
             tables.join(", ")
         ))),
     }

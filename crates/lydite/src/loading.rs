@@ -184,7 +184,7 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
             meta.warehouses
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
-            "the database has tables that Lydite did not make ({}): name another database or schema, or drop them \
+            "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another database or schema, or drop them \
              with `lydite load {url} --warehouses N --fresh`",
             tables.join(", ")
         ))),

@@ -127,6 +127,7 @@ impl Phases {
         for (key, values) in &lists {
             if values.len() != 1 && values.len() != count {
                 raw.wrong(key, &format!("has values for {} phases, and there are {count}", values.len()));
+                lists.iter().for_each(|(key, _)| raw.let_be(key));
                 return (Vec::new(), given.unwrap_or(usual));
             }
         }
@@ -184,6 +185,7 @@ impl Phases {
             let where_set = tables.iter().position(|values| values.contains_key(*key));
             if list || !is_steady(&given) {
                 raw.wrong(key, "is a list or a curve, and the plan file has tables [[phase]]: put it there");
+                raw.let_be(key);
             } else if let Some(phase) = where_set.filter(|_| given.is_flag()) {
                 let phase = phase + 1;
                 raw.wrong(key, &format!("would not hold in phase {phase} of the plan file, which sets it itself: leave one out"));

@@ -52,6 +52,11 @@ impl Given {
         Self { text, written, origin: self.origin.clone() }
     }
 
+    /// Where it was written and as what, as errors begin that tell of it.
+    fn place(&self) -> String {
+        format!("{}: {:?}", self.origin, self.written.as_ref().unwrap_or(&self.text))
+    }
+
     /// Whether it is a flag's.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(self.origin, Origin::Flag(_))
@@ -270,8 +275,7 @@ impl Raw {
             Ok(value) => return Some(value),
             Err(problem) => problem,
         };
-        let written = given.written.as_ref().unwrap_or(&given.text);
-        let value = format!("{}: {written:?}", given.origin);
+        let value = given.place();
         // Who reads it a second time, as something else, would only be wrong about it.
         if self.unread.insert(value.clone()) {
             self.errors.push(match &given.written {
@@ -280,6 +284,13 @@ impl Raw {
             });
         }
         None
+    }
+
+    /// Nothing more is told of the value of a key: what is wrong with it was.
+    pub(crate) fn let_be(&mut self, key: &str) {
+        if let Some(given) = self.given.get(key) {
+            self.unread.insert(given.place());
+        }
     }
 
     /// The text of a key.

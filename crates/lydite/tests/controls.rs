@@ -461,6 +461,14 @@ homes = "zipf(ramp(1))"
         std::fs::write(&plan, of_phase).expect("written");
         lydite(&["run", "--config", text(&plan)]).code(2).only_error();
     }
+    let mixes = "45,43,4,4,4; 50,40,6,2,2";
+    let refused = lydite(&["run", "null:", "--terminals", "9", "--mix", mixes, "--ci", "1,2,3"]).code(2);
+    assert!(refused.only_error().contains("--mix: has values for 2 phases, and there are 3"), "{refused:?}");
+    let beside =
+        "target = \"null:\"\nterminals = 9\nci = \"2,3\"\n[[phase]]\nlasts = \"1s\"\nterminals = 8\n";
+    std::fs::write(&plan, beside).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    assert!(refused.only_error().contains("line 3, ci: is a list or a curve"), "{refused:?}");
     // Values that are wrong each are told each.
     let refused = lydite(&["run", "null:", "--terminals", "9", "--ci", "x\"a,x\"b"]).code(2);
     assert_eq!(refused.errors().len(), 2, "{refused:?}");
