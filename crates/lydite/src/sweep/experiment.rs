@@ -83,8 +83,14 @@ impl Experiment {
         let document = document.get_ref();
         let entries = source.entries(document);
         for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-            let known = format!("{}; keys of the plan go below [plan]", not_known(&entry.key, &KEYS));
-            source.wrong(entry.line, &entry.key, &known);
+            let problem = match entry.key.as_str() {
+                "phase" => {
+                    "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\""
+                        .into()
+                }
+                key => format!("{}; keys of the plan go below [plan]", not_known(key, &KEYS)),
+            };
+            source.wrong(entry.line, &entry.key, &problem);
         }
         let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
         let file = source.file().to_owned();

@@ -129,10 +129,14 @@ duration = "1s"
 kind = "pie"
 x = "threads"
 y = ["tsp", "latency.p42", "abort_rate.tiredness", "client.cost"]
+
+[[phase]]
+lasts = "1s"
 "#,
     );
     let ended = bench.sweep(&["--set", "duration", "--set", "terminals=3"]).run().code(2);
     ended.told(&[
+        &["grid.toml, line 27, phase", "write lists or curves in [plan]"],
         &["grid.toml, line 2, repetitions", "from 1 to 1000"],
         &["grid.toml, line 3, reload", "each-run, restore or once"],
         &["grid.toml, line 4, pause", "must be a time"],
