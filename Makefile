@@ -11,7 +11,7 @@ export CARGO_FLAGS
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint deny audit bench clean
+.PHONY: help run test quick lint deny audit bench clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r target what; do printf '%-12s %s\n' "$$target" "$$what"; done
@@ -19,8 +19,12 @@ help: ## list these targets
 run: ## build, benchmark the embedded default target, write out/report.html and out/result.json
 	@scripts/run.sh $(ARGS)
 
-test: ## run every test (the server programs of PostgreSQL and MariaDB are installed when missing)
+test: ## run every test, or ARGS="-p gemel": those of a package (server programs are installed when missing)
 	@scripts/test.sh $(ARGS)
+
+quick: ## unit tests and one run on the embedded database: under 2 minutes once built
+	@scripts/test.sh --lib --bins $(ARGS)
+	cargo run $(CARGO_FLAGS) -p lydite -- run gemel: --warehouses 1 --duration 2s --warmup 0s
 
 lint: ## formatting, clippy, docs, shell scripts, private names in the text
 	@scripts/lint.sh $(ARGS)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace. Arguments go to `cargo test`.
+# Runs every test of the workspace, or those of the packages that -p names. Arguments go to `cargo test`. At the end it
+# prints the seconds of each test program and of each test that took 10 s or more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,13 +11,39 @@ export PG_BIN
 PSYCOPG_PYTHON=$(scripts/psycopg-python.sh)
 export PSYCOPG_PYTHON
 
-echo "==> go test (sdk/go)"
-(cd sdk/go && go test ./...)
-# Modules of their own, with dependencies, which Go fetches.
-(cd sdk/go/examples/pgx && go vet ./... && go test ./...)
-(cd benches/drivers && go vet ./...)
+packages=(--workspace)
+for argument in "$@"; do
+    case $argument in
+    --) break ;;
+    -p* | --package | --package=*) packages=() ;;
+    esac
+done
 
-echo "==> cargo test --workspace $*"
+if [ ${#packages[@]} -gt 0 ]; then
+    echo "==> go test (sdk/go)"
+    (cd sdk/go && go test ./...)
+    # Modules of their own, with dependencies, which Go fetches.
+    (cd sdk/go/examples/pgx && go vet ./... && go test ./...)
+    (cd benches/drivers && go vet ./...)
+fi
+
+TEST_TIMES=$(mktemp -d)
+export TEST_TIMES
+trap 'rm -rf "$TEST_TIMES"' EXIT
+# Most tests wait for servers, for children or for the end of a run: more of them at a time than processors.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
+
 # The dev profile: it is optimised enough (see Cargo.toml) and keeps the overflow checks and debug assertions.
-# shellcheck disable=SC2086 # flags, split on purpose
-exec cargo test ${CARGO_FLAGS:-} --workspace "$@"
+# shellcheck disable=SC2206 # flags, split on purpose
+flags=(${CARGO_FLAGS:-} "${packages[@]}")
+status=0
+echo "==> cargo test ${packages[*]} $*"
+cargo test --config "target.'cfg(all())'.runner = '$PWD/scripts/time-tests.sh'" "${flags[@]}" "$@" || status=$?
+
+if [ -s "$TEST_TIMES/programs" ]; then
+    echo "==> seconds of each test program"
+    sort -rn "$TEST_TIMES/programs"
+    echo "==> tests that took 10 s or more"
+    sort -rn "$TEST_TIMES/tests" | awk '$1 >= 10'
+fi
+exit "$status"

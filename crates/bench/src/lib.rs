@@ -44,6 +44,7 @@ mod plan;
 mod recorder;
 mod rte;
 mod run;
+mod silence;
 mod tpcc;
 mod watch;
 mod worker;
@@ -54,8 +55,8 @@ pub use control::RunControl;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use measurement::{
-    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, Moved, OpenFacts, Outage, Second,
-    Status, Whole,
+    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, Moved, OpenFacts, Outage,
+    OutageCause, Second, Status, Whole,
 };
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};

@@ -5,6 +5,7 @@ use crate::control::RunControl;
 use lydite_micro::{Meta, TableId};
 use lydite_target::{
     DatabaseState, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
+    TargetErrorKind,
 };
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
@@ -59,8 +60,8 @@ pub struct LoadReport {
 /// an unfinished load of the same rows is completed if `resume` is set. Blocks until it is over; `observer` is
 /// called several times a second, on this thread.
 ///
-/// When `control` asks for a stop, what is unfinished is rolled back and what is complete stays. Once all rows
-/// are in and the database builds its keys it is not stopped any more.
+/// When `control` asks for a stop, unfinished units are rolled back and complete ones stay. The work on keys and indexes
+/// stops as well, if the database can stop it.
 ///
 /// # Errors
 /// The database holds something else; or it fails, and then the first error of any job.
@@ -216,6 +217,9 @@ trait Source: Sync {
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
 
+    /// Has the database give up what comes after all rows.
+    fn stop(&self);
+
     /// What comes after all rows: keys, indexes and what else the database needs.
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
 }
@@ -267,6 +271,10 @@ impl Source for TpccSource<'_> {
         loader.load(unit, self.population, progress)
     }
 
+    fn stop(&self) {
+        self.target.stop_work();
+    }
+
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         self.target.finish_load(jobs, stage)
     }
@@ -301,6 +309,10 @@ impl Source for MicroSource<'_> {
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         loader.load(self.tables[unit], progress)
+    }
+
+    fn stop(&self) {
+        self.target.stop_work();
     }
 
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
@@ -342,9 +354,9 @@ impl<'a, S: Source> Load<'a, S> {
         control: &RunControl,
         observer: &mut dyn FnMut(&LoadSnapshot),
     ) -> Result<LoadReport, TargetError> {
-        let interrupted = !self.rows(control, observer)?;
+        let mut interrupted = !self.rows(control, observer)?;
         if self.source.stores() && !interrupted {
-            self.finish(observer)?;
+            interrupted = !self.finish(control, observer)?;
         }
         observer(&self.snapshot());
         let units = self.told.load(Ordering::Relaxed);
@@ -398,6 +410,7 @@ impl<'a, S: Source> Load<'a, S> {
             interrupted
         });
         match failure.into_inner() {
+            Some(error) if error.kind == TargetErrorKind::Interrupted => Ok(false),
             Some(error) if !interrupted => Err(error),
             // The stop may have come when there was nothing left to stop.
             _ => Ok(!interrupted || self.done.load(Ordering::Relaxed) == self.source.units()),
@@ -423,18 +436,31 @@ impl<'a, S: Source> Load<'a, S> {
         Ok(())
     }
 
-    /// Keys, indexes and what else the database needs.
-    fn finish(&self, observer: &mut dyn FnMut(&LoadSnapshot)) -> Result<(), TargetError> {
+    /// Keys, indexes and what else the database needs; no if it was interrupted.
+    fn finish(
+        &self,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&LoadSnapshot),
+    ) -> Result<bool, TargetError> {
         *self.stage.lock() = "building keys and indexes".to_owned();
         self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
             let finish =
                 scope.spawn(|| self.source.finish(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
+            let mut stopped = None;
             while !finish.is_finished() {
+                if stopped.is_none() && control.is_stopped() {
+                    stopped = Some(scope.spawn(|| self.source.stop()));
+                }
                 observer(&self.snapshot());
                 wait(STEP, || finish.is_finished());
             }
-            finish.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            match finish.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                // What comes after the stop is its consequence.
+                Err(error) if stopped.is_none() && error.kind != TargetErrorKind::Interrupted => Err(error),
+                Err(_) => Ok(false),
+                Ok(()) => Ok(true),
+            }
         })
     }
 

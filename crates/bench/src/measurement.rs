@@ -167,9 +167,20 @@ pub struct ErrorCount {
     pub count: u64,
 }
 
-/// A time in which no session had an answer: each had lost its connection.
+/// The reason why no session had an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutageCause {
+    /// Each had lost its connection.
+    Lost,
+    /// Connections stayed, and nothing came over them.
+    Silent,
+}
+
+/// A time in which the database answered no session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
+    /// The reason.
+    pub cause: OutageCause,
     /// Seconds since the measured window began; negative in the warm-up.
     pub from_s: f64,
     /// The next answer, or the end of the run, in the same unit.

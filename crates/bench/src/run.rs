@@ -7,13 +7,15 @@ use crate::course::Course;
 use crate::direct::Rotation;
 use crate::drive::Drive;
 use crate::measurement::{
-    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, Status, Whole, histogram, merge,
+    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, OutageCause, Status, Whole, histogram,
+    merge,
 };
 use crate::open::Open;
 use crate::os::{self, Usage};
 use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
 use crate::recorder::Verdict;
 use crate::rte::Rte;
+use crate::silence::Silence;
 use crate::watch::Watch;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
@@ -217,7 +219,16 @@ fn drive_and_measure<W: Runnable>(
     let (driver, usage) = (os::started_cpu(), os::usage());
     let shared = Arc::new(Shared::new(window, &frame, course));
     gate.open(Some(Arc::clone(&shared)));
-    let mut run = Run { frame, shared, drive, collector: None, usage, driver, status: Status::Complete };
+    let mut run = Run {
+        frame,
+        shared,
+        drive,
+        collector: None,
+        silence: Silence::default(),
+        usage,
+        driver,
+        status: Status::Complete,
+    };
     run.watch(control, observer);
     let usage_end = os::usage();
     let driver_end = os::started_cpu();
@@ -306,6 +317,7 @@ struct Run<W: Runnable> {
     shared: Arc<Shared<W>>,
     drive: Arc<dyn Drive<W>>,
     collector: Option<Collector>,
+    silence: Silence,
     /// When the window began.
     usage: Usage,
     /// The same of processes that Lydite has started.
@@ -322,6 +334,7 @@ impl<W: Runnable> Run<W> {
         let mut in_warmup = window.start() > 0;
         loop {
             let now = self.shared.clock.now();
+            self.silence.look(&self.shared.in_flight, now);
             if in_warmup && now >= window.start() {
                 in_warmup = false;
                 self.driver = os::started_cpu();
@@ -443,7 +456,7 @@ impl<W: Runnable> Run<W> {
         let (warmup_series, series) = collector.finish();
         let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
-        let outages = shared.connections.outages(end).into_iter();
+        let outages = outages(shared.connections.outages(end), self.silence.outages(&total.kinds, end));
         let status = match self.status {
             Status::Complete => {
                 shared.failures.verdict(&total.kinds).map_or(Status::Complete, Status::Failing)
@@ -468,7 +481,8 @@ impl<W: Runnable> Run<W> {
             warmup_series,
             series,
             outages: outages
-                .map(|(from, to)| Outage { from_s: relative(from), to_s: relative(to) })
+                .into_iter()
+                .map(|(from, to, cause)| Outage { cause, from_s: relative(from), to_s: relative(to) })
                 .collect(),
             lateness: total.lateness,
             backlog: finished.backlog,
@@ -520,6 +534,22 @@ impl<W: Runnable> Run<W> {
         }
         (hung, last_answered, unanswered)
     }
+}
+
+/// All outages, by their time. Connections that were silent before they were lost are one outage.
+fn outages(lost: Vec<(Nanos, Nanos)>, silent: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos, OutageCause)> {
+    let with = |cause| move |(from, to)| (from, to, cause);
+    let mut all: Vec<_> = lost.into_iter().map(with(OutageCause::Lost)).collect();
+    all.extend(silent.into_iter().map(with(OutageCause::Silent)));
+    all.sort_unstable_by_key(|&(from, _, _)| from);
+    all.dedup_by(|next, before| {
+        let same = next.0 <= before.1 && next.2 != before.2;
+        if same {
+            (before.1, before.2) = (before.1.max(next.1), OutageCause::Lost);
+        }
+        same
+    });
+    all
 }
 
 /// The sum of all recorders.

@@ -4,7 +4,7 @@ use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::contention::{Contender, Contention};
 use crate::course::{Course, Cursor};
-use crate::error_log::ErrorLog;
+use crate::error_log::{self, ErrorLog};
 use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
 use crate::recorder::{Ended, Recorder, Verdict};
@@ -125,7 +125,7 @@ impl<W: Runnable> Shared<W> {
         let ended = Ended { transaction, verdict, outcome: outcome.as_ref(), due, picked, answered, retries };
         let mut recorder = self.recorder(session);
         if by_session {
-            self.in_flight[session].end();
+            self.in_flight[session].end(answered);
         } else {
             self.in_flight[session].committed();
         }
@@ -171,6 +171,10 @@ impl Gate {
 #[repr(align(64))]
 pub(crate) struct InFlight {
     packed: AtomicU64,
+    /// Time of the request that has no answer yet, plus one nanosecond; 0 without such a request.
+    sent: AtomicU64,
+    /// Time of the database's last answer, errors included.
+    heard: AtomicU64,
     /// Commits that are on their way to stable storage.
     committing: AtomicU64,
 }
@@ -181,14 +185,44 @@ impl InFlight {
         self.packed.store(packed, Ordering::Relaxed);
     }
 
-    fn end(&self) {
+    /// Notes a request to the database.
+    pub(crate) fn send(&self, at: Nanos) {
+        self.sent.store(at + 1, Ordering::Relaxed);
+    }
+
+    /// Notes the database's answer.
+    pub(crate) fn hear(&self, at: Nanos) {
+        self.heard.store(at, Ordering::Relaxed);
+        self.lose();
+    }
+
+    /// Forgets the request: its answer will not come.
+    pub(crate) fn lose(&self) {
+        self.sent.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the time of the request that has no answer yet.
+    pub(crate) fn sent(&self) -> Option<Nanos> {
+        self.sent.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Returns the time of the database's last answer; 0 if there was none.
+    pub(crate) fn heard(&self) -> Nanos {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Ends the transaction. `at` is also the time of the answer, unless the request was lost or answered before.
+    fn end(&self, at: Nanos) {
+        if self.sent().is_some() {
+            self.hear(at);
+        }
         self.packed.store(0, Ordering::Relaxed);
     }
 
     /// The session goes on to others while this one is committed.
     fn committing(&self) {
         self.committing.fetch_add(1, Ordering::Relaxed);
-        self.end();
+        self.packed.store(0, Ordering::Relaxed);
     }
 
     fn committed(&self) {
@@ -373,6 +407,8 @@ impl<W: Runnable> Worker<W> {
             if let Some(contender) = self.contender.as_ref().filter(|_| !self.tells) {
                 contender.touch();
             }
+            let in_flight = &self.shared.in_flight[self.index];
+            in_flight.send(sent);
             let result = send(session.as_mut());
             if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
                 self.down = false;
@@ -384,14 +420,26 @@ impl<W: Runnable> Worker<W> {
                     return Ending { outcome: Some(outcome), ..Ending::new(Verdict::Committed) };
                 }
                 Ok(Submitted::Committing(outcome, commit)) => {
+                    in_flight.hear(self.now());
                     let (outcome, commit) = (Some(outcome), Some(commit));
                     return Ending { outcome, commit, ..Ending::new(Verdict::Committed) };
                 }
                 Err(TxError::RolledBack(_)) => return Ending::new(Verdict::RolledBack),
                 Err(TxError::Fatal(message)) => return self.refused(message),
+                Err(TxError::Broken(message)) => {
+                    let why = error_log::line(&message);
+                    self.shared.failures.give_up(format!("the run ended early: {why}"));
+                    let ending = Ending { given_up: true, ..self.refused(message) };
+                    in_flight.hear(self.now());
+                    // The run is about to end. Until then more transactions would only add failures.
+                    self.shared.sleep_until(Nanos::MAX);
+                    return ending;
+                }
                 Err(TxError::Aborted { reason, detail }) => {
                     // Now, since its transaction may never end.
-                    self.shared.recorder(self.index).record_abort(&self.shared.window, reason, self.now());
+                    let now = self.now();
+                    in_flight.hear(now);
+                    self.shared.recorder(self.index).record_abort(&self.shared.window, reason, now);
                     if last {
                         return self.refused(format!("given up after {} attempts: {detail}", *retries + 1));
                     }
@@ -417,6 +465,7 @@ impl<W: Runnable> Worker<W> {
                     }
                 }
                 Err(TxError::Unavailable { committed, detail }) => {
+                    in_flight.lose();
                     self.lose(sent, &detail);
                     if committed == Committed::Unknown {
                         let trouble = Some(Trouble::Lost(detail));

@@ -20,14 +20,13 @@ use crate::row::{Layout, Schema, Table};
 use crate::transaction::Transaction;
 use parking_lot::{Condvar, Mutex};
 use std::fs;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Deref};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const LOCK_FILE: &str = "gemel.lock";
 /// How often the housekeeper looks whether a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How the names of checkpoints begin.
@@ -38,6 +37,10 @@ const CHECKPOINT_PIECE: usize = 1000;
 const RETRY_CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// An open database. Cheap to clone; closed when the last clone is dropped, or by [`Database::close`].
+///
+/// Closing makes every commit durable, whatever the durability option, and waits for a checkpoint that is being written. It
+/// is done when the call returns: the directory can be opened again. Only when the last clone is dropped by a ticket's
+/// callback it closes in the background, because the callback runs on the log's own thread.
 ///
 /// ```
 /// # fn main() -> gemel::Result<()> {
@@ -56,12 +59,27 @@ const RETRY_CHECKPOINT: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone)]
 pub struct Database {
-    inner: Arc<Inner>,
+    inner: Arc<Handle>,
 }
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Database").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+/// The state that clones share. The housekeeper shares [`Inner`] with it, so this is dropped with the last clone, whatever the
+/// housekeeper is doing.
+struct Handle {
+    inner: Arc<Inner>,
+    housekeeper: Option<JoinHandle<()>>,
+}
+
+impl Deref for Handle {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
     }
 }
 
@@ -78,10 +96,12 @@ struct Inner {
     checkpoints: Mutex<CheckpointState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
-    housekeeper: Mutex<Option<JoinHandle<()>>>,
-    wake: Arc<(Mutex<bool>, Condvar)>,
-    /// Held as long as the database is open: its lock ends with the process, however that ends.
-    _lock: fs::File,
+    /// The last clone is gone.
+    closing: Mutex<bool>,
+    /// Wakes the housekeeper when it is.
+    wake: Condvar,
+    /// The directory, locked as long as the database is open: the lock ends with the process, however that ends.
+    lock: fs::File,
 }
 
 /// Checkpoints of the memory engine.
@@ -191,31 +211,44 @@ impl Database {
         Ok(foreign)
     }
 
+    /// Returns true if a directory holds a database, or something in its place that [`Database::open`] rejects. Returns
+    /// false if opening it would make a new database.
+    ///
+    /// # Errors
+    /// The directory can't be read.
+    pub fn is_in(path: impl AsRef<Path>) -> Result<bool> {
+        let path = path.as_ref();
+        match fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(io("can't open", path)(error)),
+            Ok(found) if !found.is_dir() => Ok(true),
+            Ok(_) => Ok(Manifest::path(path).exists() || check_fresh(path).is_err()),
+        }
+    }
+
     /// Opens a database that is there already, with the log mode that it was made with, whatever
     /// [`Options::log`] says. For tools that are handed a path. Makes nothing when there is no database.
     ///
     /// # Errors
     /// As [`Database::open`], and [`Error::Usage`] when there is no database.
-    pub fn open_existing(path: impl AsRef<Path>, mut options: Options) -> Result<Self> {
-        let (files, path) = (Arc::new(RealFiles), path.as_ref());
-        match Manifest::read(&*files, path)? {
-            // Nothing ever changes the mode, so it need not be read again under the lock.
-            Some(manifest) => options.log = manifest.log,
-            None => {
-                return Err(Error::Usage(format!(
-                    "there is no Gemel database in {}: name the directory that was opened",
-                    path.display()
-                )));
-            }
+    pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = absolute(path.as_ref())?;
+        if !(path.try_exists().map_err(io("can't open", &path))? && path.is_dir()) {
+            return Err(no_database(&path));
         }
-        Self::open_with(files, path, options)
+        let begun = Instant::now();
+        let (files, lock) = (Arc::new(RealFiles), lock(&path)?);
+        let manifest = Manifest::read(&*files, &path)?.ok_or_else(|| no_database(&path))?;
+        let options = Options { log: manifest.log, ..options };
+        options.check()?;
+        Self::start(files, path, lock, manifest, options, begun)
     }
 
     /// As [`Database::open`], with the given way to files.
     pub(crate) fn open_with(files: Arc<dyn Files>, path: &Path, options: Options) -> Result<Self> {
         options.check()?;
         let begun = Instant::now();
-        let path = std::path::absolute(path).map_err(io("can't find", path))?;
+        let path = absolute(path)?;
         match fs::metadata(&path) {
             Ok(found) if !found.is_dir() => {
                 return Err(Error::Usage(format!(
@@ -229,19 +262,13 @@ impl Database {
             }
             Err(error) => return Err(io("can't open", &path)(error)),
         }
-        let manifest = Manifest::read(&*files, &path)?;
-        if manifest.is_none() {
-            check_fresh(&path)?;
-        }
+        fail_point("open.before_lock");
         let lock = lock(&path)?;
-        let manifest = match manifest {
-            // Read again under the lock: the one who held it may have changed it.
-            Some(_) => Manifest::read(&*files, &path)?,
-            None => None,
-        };
-        let manifest = match manifest {
+        // Under the lock only: until then another process may be making or changing the database.
+        let manifest = match Manifest::read(&*files, &path)? {
             Some(manifest) => manifest,
             None => {
+                check_fresh(&path)?;
                 let manifest = Manifest::new(options.log);
                 manifest.write(&*files, &path)?;
                 manifest
@@ -255,6 +282,18 @@ impl Database {
                 options.log.words()
             )));
         }
+        Self::start(files, path, lock, manifest, options, begun)
+    }
+
+    /// Recovers a database that this process has locked, and starts its threads.
+    fn start(
+        files: Arc<dyn Files>,
+        path: PathBuf,
+        lock: fs::File,
+        manifest: Manifest,
+        options: Options,
+        begun: Instant,
+    ) -> Result<Self> {
         remove_strays(&*files, &path, &manifest)?;
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
         let core = opened.core;
@@ -269,19 +308,23 @@ impl Database {
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             checkpoints: Mutex::default(),
-            housekeeper: Mutex::default(),
-            wake: Arc::default(),
-            _lock: lock,
+            closing: Mutex::default(),
+            wake: Condvar::new(),
+            lock,
         });
         let housekeeper = std::thread::Builder::new()
             .name("gemel-housekeeper".into())
             .spawn({
-                let (inner, wake) = (Arc::downgrade(&inner), Arc::clone(&inner.wake));
-                move || keep_house(&inner, &wake)
+                let inner = Arc::clone(&inner);
+                move || keep_house(&inner)
             })
             .map_err(io("can't start a thread for", &inner.path))?;
-        *inner.housekeeper.lock() = Some(housekeeper);
-        Ok(Self { inner })
+        Ok(Self { inner: Arc::new(Handle { inner, housekeeper: Some(housekeeper) }) })
+    }
+
+    #[cfg(test)]
+    fn housekeeper(&self) -> std::thread::ThreadId {
+        self.inner.housekeeper.as_ref().unwrap().thread().id()
     }
 
     /// Where it is.
@@ -503,7 +546,7 @@ impl Database {
     /// Makes everything durable and closes, when this is the last clone; else only makes everything durable.
     ///
     /// # Errors
-    /// The log can't be written.
+    /// The log can't be written. The database is closed all the same.
     pub fn close(self) -> Result<()> {
         self.sync()
     }
@@ -630,35 +673,43 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Handle {
     fn drop(&mut self) {
-        *self.wake.0.lock() = true;
-        self.wake.1.notify_all();
-        if let Some(housekeeper) = self.housekeeper.lock().take()
-            && housekeeper.thread().id() != std::thread::current().id()
+        *self.inner.closing.lock() = true;
+        self.inner.wake.notify_all();
+        // A log's thread, in a ticket's callback, can't wait: the housekeeper may be waiting for that log.
+        if let Some(housekeeper) = self.housekeeper.take()
+            && !self.inner.core.logs.is_thread_of_one()
         {
+            // A panic ended it; there is nothing left to do for it.
             let _ = housekeeper.join();
         }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
         // Nobody is left to be told; what was acknowledged as durable is durable already.
         let _ = self.core.logs.close();
         self.disk.close();
+        // Not only by closing the file: a process that another thread is just starting may hold a copy of it.
+        let _ = self.lock.unlock();
     }
 }
 
 /// Writes checkpoints when they are due, and collects garbage where no commit does.
-fn keep_house(inner: &Weak<Inner>, wake: &(Mutex<bool>, Condvar)) {
+fn keep_house(inner: &Inner) {
     let mut not_before = Instant::now();
     loop {
         {
-            let mut ended = wake.0.lock();
-            if !*ended {
-                wake.1.wait_for(&mut ended, LOOK_EVERY);
+            let mut closing = inner.closing.lock();
+            if !*closing {
+                inner.wake.wait_for(&mut closing, LOOK_EVERY);
             }
-            if *ended {
+            if *closing {
                 return;
             }
         }
-        let Some(inner) = inner.upgrade() else { return };
         inner.core.collect_now();
         if inner.checkpoint_is_due() && Instant::now() >= not_before && inner.checkpoint().is_err() {
             // The failure stands in the state; the log goes on growing meanwhile.
@@ -684,7 +735,7 @@ fn check_fresh(path: &Path) -> Result<()> {
     for entry in entries {
         let name = entry.map_err(io("can't read the directory", path))?.file_name();
         // What an interrupted first opening may have left.
-        if name != LOCK_FILE && name != crate::manifest::TEMPORARY {
+        if name != crate::manifest::TEMPORARY {
             return Err(Error::Usage(format!(
                 "{} holds {} and is not a Gemel database: name an empty directory or another path",
                 path.display(),
@@ -699,25 +750,34 @@ fn check_fresh(path: &Path) -> Result<()> {
 fn is_own(name: &str) -> bool {
     let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
     let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
-    [LOCK_FILE, crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
+    [crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
         || name.starts_with(CHECKPOINT_PREFIX) && name.ends_with(".gmc")
         || name.ends_with(".log") && logs.copied().any(|log| is_log(&log))
 }
 
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(io("can't find", path))
+}
+
+fn no_database(path: &Path) -> Error {
+    Error::Usage(format!(
+        "there is no Gemel database in {}: name the directory that was opened",
+        path.display()
+    ))
+}
+
+/// Locks the directory itself: a file in it could be deleted, and another process would lock a new one.
 fn lock(path: &Path) -> Result<fs::File> {
-    let file = path.join(LOCK_FILE);
-    let lock = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&file)
-        .map_err(io("can't write", &file))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
+    let directory = fs::File::open(path).map_err(io("can't open", path))?;
+    match directory.try_lock() {
+        Ok(()) => Ok(directory),
         Err(fs::TryLockError::WouldBlock) => Err(Error::Usage(format!(
             "{} is open already, here or in another process: close it there first",
             path.display()
         ))),
-        Err(fs::TryLockError::Error(error)) => Err(io("can't lock", &file)(error)),
+        Err(fs::TryLockError::Error(error)) => Err(io("can't lock", path)(error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

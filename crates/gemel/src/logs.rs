@@ -105,6 +105,11 @@ impl Logs {
         self.all().iter().zip(positions).try_for_each(|(log, position)| log.drop_before(*position))
     }
 
+    /// True on the thread that writes one of the logs, on which callbacks run.
+    pub(crate) fn is_thread_of_one(&self) -> bool {
+        self.all().iter().any(|log| log.is_own_thread())
+    }
+
     /// Writes what is left, and ends.
     pub(crate) fn close(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.close())

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
+/// Longest interval of [`Durability::Relaxed`].
+const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
     /// When its log record is on stable storage.
     #[default]
     Full,
-    /// At once; the log is made durable every so often. The last transactions may be lost, never one in part.
+    /// At once; the log is made durable every so often, at least once a day. The last transactions may be lost, never one in
+    /// part.
     Relaxed(Duration),
     /// At once; the log is written, and durable when the operating system likes.
     None,
@@ -132,6 +136,9 @@ impl Options {
         }
         if self.durability == Durability::Relaxed(Duration::ZERO) {
             wrong.push("the interval of relaxed durability must not be zero: use full");
+        }
+        if matches!(self.durability, Durability::Relaxed(interval) if interval > LONGEST_INTERVAL) {
+            wrong.push("the interval of relaxed durability must be at most one day: use none to leave syncs to the system");
         }
         if wrong.is_empty() { Ok(()) } else { Err(crate::Error::Usage(wrong.join("; "))) }
     }

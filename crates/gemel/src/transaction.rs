@@ -55,6 +55,8 @@ pub struct Transaction {
     pub(crate) seen: Vec<Seen>,
     /// Read committed: the views on which keys were read last. A write of such a key was decided on that view.
     views: BTreeMap<(KeyspaceId, Key), Timestamp>,
+    /// Ranges that were scanned, with their views.
+    scanned: ScannedViews,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
     ended: bool,
@@ -110,6 +112,7 @@ impl Transaction {
             writes: BTreeMap::new(),
             seen: Vec::new(),
             views: BTreeMap::new(),
+            scanned: ScannedViews::default(),
             trace,
             failed: None,
             ended: false,
@@ -140,7 +143,8 @@ impl Transaction {
             Isolation::ReadCommitted => {
                 // Writes that were decided on an earlier view are checked against all commits since: an engine must not
                 // forget those meanwhile, so the seat stays where it is.
-                let anchor = if self.views.is_empty() && self.writes.is_empty() {
+                let decided = !(self.views.is_empty() && self.scanned.is_empty() && self.writes.is_empty());
+                let anchor = if !decided {
                     self.core.refresh(self.seat)
                 } else {
                     self.core.engines[0].clock().horizon()
@@ -291,8 +295,9 @@ impl Transaction {
         }
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
-        let since = match self.views.get(&place) {
-            Some(view) => *view,
+        // The newest read of it, by key or by a scan.
+        let since = match self.views.get(&place).copied().max(self.scanned.view(&place)) {
+            Some(view) => view,
             None => self.snapshot(engine)?,
         };
         match self.writes.entry(place) {
@@ -330,10 +335,9 @@ impl Transaction {
         }
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
-        let serializable = self.isolation == Isolation::Serializable;
         let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
         // What the scan really covered, for a scan that broke off read nothing behind that.
-        let covering = serializable || scanned.is_some();
+        let covering = self.isolation != Isolation::Snapshot || scanned.is_some();
         let mut last: Option<Key> = None;
         let mut deliver = |key: &[u8], value: &[u8]| {
             let flow = each(key, value);
@@ -378,8 +382,12 @@ impl Transaction {
                 scanned.cover(&range);
                 trace.scans.push(scanned);
             }
-            if serializable {
-                self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+            match self.isolation {
+                Isolation::ReadCommitted => self.scanned.note(keyspace.id, &range, at),
+                Isolation::Snapshot => {}
+                Isolation::Serializable => {
+                    self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+                }
             }
         }
         Ok(())
@@ -422,6 +430,51 @@ impl Drop for Transaction {
         if !self.ended {
             self.core.active.end(self.seat, self.failed.unwrap_or(Count::RolledBack));
         }
+    }
+}
+
+/// The view of the newest scan over each key. Each entry holds from its place on to the next entry's.
+///
+/// A scan adds at most two entries, however many rows it returned. Keys that it found missing count as read.
+#[derive(Debug, Default)]
+struct ScannedViews(BTreeMap<ScanEnd, Option<Timestamp>>);
+
+/// A place between two keys: before a key, or after it if the last part is true.
+type ScanEnd = (KeyspaceId, Key, bool);
+
+impl ScannedViews {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The view on which a key was scanned last.
+    fn view(&self, (keyspace, key): &(KeyspaceId, Key)) -> Option<Timestamp> {
+        if self.0.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
+    }
+
+    fn at(&self, end: &ScanEnd) -> Option<Timestamp> {
+        self.0.range(..=end).next_back().and_then(|(_, view)| *view)
+    }
+
+    /// Notes a scan on a view that is not older than those noted before.
+    fn note(&mut self, keyspace: KeyspaceId, range: &KeyRange, at: Timestamp) {
+        let from = match &range.lower {
+            Bound::Included(key) => (keyspace, key.clone(), false),
+            Bound::Excluded(key) => (keyspace, key.clone(), true),
+            Bound::Unbounded => (keyspace, Key::new(&[]), false),
+        };
+        let until = match &range.upper {
+            Bound::Included(key) => (keyspace, key.clone(), true),
+            Bound::Excluded(key) => (keyspace, key.clone(), false),
+            Bound::Unbounded => (KeyspaceId(keyspace.0 + 1), Key::new(&[]), false),
+        };
+        let behind = self.at(&until);
+        let covered: Vec<_> = self.0.range(&from..&until).map(|(end, _)| end.clone()).collect();
+        for end in &covered {
+            self.0.remove(end);
+        }
+        self.0.insert(from, Some(at));
+        self.0.entry(until).or_insert(behind);
     }
 }
 
@@ -508,6 +561,41 @@ impl<'a> Own<'a> {
 mod tests {
     use super::*;
     use crate::{Database, Engine, Options};
+
+    #[test]
+    fn a_key_has_the_view_of_the_newest_scan_over_it() {
+        let key = |number: u8| Key::new(&[number]);
+        let bound = |kind: u8, number: u8| match kind {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(key(number)),
+            _ => Bound::Excluded(key(number)),
+        };
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % below) as u8
+        };
+        for _ in 0..500 {
+            let (mut views, mut scans) = (ScannedViews::default(), Vec::new());
+            for at in 0..u64::from(next(12)) {
+                let keyspace = KeyspaceId(u32::from(next(3)));
+                let (one, other) = (next(8), next(8));
+                let range =
+                    KeyRange { lower: bound(next(3), one.min(other)), upper: bound(next(3), one.max(other)) };
+                if range.is_empty() {
+                    continue;
+                }
+                views.note(keyspace, &range, Timestamp(at));
+                scans.push((keyspace, range, Timestamp(at)));
+            }
+            for place in
+                (0..4).flat_map(|keyspace| (0..8).map(move |number| (KeyspaceId(keyspace), key(number))))
+            {
+                let newest = scans.iter().rev().find(|scan| scan.0 == place.0 && scan.1.contains(&place.1));
+                assert_eq!(views.view(&place), newest.map(|scan| scan.2), "{place:?}: {scans:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_transaction_that_failed_refuses_everything_and_is_counted_once() {

@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::{Database, Engine, Error, Isolation, Keyspace, Options, Transaction};
+use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction};
+use std::ops::{Bound, ControlFlow};
 
 struct Shop {
     db: Database,
@@ -209,5 +210,100 @@ fn an_update_at_read_committed_is_not_lost_however_old_its_read_is() {
             let outcome = transaction.commit();
             assert!(matches!(outcome, Err(Error::Conflict { .. })), "{}: {outcome:?}", space.name());
         }
+    }
+}
+
+/// Hands the keys from `from` on to `each`, until it breaks.
+fn scan(
+    transaction: &mut Transaction,
+    space: &Keyspace,
+    from: &[u8],
+    direction: Direction,
+    mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+) {
+    let bounds = match direction {
+        Direction::Forward => (Bound::Included(from), Bound::Unbounded),
+        Direction::Backward => (Bound::Unbounded, Bound::Included(from)),
+    };
+    transaction.scan(space, bounds.0, bounds.1, direction, |key, _| each(key)).unwrap();
+}
+
+/// The first key from `from` on.
+fn first(transaction: &mut Transaction, space: &Keyspace, from: &[u8], direction: Direction) -> Vec<u8> {
+    let mut first = Vec::new();
+    scan(transaction, space, from, direction, |key| {
+        first = key.to_vec();
+        ControlFlow::Break(())
+    });
+    first
+}
+
+/// Two take the first entry of a queue at read committed, as TPC-C's Delivery takes the oldest order: one gets it.
+#[test]
+fn a_row_that_a_scan_at_read_committed_returned_is_not_overwritten_after_another_changed_it() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            shop.run(|writer| [b"p", b"q", b"r"].iter().try_for_each(|key| writer.put(space, *key, b"0")));
+            let from = if direction == Direction::Forward { b"p" } else { b"r" };
+            let (mut one, mut two) =
+                (shop.begin(Isolation::ReadCommitted), shop.begin(Isolation::ReadCommitted));
+            let mut third = shop.begin(Isolation::ReadCommitted);
+            for transaction in [&mut one, &mut two, &mut third] {
+                assert_eq!(first(transaction, space, from, direction), from);
+            }
+            one.delete(space, from).unwrap();
+            one.commit().unwrap().wait().unwrap();
+            // Enough commits that both engines look for what they may forget.
+            for _ in 0..100 {
+                shop.y(&mut two);
+                shop.run(|writer| writer.put(space, b"other", b"1"));
+            }
+            two.delete(space, from).unwrap();
+            third.put(space, from, b"third").unwrap();
+            for transaction in [two, third] {
+                let outcome = transaction.commit();
+                assert!(
+                    matches!(&outcome, Err(error) if error.is_retryable()),
+                    "{} {direction:?}: {outcome:?}",
+                    space.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_a_scan_at_read_committed_found_missing_is_not_overwritten_after_another_inserted_it() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        let mut late = shop.begin(Isolation::ReadCommitted);
+        scan(&mut late, space, b"a", Direction::Forward, |_| ControlFlow::Continue(()));
+        shop.run(|writer| writer.put(space, b"new", b"1"));
+        late.put(space, b"new", b"late").unwrap();
+        let outcome = late.commit();
+        assert!(matches!(&outcome, Err(error) if error.is_retryable()), "{}: {outcome:?}", space.name());
+    }
+}
+
+/// The newest read of a row counts, and a row that was not read is as before.
+#[test]
+fn a_row_that_was_read_again_or_lies_behind_the_end_of_a_scan_at_read_committed_can_be_written() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        shop.run(|writer| [b"p", b"q", b"r", b"s"].iter().try_for_each(|key| writer.put(space, *key, b"0")));
+        let mut reader = shop.begin(Isolation::ReadCommitted);
+        let mut seen = 0;
+        scan(&mut reader, space, b"p", Direction::Forward, |_| {
+            seen += 1;
+            if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        shop.run(|writer| [b"p", b"q", b"s"].iter().try_for_each(|key| writer.put(space, *key, b"1")));
+        assert_eq!(reader.get(space, b"p").unwrap().unwrap(), b"1");
+        assert_eq!(first(&mut reader, space, b"q", Direction::Forward), b"q");
+        for key in [b"p", b"q", b"r", b"s"] {
+            reader.put(space, key, b"2").unwrap();
+        }
+        reader.commit().unwrap().wait().unwrap();
     }
 }

@@ -8,6 +8,7 @@ use gemel::{
     MAX_VALUE_BYTES, Options, Result,
 };
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -105,6 +106,78 @@ fn a_database_that_is_open_here_or_in_another_process_is_not_opened_again() {
 }
 
 #[test]
+fn a_database_stays_locked_while_its_files_are_deleted() {
+    let place = place();
+    let db = open(&place);
+    for name in listing(&place.path) {
+        // All but the directory of the disk engine.
+        let _ = fs::remove_file(place.path.join(name));
+    }
+    assert_words(&usage(Database::open(&place.path, options())), &["is open already"]);
+    let test = "a_database_that_is_open_here_or_in_another_process_is_not_opened_again";
+    child(&mut Command::new(std::env::current_exe().unwrap()), test, &place.path);
+    drop(db);
+}
+
+/// Opens each directory that the parent names on standard input, as soon as it can, and leaves a row there.
+fn race(racer: &str) {
+    for path in std::io::stdin().lines() {
+        let path = path.unwrap();
+        let db = loop {
+            match Database::open(&path, options()) {
+                Ok(db) => break db,
+                Err(Error::Usage(text)) if text.contains("is open already") => std::thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        put(&db, &db.keyspace("racers", Engine::Memory).unwrap(), racer.as_bytes(), b"was here").unwrap();
+        db.close().unwrap();
+        println!("closed {path}");
+    }
+}
+
+/// `GEMEL_RACES=200` runs that many races.
+#[test]
+fn two_processes_that_make_a_database_at_the_same_time_make_one() {
+    if let Some(racer) = std::env::var_os(CHILD) {
+        return race(racer.to_str().unwrap());
+    }
+    let races = std::env::var("GEMEL_RACES").ok().and_then(|races| races.parse().ok()).unwrap_or(20);
+    let test = "two_processes_that_make_a_database_at_the_same_time_make_one";
+    let mut racers = ["one", "two"].map(|racer| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD, racer)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    let mut outputs = racers.each_mut().map(|racer| BufReader::new(racer.stdout.take().unwrap()).lines());
+    let directory = tempfile::tempdir().unwrap();
+    for race in 0..races {
+        let path = directory.path().join(race.to_string());
+        for racer in &mut racers {
+            writeln!(racer.stdin.as_mut().unwrap(), "{}", path.display()).unwrap();
+        }
+        for output in &mut outputs {
+            let closed = format!("closed {}", path.display());
+            assert!(output.any(|line| line.unwrap() == closed), "race {race}: a racer ended");
+        }
+        let db = Database::open(&path, options()).unwrap();
+        let keyspace = db.keyspace("racers", Engine::Memory).unwrap();
+        let mut reader = db.begin(Isolation::Snapshot).unwrap();
+        for racer in [b"one", b"two"] {
+            assert!(reader.get(&keyspace, racer).unwrap().is_some(), "race {race}: a database was lost");
+        }
+    }
+    for racer in &mut racers {
+        drop(racer.stdin.take());
+        assert!(racer.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn a_database_of_a_newer_format_is_refused_by_its_number() {
     let place = place();
     drop(open(&place));
@@ -169,7 +242,6 @@ fn a_directory_that_can_not_be_written_is_named() {
     drop(open(&place));
     let allow = |mode| fs::set_permissions(&place.path, fs::Permissions::from_mode(mode)).unwrap();
     allow(0o555);
-    fs::set_permissions(place.path.join("gemel.lock"), fs::Permissions::from_mode(0o444)).unwrap();
     if fs::write(place.path.join("probe"), "").is_ok() {
         // The superuser writes where it likes. What it can't write is there all the same on Linux.
         let path = Path::new("/proc/self/gemel");
@@ -449,6 +521,10 @@ fn options_that_make_no_sense_are_told_all_at_once_before_anything_is_made() {
             "relaxed",
         ],
     );
+    for interval in [Duration::MAX, Duration::from_secs(86_401)] {
+        let options = Options { durability: Durability::Relaxed(interval), ..Options::default() };
+        assert_words(&usage(Database::open(&place.path, options)), &["relaxed", "at most one day"]);
+    }
     assert!(!place.path.exists());
     // No cache is slow, and right.
     let db = Database::open(&place.path, Options { cache_bytes: 0, ..self::options() }).unwrap();
@@ -456,6 +532,41 @@ fn options_that_make_no_sense_are_told_all_at_once_before_anything_is_made() {
     put(&db, &cold, b"k", b"v").unwrap();
     db.checkpoint().unwrap();
     assert!(db.begin(Isolation::Snapshot).unwrap().get(&cold, b"k").unwrap().is_some());
+}
+
+#[test]
+fn the_largest_values_of_all_options_work() {
+    for durability in [Durability::Full, Durability::None, Durability::Relaxed(Duration::from_secs(86_400))] {
+        let place = place();
+        let options = Options {
+            durability,
+            csr_capacity: usize::MAX,
+            csr_recycle: u64::MAX,
+            cache_bytes: u64::MAX,
+            write_buffer_bytes: u64::MAX,
+            memory_limit_bytes: u64::MAX,
+            checkpoint_log_bytes: u64::MAX,
+            ..Options::default()
+        };
+        for row in 0..3_u8 {
+            let db = Database::open(&place.path, options.clone()).unwrap();
+            let keyspaces =
+                [Engine::Memory, Engine::Disk].map(|engine| db.keyspace(engine.name(), engine).unwrap());
+            let mut transaction = db.begin(Isolation::Serializable).unwrap();
+            for keyspace in &keyspaces {
+                for earlier in 0..row {
+                    assert!(
+                        transaction.get(keyspace, &[earlier]).unwrap().is_some(),
+                        "row {earlier} is lost"
+                    );
+                }
+                transaction.put(keyspace, &[row], b"v").unwrap();
+            }
+            transaction.commit().unwrap().wait().unwrap();
+            db.checkpoint().unwrap();
+            put(&db, &keyspaces[0], b"k", b"v").unwrap();
+        }
+    }
 }
 
 /// A log that can't grow any more, as on a full disk: by the system's limit of a file's size, in a process of its own.

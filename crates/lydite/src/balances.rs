@@ -3,11 +3,12 @@
 
 use crate::exit::Failure;
 use crate::extra::Extra;
+use crate::interrupt::Interrupt;
 use crate::output::complain;
 use lydite_bench::Whole;
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_target::{
-    Balance, BalanceTransaction, Balances, Between, Committed, Session, Target, TargetError, TxError,
+    Balance, BalanceTransaction, Balances, Between, Committed, Session, Target, TargetError, TxError, Waiter,
 };
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::transaction::BALANCE_UPDATE;
@@ -54,37 +55,45 @@ impl Watch {
         meta: &DatabaseMeta,
         (first, count): (u32, u32),
         extra: &Extra,
+        interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let mut watch = Self {
+        let watch = Self {
             target: Arc::clone(target),
             districts: meta.districts.clone(),
             warehouses: (first..first + count).map(WarehouseId).collect(),
             together: extra.balances.unwrap_or_default().warehouses,
             before: Vec::new(),
         };
-        let progress = Progress::default();
-        let mut connection = Connection::new(&watch.target, &progress);
-        let excesses: Vec<Cents> = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
+        let stop = || interrupt.asked();
+        let tell = |doing: &str| interrupt.tell(doing, true);
+        aside(("reading W_YTD and D_YTD", &tell), &stop, |progress| watch.with_before(progress))
+    }
+
+    /// Notes the balances before the run.
+    fn with_before(mut self, progress: &Progress) -> Result<Self, Failure> {
+        let target = Arc::clone(&self.target);
+        let mut connection = Connection::new(&target, progress);
+        let excesses = self.excesses(&mut connection)?;
         let left: i64 = excesses.iter().map(|&excess| updates(excess)).sum();
         if left == 0 || excesses.iter().any(|excess| excess.0 != updates(*excess) * BALANCE_UPDATE.0) {
             // As it should be, or nothing that dUpdateBalances do.
-            watch.before = excesses;
-            return Ok(watch);
+            self.before = excesses;
+            return Ok(self);
         }
-        watch.before = vec![Cents(0); excesses.len()];
+        self.before = vec![Cents(0); excesses.len()];
         thread::sleep(QUIET);
-        let later: Vec<Cents> = watch.look(&mut connection)?.iter().map(Balanced::excess).collect();
+        let later = self.excesses(&mut connection)?;
         if let Some(place) = (0..later.len()).find(|&place| later[place] != excesses[place]) {
-            return Err(grows(watch.warehouses[place]));
+            return Err(grows(self.warehouses[place]));
         }
         complain(&format!(
             "W_YTD is {} above D_YTD, as dUpdateBalances leave it whose run is killed: it is taken back",
             Cents(left * BALANCE_UPDATE.0)
         ));
         for place in (0..excesses.len()).filter(|&place| updates(excesses[place]) > 0) {
-            watch.take_back(&mut connection, place)?;
+            self.take_back(&mut connection, place)?;
         }
-        Ok(watch)
+        Ok(self)
     }
 
     /// Holds what was added against what was committed, and takes it back.
@@ -98,7 +107,11 @@ impl Watch {
             committed: whole.committed[TransactionKind::UpdateBalance.index()],
             unknown: whole.unknown,
         };
-        let (ok, detail) = match self.aside(bounds) {
+        let doing = "taking back what dUpdateBalances added to W_YTD";
+        // What was measured is put in order even if the user has interrupted it.
+        let judged =
+            aside((doing, &complain), &|| false, move |progress| self.judge_and_take_back(&bounds, progress));
+        let (ok, detail) = match judged {
             Ok(Ok(words)) => (true, words),
             Ok(Err(words)) => (false, words),
             Err(failure) => {
@@ -111,34 +124,6 @@ impl Watch {
         };
         let seconds = begun.elapsed().as_secs_f64();
         Ok(CheckResult { id: BALANCES_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds })
-    }
-
-    /// Does it on another thread: a server that does not answer must not keep what was measured from being written.
-    fn aside(self, bounds: Bounds) -> Judged {
-        let begun = Instant::now();
-        let progress = Arc::new(Progress::default());
-        let (send, receive) = mpsc::channel();
-        let of_thread = Arc::clone(&progress);
-        thread::spawn(move || drop(send.send(self.judge_and_take_back(&bounds, &of_thread))));
-        let (mut done, mut since, mut told) = (0, Instant::now(), false);
-        loop {
-            if let Ok(judged) = receive.recv_timeout(AGAIN) {
-                return judged;
-            }
-            let now = progress.done.load(Ordering::Relaxed);
-            if now != done {
-                (done, since) = (now, Instant::now());
-            }
-            if since.elapsed() > HANGS {
-                progress.stop.store(true, Ordering::Relaxed);
-                let seconds = HANGS.as_secs();
-                return Err(Failure::Target(format!("balances: no answer for {seconds} s")));
-            }
-            if !told && begun.elapsed() > TOLD_AFTER {
-                complain("taking back what dUpdateBalances added to W_YTD");
-                told = true;
-            }
-        }
     }
 
     fn judge_and_take_back(&self, bounds: &Bounds, progress: &Progress) -> Judged {
@@ -194,13 +179,14 @@ impl Watch {
 
     /// What every warehouse has more than before the run.
     fn added(&self, connection: &mut Connection<'_>) -> Result<Vec<(WarehouseId, Cents)>, Failure> {
-        let found = self.look(connection)?;
-        let added = found.iter().zip(&self.before).map(|(now, before)| now.excess() - *before);
+        let found = self.excesses(connection)?;
+        let added = found.iter().zip(&self.before).map(|(now, before)| *now - *before);
         Ok(self.warehouses.iter().copied().zip(added).collect())
     }
 
-    fn look(&self, connection: &mut Connection<'_>) -> Result<Vec<Balanced>, Failure> {
-        self.warehouses.iter().map(|&w_id| self.look_at(connection, w_id)).collect()
+    /// Returns W_YTD − Σ D_YTD of every warehouse.
+    fn excesses(&self, connection: &mut Connection<'_>) -> Result<Vec<Cents>, Failure> {
+        self.warehouses.iter().map(|&w_id| Ok(self.look_at(connection, w_id)?.excess())).collect()
     }
 
     fn look_at(&self, connection: &mut Connection<'_>, w_id: WarehouseId) -> Result<Balanced, Failure> {
@@ -217,6 +203,43 @@ impl Watch {
         };
         let (w_ytd, d_ytds) = values.split_first().map_or((Cents(0), &[][..]), |(w, ds)| (*w, ds));
         Ok(Balanced { w_ytd, d_ytds: d_ytds.iter().copied().sum() })
+    }
+}
+
+/// Runs `work` on another thread, and gives it up when it makes no progress or `stop` returns true: a server that does not
+/// answer must not keep the measured result from being written. Reports `doing` if it takes a while.
+fn aside<T: Send + 'static>(
+    (doing, tell): (&str, &dyn Fn(&str)),
+    stop: &dyn Fn() -> bool,
+    work: impl FnOnce(&Progress) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let begun = Instant::now();
+    let progress = Arc::new(Progress::default());
+    let (send, receive) = mpsc::channel();
+    let of_thread = Arc::clone(&progress);
+    thread::spawn(move || drop(send.send(work(&of_thread))));
+    let (mut done, mut since, mut told) = (0, Instant::now(), false);
+    loop {
+        if let Ok(result) = receive.recv_timeout(AGAIN) {
+            return result;
+        }
+        let now = progress.done.load(Ordering::Relaxed);
+        if now != done {
+            (done, since) = (now, Instant::now());
+        }
+        if stop() {
+            progress.stop.store(true, Ordering::Relaxed);
+            return Err(Failure::Interrupted(format!("interrupted while {doing}: nothing was measured")));
+        }
+        if since.elapsed() > HANGS {
+            progress.stop.store(true, Ordering::Relaxed);
+            let seconds = HANGS.as_secs();
+            return Err(Failure::Target(format!("balances: no answer for {seconds} s while {doing}")));
+        }
+        if !told && begun.elapsed() > TOLD_AFTER {
+            tell(doing);
+            told = true;
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::cli::CheckArgs;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::loading::{unusable, watch};
+use crate::loading::{unusable, watch, watched};
 use crate::micro;
 use crate::output::{eprint, print};
 use crate::targets::typed;
@@ -27,6 +27,9 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             args.target
         )));
     }
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
+    let interrupt = || interrupt.clone().map_or_else(|| watch(style), Ok);
     let target: Arc<dyn Target> = Arc::from(spec.open()?);
     let description = target.describe()?;
     let url = description.url;
@@ -38,7 +41,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
                     "--extra: is about ITEM and STOCK, and this database has neither: leave it out",
                 ));
             }
-            return micro::check_command(&args, &*spec.open_micro()?, &meta, &url);
+            return micro::check_command(&args, &*spec.open_micro()?, &meta, &url, &interrupt()?);
         }
         DatabaseState::Ready { meta } => {
             if !args.quiet {
@@ -60,12 +63,11 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     let conditions = conditions(|_| args.extra);
     let begun = Instant::now();
-    let style = Style::detect(args.quiet);
     // A database within this process may simply end with it, and has all conditions on one snapshot so.
     let (findings, stopped) = if description.embedded {
         (evaluate(&*target, style, &conditions)?, false)
     } else {
-        match evaluate_until(&watch()?, &target, false, style, &conditions)? {
+        match evaluate_until(&interrupt()?, &target, false, style, &conditions)? {
             Checked::All(findings) => (findings, false),
             Checked::Stopped(findings) => (findings, true),
         }

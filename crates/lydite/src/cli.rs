@@ -191,13 +191,13 @@ pub(crate) struct RunArgs {
     /// Set any key of the plan, such as --set micro.disk_percent=30; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Plan file (TOML) with the same keys as these flags; flags win
+    /// Plan file (TOML) with the same keys as these flags, - for the standard input; flags win
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Write the result as JSON
+    /// Write the result as JSON; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
-    /// Write the result as an HTML page
+    /// Write the result as an HTML page; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
     /// Show nothing while it runs
@@ -292,7 +292,7 @@ pub(crate) struct VerifyArgs {
     /// How transactions are sent: statements, and nothing else yet
     #[arg(long, value_name = "MODE")]
     pub(crate) tx: Option<String>,
-    /// Write what was found as JSON
+    /// Write what was found as JSON; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print nothing but what fails
@@ -335,7 +335,7 @@ pub(crate) struct ReportArgs {
     /// Results to show; several are laid over each other
     #[arg(required = true, value_name = "RESULT.json")]
     pub(crate) results: Vec<PathBuf>,
-    /// The page to write
+    /// The page to write; - is the standard output
     #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
     pub(crate) output: PathBuf,
     /// Something that happened to the database, in time from the start of the window: 30s, 30s..60s, or

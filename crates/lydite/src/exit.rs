@@ -77,6 +77,7 @@ impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Self {
         match error.kind {
             TargetErrorKind::Usage => Self::usage(error.message),
+            TargetErrorKind::Interrupted => Self::Interrupted(error.message),
             TargetErrorKind::Unreachable | TargetErrorKind::Database => Self::Target(error.message),
         }
     }

@@ -1,10 +1,13 @@
-//! Ctrl-C: once ends cleanly, twice ends at once.
+//! Ctrl-C: once ends cleanly, twice ends at once. Also prints the reports of waits for servers.
 
+use crate::output::eprint;
 use lydite_bench::RunControl;
+use lydite_report::live::Style;
+use lydite_target::Waiter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -31,13 +34,46 @@ fn ignores(signal: i32) -> bool {
 }
 
 /// Watches for SIGINT, SIGTERM and, unless it is ignored, SIGHUP.
+#[derive(Clone, Debug)]
 pub(crate) struct Interrupt {
     asked: Arc<AtomicBool>,
+    style: Style,
+    view: Arc<Mutex<View>>,
+}
+
+/// The live view in the terminal during a wait for a server.
+#[derive(Debug, PartialEq, Eq)]
+enum View {
+    /// No view: lines go to the standard error.
+    Nothing,
+    /// A load's view. It shows the current step itself, so it takes only lines about silent servers.
+    Load(Vec<String>),
+    /// A run's view, which reports outages itself.
+    Run,
+}
+
+impl Waiter for Interrupt {
+    fn has_enough(&self) -> bool {
+        self.asked()
+    }
+
+    fn tell(&self, line: &str, alive: bool) {
+        match &mut *self.view() {
+            View::Load(lines) if !alive => lines.push(line.to_owned()),
+            View::Load(_) | View::Run => {}
+            View::Nothing => match self.style {
+                Style::Quiet => {}
+                Style::Plain => eprint(&format!("{line}\n")),
+                // Over the line that counts conditions.
+                Style::Live => eprint(&format!("\r\x1b[K{line}\n")),
+            },
+        }
+    }
 }
 
 impl Interrupt {
     /// Begins to watch.
-    pub(crate) fn watch() -> std::io::Result<Self> {
+    pub(crate) fn watch(style: Style) -> std::io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let hangup = (!ignores(SIGHUP)).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
@@ -45,7 +81,41 @@ impl Interrupt {
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
             flag::register(signal, Arc::clone(&asked))?;
         }
-        Ok(Self { asked })
+        Ok(Self { asked, style, view: Arc::new(Mutex::new(View::Nothing)) })
+    }
+
+    /// Returns a waiter for targets.
+    pub(crate) fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::new(self.clone())
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `work` while the view of a load stands in the terminal, which shows what [`Interrupt::take_lines`] gives.
+    pub(crate) fn while_loading<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.beside(View::Load(Vec::new()), work)
+    }
+
+    /// Does `work` while the view of a run stands in the terminal.
+    pub(crate) fn while_measuring<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.beside(View::Run, work)
+    }
+
+    fn beside<T>(&self, view: View, work: impl FnOnce() -> T) -> T {
+        *self.view() = view;
+        let result = work();
+        *self.view() = View::Nothing;
+        result
+    }
+
+    /// Lines about servers that are silent.
+    pub(crate) fn take_lines(&self) -> Vec<String> {
+        match &mut *self.view() {
+            View::Load(lines) => std::mem::take(lines),
+            View::Nothing | View::Run => Vec::new(),
+        }
     }
 
     /// Whether the user wants to stop.

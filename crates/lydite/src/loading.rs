@@ -15,8 +15,7 @@ use lydite_report::figures::plural;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
-use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DataSkew, Timestamp};
@@ -59,35 +58,43 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
     let meta = describe(warehouses, seed, skew)?;
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
     let target = spec.open()?;
     // Before anything is dropped for a load that can't be made.
     target.check_districts(&meta.districts)?;
     if args.fresh {
         target.reset()?;
     }
-    let interrupt = watch()?;
-    let report = load(&*target, &meta, jobs, args.resume, Style::detect(args.quiet), &interrupt)?;
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let report = load(&*target, &meta, jobs, args.resume, style, &interrupt)?;
     if report.interrupted {
-        return Err(Failure::Interrupted("interrupted: go on with the same command and --resume".into()));
+        let words =
+            "interrupted: the load is unfinished: go on with the same command and --resume, without --fresh";
+        return Err(Failure::Interrupted(words.into()));
     }
     Ok(())
 }
 
+/// Begins to watch for Ctrl-C if the target has a server: it is waited for with words and a limit. A database within this
+/// process simply ends with it.
+pub(crate) fn watched(spec: TargetSpec, style: Style) -> Result<(TargetSpec, Option<Interrupt>), Failure> {
+    if !spec.has_server() {
+        return Ok((spec, None));
+    }
+    let interrupt = watch(style)?;
+    Ok((spec.waited_for_by(interrupt.waiter()), Some(interrupt)))
+}
+
 /// Begins to watch for Ctrl-C.
-pub(crate) fn watch() -> Result<Interrupt, Failure> {
-    Interrupt::watch().map_err(|error| Failure::usage(format!("signals can't be watched: {error}")))
+pub(crate) fn watch(style: Style) -> Result<Interrupt, Failure> {
+    Interrupt::watch(style).map_err(|error| Failure::usage(format!("signals can't be watched: {error}")))
 }
 
 /// What a new database is to be loaded with.
 pub(crate) fn describe(warehouses: u32, seed: u64, skew: Option<DataSkew>) -> Result<DatabaseMeta, Failure> {
-    Ok(DatabaseMeta {
-        warehouses,
-        districts: imbalance::districts(skew, warehouses)?,
-        seed,
-        c_load: CLoad::from_seed(seed),
-        population: POPULATION_VERSION,
-        lydite: env!("CARGO_PKG_VERSION").into(),
-    })
+    let districts = imbalance::districts(skew, warehouses)?;
+    Ok(DatabaseMeta { districts, ..DatabaseMeta::uniform(warehouses, seed, env!("CARGO_PKG_VERSION")) })
 }
 
 /// Loads, showing how it gets on.
@@ -125,8 +132,9 @@ pub(crate) fn show(
 ) -> Result<LoadReport, Failure> {
     let mut view = LoadView::new(style, title, rows, units);
     let control = RunControl::default();
-    let loaded = interrupt.during(&control, || {
+    let loading = || {
         work(&control, &mut |now| {
+            interrupt.take_lines().iter().for_each(|line| view.note(line));
             view.update(&LoadProgress {
                 rows: now.rows,
                 bytes: now.bytes,
@@ -137,7 +145,8 @@ pub(crate) fn show(
                 stage: &now.stage,
             });
         })
-    });
+    };
+    let loaded = interrupt.while_loading(|| interrupt.during(&control, loading));
     let report = loaded?;
     let end = LoadProgress {
         rows: report.rows,

@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod contention;
 mod curve;
+mod destination;
 mod distribution;
 mod driver;
 mod exit;

@@ -17,7 +17,9 @@ use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, 
 use lydite_report::RunResult;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen, LoadInfo};
-use lydite_target::{DatabaseState, Description, Micro, MicroTarget, TargetSpec, Workload, families};
+use lydite_target::{
+    DatabaseState, Description, Micro, MicroTarget, TargetErrorKind, TargetSpec, Workload, families,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -132,6 +134,8 @@ pub(crate) fn load_command(args: &LoadArgs, mut raw: Raw) -> Outcome {
     }
     let spec = TargetSpec::parse_micro(&args.target).map_err(|more| errors.extend(more));
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = loading::watched(spec, style)?;
     let target = spec.open_micro()?;
     let url = target.describe()?.url;
     let wanted = MicroWanted { tables, records, record_bytes, seed: Some(seed), shape: Shape::default() };
@@ -147,9 +151,9 @@ pub(crate) fn load_command(args: &LoadArgs, mut raw: Raw) -> Outcome {
         }
         state => return Err(unusable(&state, &url)),
     }
-    let interrupt = watch()?;
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let meta = Meta::new(wanted.data(Data::default()), seed, env!("CARGO_PKG_VERSION"));
-    let report = load(&*target, &meta, jobs, Style::detect(args.quiet), &interrupt)?;
+    let report = load(&*target, &meta, jobs, style, &interrupt)?;
     if report.interrupted {
         return Err(Failure::Interrupted(
             "interrupted: start again with the same command and --fresh".into(),
@@ -263,7 +267,11 @@ fn sum(
         if interrupt.asked() {
             return Ok(None);
         }
-        sum.add(target.totals(meta, table)?);
+        match target.totals(meta, table) {
+            Ok(totals) => sum.add(totals),
+            Err(error) if error.kind == TargetErrorKind::Interrupted => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(Some((sum, begun.elapsed().as_secs_f64())))
 }
@@ -303,14 +311,20 @@ fn counters_check(totals: &Totals, before: i128, bounds: &Bounds, seconds: f64) 
 }
 
 /// `lydite check` on a database of the microbenchmark.
-pub(crate) fn check_command(args: &CheckArgs, target: &dyn MicroTarget, meta: &Meta, url: &str) -> Outcome {
+pub(crate) fn check_command(
+    args: &CheckArgs,
+    target: &dyn MicroTarget,
+    meta: &Meta,
+    url: &str,
+    interrupt: &Interrupt,
+) -> Outcome {
     if args.checksums {
         return Err(Failure::usage("--checksums is for TPC-C's tables: leave it out"));
     }
     if !args.quiet {
         print(&format!("{url}: microbenchmark, {}, loaded by Lydite {}\n", meta.data, meta.lydite))?;
     }
-    let Some((totals, seconds)) = sum(target, meta, &watch()?)? else {
+    let Some((totals, seconds)) = sum(target, meta, interrupt)? else {
         return Err(Failure::Interrupted("interrupted: the records were not all looked at".into()));
     };
     let check = records_check(&totals, meta, target.engines(), CheckedWhen::Check, seconds);
@@ -398,7 +412,7 @@ pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &I
             Ok(Conditions { results: vec![records, updates], stopped: false })
         },
     };
-    run.conclude(&measurement, checks, None)
+    run.conclude(&measurement, checks, None, interrupt)
 }
 
 /// Everything that a result is made of.

@@ -1,12 +1,30 @@
 //! Text to the standard streams. Whoever reads them may go away (`lydite run … | head`): that is no error of ours, and
-//! ends nothing.
+//! ends nothing. If a document goes to the standard output, text goes to the standard error.
 
 use crate::Outcome;
 use crate::exit::Failure;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Writes to the standard output.
+/// True if a document goes to the standard output.
+static RESERVED: AtomicBool = AtomicBool::new(false);
+
+/// Keeps the standard output for a document: text goes to the standard error from now on.
+pub(crate) fn reserve_stdout() {
+    RESERVED.store(true, Ordering::Relaxed);
+}
+
+/// True if text goes to a terminal.
+pub(crate) fn is_terminal() -> bool {
+    if RESERVED.load(Ordering::Relaxed) { io::stderr().is_terminal() } else { io::stdout().is_terminal() }
+}
+
+/// Writes to the standard output, unless that is kept for a document.
 pub(crate) fn print(text: &str) -> Outcome {
+    if RESERVED.load(Ordering::Relaxed) {
+        eprint(text);
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

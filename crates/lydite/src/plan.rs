@@ -2,10 +2,12 @@
 
 use crate::cli::RunArgs;
 use crate::contention;
+use crate::destination::Destination;
 use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
 use crate::extra::{self, Extra};
 use crate::imbalance;
+use crate::interrupt::Interrupt;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
@@ -112,8 +114,8 @@ pub(crate) struct Plan {
     pub(crate) retry: RetryPolicy,
     pub(crate) check: bool,
     pub(crate) fresh: bool,
-    pub(crate) json: Option<PathBuf>,
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) json: Option<Destination>,
+    pub(crate) report: Option<Destination>,
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
     /// Where the user says that the warehouses are.
@@ -145,6 +147,14 @@ enum WantedMode {
 }
 
 impl Plan {
+    /// Has an impatient user wait for its servers.
+    pub(crate) fn wait_for_servers(&mut self, interrupt: &Interrupt) {
+        self.target = self.target.clone().waited_for_by(interrupt.waiter());
+        if let Some(replicas) = &mut self.replicas {
+            replicas.wait_for_servers(interrupt);
+        }
+    }
+
     /// Reads the file and the flags.
     pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
         let mut raw = Raw::default();
@@ -242,7 +252,7 @@ impl Plan {
         let jobs = raw.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
         let retry = retry(&mut raw);
         let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
-        let wanted = wanted(&mut raw, warehouses);
+        let wanted = wanted(&mut raw, warehouses, target.as_ref());
         let rte = matches!(wanted, Some(WantedMode::Rte { .. }));
         imbalance::allowed(&mut raw, rte);
         let open = matches!(wanted, Some(WantedMode::Open { .. }));
@@ -267,13 +277,26 @@ impl Plan {
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
-        let json = output(&mut raw, "json");
-        let report = output(&mut raw, "report");
-        if json.is_some() && json == report {
-            raw.wrong(
-                "report",
-                "is the file that json names: one of them would be lost, so give each its own",
-            );
+        let json = output(&mut raw, "json", target.as_ref());
+        let report = output(&mut raw, "report", target.as_ref());
+        let log = raw.text("rte.delivery_log").map(Destination::new);
+        for (key, own, others) in [
+            ("report", &report, [("json", &json)].as_slice()),
+            ("rte.delivery_log", &log, &[("json", &json), ("report", &report)]),
+        ] {
+            for (other, place) in others {
+                if let (Some(own), Some(place)) = (own, place)
+                    && own.is(place)
+                {
+                    let shown = place.shown();
+                    raw.wrong(
+                        key,
+                        &format!(
+                            "{shown} is where {other} goes: one of them would be lost, so give each its own"
+                        ),
+                    );
+                }
+            }
         }
         match (target, wanted) {
             (Some(target), Some(wanted)) if raw.errors.is_empty() => Ok(Self {
@@ -338,6 +361,11 @@ impl Plan {
             )));
         }
         Ok((first, last - first + 1))
+    }
+
+    /// True if a document goes to the standard output.
+    pub(crate) fn writes_stdout(&self) -> bool {
+        [&self.json, &self.report].into_iter().flatten().any(Destination::is_stdout)
     }
 
     /// Whether anything changes while the run lasts.
@@ -419,34 +447,47 @@ pub(crate) fn workload(raw: &mut Raw) -> Option<Name> {
     }
 }
 
-/// The path of a file that the run will write. That it can be written is made sure before anything runs.
-fn output(raw: &mut Raw, key: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(raw.text(key)?);
-    if let Err(problem) = writable(&path) {
-        raw.wrong(key, &format!("{} {problem}", path.display()));
+/// The place of a document that the run will write. That it can be written is made sure before anything runs.
+fn output(raw: &mut Raw, key: &str, target: Option<&TargetSpec>) -> Option<Destination> {
+    let place = Destination::new(raw.text(key)?);
+    if let Err(problem) = place.check().and_then(|()| apart(&place, target, raw.config.as_deref())) {
+        raw.wrong(key, &format!("{} {problem}", place.shown()));
     }
-    Some(path)
+    Some(place)
 }
 
-/// Whether a file can be put at `path`: tried with another name beside it, since results replace files whole.
-fn writable(path: &Path) -> Result<(), String> {
-    if path.is_dir() {
-        return Err("is a directory: name a file".into());
+/// The file of deferred deliveries, which is written while the run lasts.
+fn delivery_log(raw: &mut Raw, target: Option<&TargetSpec>) -> Option<PathBuf> {
+    let path = raw.text("rte.delivery_log")?;
+    let place = Destination::new(&path);
+    if let Err(problem) = place.check_log().and_then(|()| apart(&place, target, raw.config.as_deref())) {
+        raw.wrong("rte.delivery_log", &format!("{} {problem}", place.shown()));
     }
-    let name = path.file_name().ok_or("is no file name")?;
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let probe = directory.join(format!(".{}.{}.probe", name.to_string_lossy(), std::process::id()));
-    let made = std::fs::File::create_new(&probe);
-    match made {
-        Ok(_) => std::fs::remove_file(&probe).map_err(|error| format!("can't be written: {error}")),
-        Err(error) => Err(format!("can't be written: {error}: choose another place")),
+    Some(path.into())
+}
+
+/// Refuses a place whose file belongs to the database, or is the plan file.
+pub(crate) fn apart(
+    place: &Destination,
+    target: Option<&TargetSpec>,
+    config: Option<&Path>,
+) -> Result<(), String> {
+    let file = place.file();
+    let of = |path: &Path| Destination::Path(path.to_owned());
+    if let (Some(file), Some(path)) = (&file, target.and_then(TargetSpec::path))
+        && (of(path).is(place) || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
+    {
+        return Err("belongs to the database: choose another place".into());
+    }
+    match config {
+        Some(config) if file.is_some() && of(config).is(place) => {
+            Err("is the plan file: choose another place".into())
+        }
+        _ => Ok(()),
     }
 }
 
-fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
+fn wanted(raw: &mut Raw, warehouses: Option<u32>, target: Option<&TargetSpec>) -> Option<WantedMode> {
     let mode = match raw.read("mode", |text| match text {
         "direct" | "rte" | "open" => Ok(text.to_string()),
         _ => Err("is not known: use direct, rte or open".into()),
@@ -480,7 +521,7 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>) -> Option<WantedMode> {
             Err(format!("must be from 0 to {MAX_WAIT_FACTOR}"))
         }
     });
-    let delivery_log = output(raw, "rte.delivery_log");
+    let delivery_log = delivery_log(raw, target);
     let only = |raw: &mut Raw, keys: &[&str], mode: &str, hint: &str| {
         for key in keys {
             if raw.text(key).is_some() {

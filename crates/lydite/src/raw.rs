@@ -3,7 +3,8 @@
 use crate::phases;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// How alike a key must be to one that there is to be taken for it, from 0 to 1: more than that, as clap has it for flags.
@@ -101,6 +102,8 @@ pub(crate) struct Raw {
     given: BTreeMap<String, Given>,
     /// The tables `[[phase]]` of a file: the values of each by key.
     pub(crate) phases: Vec<BTreeMap<String, Given>>,
+    /// The plan file, if there is one.
+    pub(crate) config: Option<PathBuf>,
     /// What is wrong so far, one line each.
     pub(crate) errors: Vec<String>,
     /// Values that could not be read, as errors begin that tell of them.
@@ -159,10 +162,18 @@ impl Raw {
         self.given.insert(key.to_string(), Given { text, written: None, origin });
     }
 
-    /// Reads a plan file. `known` are the keys that it may have; `a.b` stands for key b of table a.
+    /// Reads a plan file, or the standard input for `-`. `known` are the keys that it may have; `a.b` stands for key b of table a.
     pub(crate) fn file(&mut self, path: &Path, known: &[&str]) {
-        let file = path.display().to_string();
-        let text = match std::fs::read_to_string(path) {
+        let from_stdin = path == Path::new("-");
+        let file = if from_stdin { "standard input".into() } else { path.display().to_string() };
+        let mut text = String::new();
+        let read = if from_stdin {
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            self.config = Some(path.to_owned());
+            std::fs::read_to_string(path)
+        };
+        let text = match read {
             Ok(text) => text,
             Err(error) => {
                 self.errors.push(format!("--config {file}: {error}: name a plan file that can be read"));

@@ -93,6 +93,13 @@ impl WantedReplicas {
         urls.join(",")
     }
 
+    /// Has an impatient user wait for them.
+    pub(crate) fn wait_for_servers(&mut self, interrupt: &Interrupt) {
+        for (spec, _) in &mut self.specs {
+            *spec = spec.clone().waited_for_by(interrupt.waiter());
+        }
+    }
+
     /// Opens them, and refuses what are no replicas of `primary`.
     pub(crate) fn open(&self, plan: &Plan, primary: &Arc<dyn Target>) -> Result<Arc<Replicas>, Failure> {
         let url = primary.describe()?.url;

@@ -2,10 +2,11 @@
 
 use crate::Outcome;
 use crate::cli::ReportArgs;
+use crate::destination::Destination;
 use crate::exit::Failure;
-use crate::output::print;
+use crate::output::{print, reserve_stdout};
 use crate::plan::{number, time, whole};
-use crate::result::{load, write_page};
+use crate::result::load;
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
 use lydite_report::{render_metrics, render_report};
 
@@ -17,6 +18,16 @@ const MAX_HOLD_S: u32 = 86_400;
 /// `lydite report`.
 pub(crate) fn command(args: &ReportArgs) -> Outcome {
     let asked = asked(args)?;
+    let output = Destination::new(&args.output);
+    if let Some(input) = args.results.iter().find(|input| output.is(&Destination::new(input))) {
+        return Err(Failure::usage(format!(
+            "--output: {} is one of the results: name another file",
+            input.display()
+        )));
+    }
+    if output.is_stdout() {
+        reserve_stdout();
+    }
     let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
     let name = |run: usize| args.results.get(run).map(|path| path.display().to_string()).unwrap_or_default();
     let metrics = Metrics::of(&results, &asked).map_err(|error| {
@@ -25,9 +36,9 @@ pub(crate) fn command(args: &ReportArgs) -> Outcome {
             MetricsError::Nodes(_) => format!("--nodes: {error}"),
         })
     })?;
-    write_page(&render_report(&results, &metrics), &args.output)?;
+    output.write(render_report(&results, &metrics).as_bytes(), None)?;
     let names: Vec<String> = (0..results.len()).map(name).collect();
-    print(&format!("{}{}\n", render_metrics(&metrics, &names), args.output.display()))
+    print(&format!("{}{}\n", render_metrics(&metrics, &names), output.shown()))
 }
 
 /// What the flags say; all that is wrong with them at once.

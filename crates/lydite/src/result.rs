@@ -16,10 +16,9 @@ use lydite_bench::{
 };
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, NodeFigures, Outage, Pacing, PhaseResult, Series, Status, TargetInfo,
+    Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
     TransactionResult, Verdict, Window,
 };
-use lydite_report::store::write_atomically;
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
 use lydite_target::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
@@ -482,7 +481,14 @@ pub(crate) fn common<W: Runnable>(
         outages: measured
             .outages
             .iter()
-            .map(|outage| Outage { from_s: outage.from_s, to_s: outage.to_s })
+            .map(|outage| Outage {
+                cause: match outage.cause {
+                    lydite_bench::OutageCause::Lost => OutageCause::Lost,
+                    lydite_bench::OutageCause::Silent => OutageCause::Silent,
+                },
+                from_s: outage.from_s,
+                to_s: outage.to_s,
+            })
             .collect(),
         ..RunResult::default()
     })
@@ -644,12 +650,6 @@ fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
             })
             .collect(),
     )
-}
-
-/// Writes a page, whole or not at all.
-pub(crate) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
-    write_atomically(path, page.as_bytes())
-        .map_err(|error| Failure::usage(format!("{}: {error}: choose another place", path.display())))
 }
 
 /// Reads a result.

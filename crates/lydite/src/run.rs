@@ -4,6 +4,7 @@ use crate::Outcome;
 use crate::balances;
 use crate::check;
 use crate::cli::RunArgs;
+use crate::destination::Destination;
 use crate::distribution;
 use crate::exit::Failure;
 use crate::imbalance;
@@ -11,11 +12,11 @@ use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
 use crate::node_sizes;
-use crate::output::{complain, print};
+use crate::output::{complain, is_terminal, print, reserve_stdout};
 use crate::phases::{Span, WantedStep};
 use crate::plan::Plan;
 use crate::replicas;
-use crate::result::{Parts, write_page};
+use crate::result::Parts;
 use crate::targets::typed;
 use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
@@ -29,8 +30,9 @@ use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
 use lydite_verify::conditions::Checked;
-use std::io::IsTerminal;
-use std::path::Path;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Warehouses of an empty database when none are asked for.
@@ -44,12 +46,16 @@ const TABLE_WIDTH_MIN: usize = 80;
 
 /// `lydite run`.
 pub(crate) fn run(args: RunArgs) -> Outcome {
-    let plan = Plan::new(&args)?;
-    let interrupt = loading::watch()?;
-    if let Some(wanted) = &plan.micro {
-        return micro::run(&plan, wanted, Style::detect(args.quiet), &interrupt);
+    let mut plan = Plan::new(&args)?;
+    if plan.writes_stdout() {
+        reserve_stdout();
     }
     let style = Style::detect(args.quiet);
+    let interrupt = loading::watch(style)?;
+    plan.wait_for_servers(&interrupt);
+    if let Some(wanted) = &plan.micro {
+        return micro::run(&plan, wanted, style, &interrupt);
+    }
     if let Some(name) = &args.template {
         begin_with_template(&plan, name, style, &interrupt)?;
     }
@@ -77,7 +83,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         )
     };
     let balances = (stored && plan.plays(TransactionKind::UpdateBalance))
-        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra))
+        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra, &interrupt))
         .transpose()?;
     let mut checks = Vec::new();
     if plan.check && stored {
@@ -162,7 +168,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         },
         after: &|| conditions(CheckedWhen::After),
     };
-    run.conclude(&measurement, checks, balances)
+    run.conclude(&measurement, checks, balances, &interrupt)
 }
 
 /// What the checks before a run found, unless that ends it.
@@ -213,6 +219,7 @@ impl Measured<'_> {
         measurement: &Measurement<W>,
         mut checks: Vec<CheckResult>,
         balances: Option<Result<CheckResult, Failure>>,
+        interrupt: &Interrupt,
     ) -> Outcome {
         measurement.warnings.iter().for_each(|warning| complain(warning));
         let interrupted = measurement.status == lydite_bench::Status::Interrupted;
@@ -242,8 +249,9 @@ impl Measured<'_> {
         if self.plan.check && self.stored && !interrupted && measurement.lost.is_none() {
             // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if
             // it still can't be.
-            if let Some(path) = &self.plan.json {
-                let _told_at_the_end = save(&(self.result)(checks.clone(), false)?, path);
+            if let Some(place) = self.plan.json.as_ref().filter(|place| place.is_replaced()) {
+                let partial = document(&(self.result)(checks.clone(), false)?)?;
+                let _told_at_the_end = place.write(partial.as_bytes(), Some(interrupt));
             }
             match (self.after)() {
                 Ok(found) => {
@@ -265,7 +273,7 @@ impl Measured<'_> {
         if broken {
             failures.push(Failure::CheckFailed);
         }
-        tell(self.plan, &(self.result)(checks, checked)?, &mut failures);
+        tell(self.plan, &(self.result)(checks, checked)?, &mut failures, interrupt)?;
         Failure::all(failures)
     }
 }
@@ -411,9 +419,9 @@ pub(crate) fn measure<T>(
     let mut view = RunView::new(live.style, live.title, plan.warmup + plan.duration);
     let control = RunControl::default();
     let total = u64::from(sessions);
-    let measured = interrupt.during(&control, || {
-        work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue, &plan.phases))
-    });
+    let measuring =
+        || work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue, &plan.phases));
+    let measured = interrupt.while_measuring(|| interrupt.during(&control, measuring));
     view.finish();
     measured.map_err(|error| match error {
         RunError::Target(error) => error.into(),
@@ -468,49 +476,58 @@ fn show(
 }
 
 /// Writes the files, and then prints the table and where they are: who reads that may go away before its end.
-fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>) {
-    let terminal = std::io::stdout().is_terminal();
+fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>, interrupt: &Interrupt) -> Outcome {
+    let terminal = is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
     let columns = columns().filter(|_| terminal);
     let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
     let mut text = render_table(result, width, colour);
-    let mut written = |name: &str, path: &Path, outcome: Outcome| match outcome {
-        Ok(()) => text.push_str(&format!("{name}: {}\n", path.display())),
+    let mut write = |name: &str, place: &Destination, usual: &str, document: &str| match or_elsewhere(
+        place,
+        usual,
+        document.as_bytes(),
+        interrupt,
+    ) {
+        Ok(()) => text.push_str(&format!("{name}: {}\n", place.shown())),
         Err(failure) => failures.push(failure),
     };
-    if let Some(path) = &plan.json {
-        written("result", path, or_elsewhere(path, |path| save(result, path)));
+    if let Some(place) = &plan.json {
+        write("result", place, "result.json", &document(result)?);
     }
-    if let Some(path) = &plan.report {
-        let page = render_html(std::slice::from_ref(result));
-        written("report", path, or_elsewhere(path, |path| write_page(&page, path)));
+    if let Some(place) = &plan.report {
+        write("report", place, "report.html", &render_html(std::slice::from_ref(result)));
     }
     failures.extend(print(&text).err());
+    Ok(())
 }
 
-/// Writes a file. Where that fails it goes to the temporary directory, and the failure says so: what was measured is
-/// not measured again.
-fn or_elsewhere(path: &Path, write: impl Fn(&Path) -> Outcome) -> Outcome {
-    let Err(failure) = write(path) else { return Ok(()) };
+/// Writes a document. Where that fails it goes to the temporary directory, with its own name or the `usual` one, and the
+/// failure says so: what was measured is not measured again.
+fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &Interrupt) -> Outcome {
+    let Err(failure) = place.write(document, Some(interrupt)) else { return Ok(()) };
     // A new directory for each file, so that nobody's file is in the way.
-    let place = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));
-    let kept = (0..100).map(place).find(|place| std::fs::create_dir(place).is_ok()).and_then(|directory| {
-        let kept = directory.join(path.file_name()?);
-        if write(&kept).is_ok() {
+    let directory = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    let made = (0..100).map(directory).find(|directory| builder.create(directory).is_ok());
+    let kept: Option<PathBuf> = made.and_then(|directory| {
+        let kept = directory.join(place.file_name().unwrap_or(usual.as_ref()));
+        if Destination::Path(kept.clone()).write(document, None).is_ok() {
             return Some(kept);
         }
         // Nothing is in it.
         let _gone = std::fs::remove_dir(&directory);
         None
     });
-    Err(match kept {
-        Some(kept) => {
-            Failure::usage(format!("{}; it was written to {} instead", failure.line(), kept.display()))
-        }
-        None => failure,
+    let Some(kept) = kept else { return Err(failure) };
+    let line = format!("{}; it was written to {} instead", failure.line(), kept.display());
+    Err(if matches!(failure, Failure::Interrupted(_)) {
+        Failure::Interrupted(line)
+    } else {
+        Failure::usage(line)
     })
 }
 
-fn save(result: &RunResult, path: &Path) -> Outcome {
-    result.save(path).map_err(|error| Failure::usage(error.to_string()))
+fn document(result: &RunResult) -> Result<String, Failure> {
+    result.to_json().map_err(|error| Failure::usage(format!("the result has no form in JSON: {error}")))
 }

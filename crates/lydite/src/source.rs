@@ -50,6 +50,14 @@ impl Source {
         self.add(format!("{}, line {line}{key}: {problem}", self.file));
     }
 
+    /// Notes an error about a key that stands in a line, or else was given by a flag.
+    pub(crate) fn wrong_by(&mut self, flag: &str, line: Option<usize>, key: &str, problem: &str) {
+        match line {
+            Some(line) => self.wrong(line, key, problem),
+            None => self.add(format!("{flag}: {problem}")),
+        }
+    }
+
     /// Notes an error once.
     pub(crate) fn add(&mut self, error: String) {
         if !self.errors.contains(&error) {

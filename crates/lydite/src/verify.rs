@@ -2,19 +2,18 @@
 
 use crate::Outcome;
 use crate::cli::VerifyArgs;
+use crate::destination::Destination;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::loading::{unusable, watch};
-use crate::output::{complain, print};
-use crate::plan::{number, time, whole};
+use crate::loading::{unusable, watch, watched};
+use crate::output::{complain, print, reserve_stdout};
+use crate::plan::{apart, number, time, whole};
 use crate::targets::typed;
 use lydite_report::RunResult;
 use lydite_report::live::Style;
-use lydite_report::store::write_atomically;
 use lydite_target::{DatabaseState, Description, Target, TargetSpec, TxMode};
 use lydite_verify::functions::{Finding, Functions, Group, Verdict, prepare};
 use serde_json::json;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,10 @@ const LIMIT_MAX: Duration = Duration::from_secs(3_600);
 
 /// `lydite verify`.
 pub(crate) fn command(args: &VerifyArgs) -> Outcome {
-    let (spec, functions) = plan(args).map_err(Failure::Usage)?;
+    let (spec, functions, json) = plan(args).map_err(Failure::Usage)?;
+    if json.as_ref().is_some_and(Destination::is_stdout) {
+        reserve_stdout();
+    }
     if !spec.stores() {
         return Err(Failure::usage(format!("{} stores nothing that could be tested", args.target)));
     }
@@ -38,18 +40,22 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
             args.target
         )));
     }
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
     let target: Arc<dyn Target> = Arc::from(spec.open()?);
     let description = target.describe()?;
     let warehouses = loaded(&*target, &description.url)?;
     let prepared = prepare(&target, warehouses, functions)?;
     let document = Document { description: &description, group: prepared.group(), warehouses };
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     // Here, so that a file that can't be written is told before anything is changed.
-    document.save(args.json.as_deref(), &[], "partial")?;
+    if let Some(place) = json.as_ref().filter(|place| place.is_replaced()) {
+        document.save(place, &[], "partial", &interrupt)?;
+    }
     if !args.quiet {
         print(&header(&description, prepared.group(), warehouses))?;
     }
 
-    let interrupt = watch()?;
     let (mut unprinted, mut told) = (Ok(()), false);
     let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
         if !args.quiet || finding.verdict != Verdict::Passed {
@@ -77,7 +83,9 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     }
     let whole = !report.stopped && report.lost.is_none();
     let status = if whole { "complete" } else { "partial" };
-    failures.extend(document.save(args.json.as_deref(), &report.findings, status).err());
+    if let Some(place) = &json {
+        failures.extend(document.save(place, &report.findings, status, &interrupt).err());
+    }
     failures.extend(report.lost.map(Failure::from));
     if let Some(why) = report.unrestored {
         failures.push(Failure::Target(format!(
@@ -211,7 +219,7 @@ impl FoundBefore {
 }
 
 /// All that the arguments say; all that is wrong with them.
-fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions), Vec<String>> {
+fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>), Vec<String>> {
     let mut errors = Vec::new();
     macro_rules! read {
         ($flag:ident, $default:expr, $read:expr) => {{
@@ -251,10 +259,16 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions), Vec<String>> {
             format!("--tx {mode:?} is not known: the function tests are sent as statements")
         });
     }
-    match TargetSpec::parse(&args.target, TxMode::Statements) {
-        Ok(spec) if errors.is_empty() => Ok((spec, functions)),
-        Ok(_) => Err(errors),
-        Err(more) => Err(errors.into_iter().chain(more).collect()),
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    let json = args.json.as_ref().map(Destination::new);
+    if let Some(place) = &json
+        && let Err(problem) = place.check().and_then(|()| apart(place, spec.as_ref(), None))
+    {
+        errors.push(format!("--json: {} {problem}", place.shown()));
+    }
+    match spec {
+        Some(spec) if errors.is_empty() => Ok((spec, functions, json)),
+        _ => Err(errors),
     }
 }
 
@@ -308,8 +322,13 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    fn save(&self, path: Option<&Path>, findings: &[Finding], status: &str) -> Outcome {
-        let Some(path) = path else { return Ok(()) };
+    fn save(
+        &self,
+        place: &Destination,
+        findings: &[Finding],
+        status: &str,
+        interrupt: &Interrupt,
+    ) -> Outcome {
         let Description { kind, version, url, isolation, .. } = self.description;
         let document = json!({
             "lydite": env!("CARGO_PKG_VERSION"),
@@ -322,8 +341,6 @@ impl Document<'_> {
             "engines": self.group.engines,
             "tests": findings,
         });
-        write_atomically(path, format!("{document:#}\n").as_bytes()).map_err(|error| {
-            Failure::usage(format!("--json {}: {error}: choose another place", path.display()))
-        })
+        place.write(format!("{document:#}\n").as_bytes(), Some(interrupt))
     }
 }

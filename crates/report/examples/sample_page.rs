@@ -1,7 +1,8 @@
 //! Writes the pages of made-up results into a directory, to look at while working on the front end:
 //! `cargo run -p lydite-report --example sample_page -- DIRECTORY`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
+#[allow(clippy::unwrap_used, reason = "made-up data fits its histograms")]
 mod sample;
 
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! Prints the table of a made-up result: `cargo run -p lydite-report --example sample_table`.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
+#[allow(clippy::unwrap_used, reason = "made-up data fits its histograms")]
 mod sample;
 
 use lydite_report::{compare, render_comparison, render_table};

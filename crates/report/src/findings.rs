@@ -3,7 +3,7 @@
 //! The terminal table and the page show the same findings in the same words.
 
 use crate::figures::{count, duration, kind_of, number, plural};
-use crate::model::{RunResult, Verdict};
+use crate::model::{OutageCause, RunResult, Verdict};
 use lydite_tpcc::{Mix, TransactionKind};
 
 /// Why results of this program are not results of TPC-C; every rendering of them ends with it.
@@ -126,10 +126,14 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         add(
             Weight::Warning,
             format!(
-                "The database answered nothing for {}, from {} s to {} s of the window.",
+                "The database answered nothing for {}, from {} s to {} s of the window{}.",
                 duration(outage.to_s - outage.from_s),
                 number(outage.from_s),
-                number(outage.to_s)
+                number(outage.to_s),
+                match outage.cause {
+                    OutageCause::Lost => "",
+                    OutageCause::Silent => ", though connections stayed: the server was frozen or cut off",
+                }
             ),
         );
     }

@@ -667,9 +667,23 @@ pub struct ComplianceLine {
     pub note: String,
 }
 
+/// The reason why the database answered nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutageCause {
+    /// Every connection was lost.
+    #[default]
+    Lost,
+    /// Connections stayed, and nothing came over them: the server was frozen, or the network cut.
+    Silent,
+}
+
 /// A stretch in which the database answered nothing, in seconds from the window's start.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outage {
+    /// Why.
+    #[serde(default)]
+    pub cause: OutageCause,
     /// Its beginning.
     pub from_s: f64,
     /// Its end.

@@ -1,7 +1,8 @@
 //! Reading and writing result files.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::model::{FORMAT, RunResult};
@@ -85,37 +86,110 @@ impl RunResult {
         serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))
     }
 
+    /// Returns the JSON text of a result file.
+    ///
+    /// # Errors
+    /// If a number has no form in JSON.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+
     /// Writes the result as JSON, all or nothing: a reader sees the old file or the new one.
     ///
     /// # Errors
-    /// If the directory does not take the file.
+    /// Those of [`write_atomically`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), ResultError> {
         let path = path.as_ref();
         let write_error = |source| ResultError::Write { path: path.to_owned(), source };
-        let mut text = serde_json::to_string(self).map_err(|e| write_error(io::Error::other(e)))?;
-        text.push('\n');
+        let text = self.to_json().map_err(|error| write_error(error.into()))?;
         write_atomically(path, text.as_bytes()).map_err(write_error)
     }
 }
 
-/// Writes a file through a temporary one in the same directory (a rename across file systems is not atomic).
+/// Symbolic links that are followed behind each other, as many as Linux follows.
+const LINKS_MAX: u32 = 40;
+/// Names that are tried for a temporary file; another process with the same number may have left some.
+const NAMES_MAX: u32 = 100;
+
+/// Follows symbolic links, also to a file that does not exist.
 ///
 /// # Errors
-/// What the system says; the temporary file is gone then.
+/// The links lead in a circle.
+pub fn without_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        // Every other error is one of the file itself: whoever opens it reports it.
+        let Ok(target) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Writes a file through a temporary one in the same directory (a rename across file systems is not atomic). A symbolic
+/// link stays, and its target is written; a file that is replaced hands on its permissions.
+///
+/// # Errors
+/// The system's error, or the path names something other than a regular file. The temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
-    let mut temporary_name = std::ffi::OsString::from(".");
-    temporary_name.push(name);
-    temporary_name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary_name);
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| fs::rename(&temporary, path));
-    if renamed.is_err() {
+    let path = &without_links(path)?;
+    let replaced = match fs::symlink_metadata(path) {
+        // A rename needs no right to write the file, so this asks for it.
+        Ok(there) if there.is_file() => Some(OpenOptions::new().write(true).open(path)?.metadata()?),
+        Ok(_) => return Err(io::Error::other("not a regular file, so it is not replaced")),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let (temporary, mut file) = create_beside(path, replaced.is_some())?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| replaced.map_or(Ok(()), |replaced| take_over(&file, &replaced)))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
         // Best effort: the first error is the one worth telling.
         let _ = fs::remove_file(&temporary);
     }
-    renamed
+    written
+}
+
+/// Makes a temporary file for `path`; a private one if it will take over the permissions of another.
+fn create_beside(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+    let mut options = OpenOptions::new();
+    // Never one that is there, which may be a link to somewhere else.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let mut number = 0;
+    loop {
+        let mut temporary = OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        match options.open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < NAMES_MAX => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Gives a file the permissions of the one that it replaces, and its owner and group as far as the system allows.
+fn take_over(file: &File, replaced: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
+            let _as_far_as_allowed = fchown(file, Some(replaced.uid()), Some(replaced.gid()))
+                .or_else(|_| fchown(file, None, Some(replaced.gid())));
+        }
+        file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
+    }
+    #[cfg(not(unix))]
+    file.set_permissions(replaced.permissions())
 }

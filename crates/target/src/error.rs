@@ -48,6 +48,9 @@ pub enum TxError {
         /// What happened.
         detail: String,
     },
+    /// The database is open and takes no more transactions until it is opened again: every later one would fail too. The
+    /// transaction was not committed.
+    Broken(String),
     /// Anything else: trying again would not help. The transaction was rolled back.
     Fatal(String),
 }
@@ -63,7 +66,7 @@ impl fmt::Display for TxError {
             Self::Unavailable { committed: Committed::Unknown, detail } => {
                 write!(f, "commit unknown: {detail}")
             }
-            Self::Fatal(detail) => f.write_str(detail),
+            Self::Broken(detail) | Self::Fatal(detail) => f.write_str(detail),
         }
     }
 }
@@ -79,6 +82,8 @@ pub enum TargetErrorKind {
     Unreachable,
     /// The database answered with an error (a full disk, a missing privilege, …).
     Database,
+    /// The user did not want to wait for it any longer.
+    Interrupted,
 }
 
 /// An operation on a target failed; one line that says what, where and what to do.
@@ -100,6 +105,11 @@ impl TargetError {
     /// The database is not there or does not let us in.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Unreachable, message: message.into() }
+    }
+
+    /// The user interrupted it.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self { kind: TargetErrorKind::Interrupted, message: message.into() }
     }
 
     /// The database answered with an error.

@@ -7,8 +7,8 @@ pub(crate) use target::{GemelTarget, others};
 
 use crate::error::{AbortReason, Committed};
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::registry::{OptionSpec, ParsedUrl};
-use crate::storage::in_memory;
+use crate::registry::{OptionSpec, ParsedUrl, encoded};
+use crate::storage::{Temporary, in_memory};
 use crate::target::Description;
 use ::gemel::{
     CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
@@ -21,7 +21,6 @@ use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// Options behind `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
@@ -168,7 +167,7 @@ pub(crate) struct Config {
     /// The database while it is open: one process has it open once, whatever tables are used.
     opened: Arc<Mutex<Option<Database>>>,
     /// Keeps a temporary directory as long as anybody has the configuration; deleted after the database is closed.
-    temporary: Option<Arc<TempDir>>,
+    temporary: Option<Arc<Temporary>>,
 }
 
 impl Config {
@@ -278,7 +277,10 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         "independent" => CommitStamps::Independent,
         _ => CommitStamps::Latched,
     };
-    let path = PathBuf::from(parsed.rest.strip_prefix("//").unwrap_or(&parsed.rest));
+    let path = parsed.path(OPTIONS).unwrap_or_else(|problem| {
+        errors.push(problem);
+        None
+    });
     let settings = OPTIONS
         .iter()
         .filter(|option| option.name == "placement" || homes_option(option.name, placement, &homes))
@@ -294,7 +296,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
     let query = if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) };
     if errors.is_empty() {
         Ok(Parsed(Config {
-            path,
+            path: path.unwrap_or_default(),
             temporary: None,
             placement,
             homes,
@@ -319,11 +321,6 @@ fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engi
 }
 
 impl Parsed {
-    /// Whether no path was given.
-    pub(crate) fn is_temporary(&self) -> bool {
-        self.path().is_none()
-    }
-
     /// Its directory, unless that is temporary.
     pub(crate) fn path(&self) -> Option<&Path> {
         Some(self.0.path.as_path()).filter(|path| !path.as_os_str().is_empty())
@@ -334,7 +331,7 @@ impl Parsed {
         // A database of its own, opened by nobody yet.
         let mut config = Config { opened: Arc::default(), ..self.0.clone() };
         if config.path.as_os_str().is_empty() {
-            let directory = tempfile::Builder::new().prefix("lydite-").tempdir()?;
+            let directory = Temporary::new()?;
             config.path = directory.path().join("gemel");
             config.temporary = Some(Arc::new(directory));
         }
@@ -349,7 +346,7 @@ pub(crate) struct GemelStore {
     isolation: Isolation,
     pipelined: bool,
     /// Deleted after the database is closed.
-    _temporary: Option<Arc<TempDir>>,
+    _temporary: Option<Arc<Temporary>>,
 }
 
 /// Whether a keyspace is one of those of TPC-C, Lydite's notes about it included.
@@ -379,7 +376,7 @@ fn store_error(error: Error) -> StoreError {
             detail,
         },
         Error::Csr(_) => StoreError::Retry { reason: AbortReason::Csr, detail },
-        Error::Poisoned(_) => StoreError::Unavailable { committed: Committed::No, detail },
+        Error::Poisoned(_) => StoreError::Broken(detail),
         Error::Unknown(_) => StoreError::Unavailable { committed: Committed::Unknown, detail },
         _ => StoreError::Failed(detail),
     }
@@ -400,7 +397,7 @@ impl Store for GemelStore {
             version: env!("CARGO_PKG_VERSION").into(),
             url: match &config.temporary {
                 Some(_) => format!("gemel:{} (temporary)", config.query),
-                None => format!("gemel:{}{}", config.path.display(), config.query),
+                None => format!("gemel:{}{}", encoded(&config.path), config.query),
             },
             settings: config.settings.clone(),
             isolation: match config.isolation {
@@ -418,8 +415,8 @@ impl Store for GemelStore {
     }
 
     fn is_there(config: &Config) -> bool {
-        // Whatever it is, opening tells.
-        config.path.exists()
+        // Opening makes a database where there is none, and reports everything else that can be wrong.
+        Database::is_in(&config.path).unwrap_or(true)
     }
 
     fn open(config: &Config) -> Result<Self, StoreError> {

@@ -13,6 +13,10 @@ mod micro;
 mod mysql;
 mod net;
 mod null;
+mod patience;
+#[cfg(any(test, feature = "conformance"))]
+#[allow(clippy::expect_used, reason = "tests call it")]
+pub mod playing;
 mod postgres;
 mod profile;
 mod redis;
@@ -20,6 +24,7 @@ mod registry;
 mod replicas;
 mod sql;
 mod sqlite;
+mod stoppable;
 mod storage;
 mod target;
 mod templates;
@@ -30,6 +35,7 @@ pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
+pub use patience::Waiter;
 pub use registry::{Family, TargetSpec, families};
 pub use replicas::{
     LONGEST_WAIT, LagWatch, Positions, Replicas, ReplicasReport, Replication, Role, Staleness,

@@ -8,6 +8,7 @@ use crate::kv::KvTarget;
 use crate::micro::MicroTarget;
 use crate::mysql;
 use crate::null::{self, Null};
+use crate::patience::{self, Patience, Patient, Waiter};
 use crate::postgres;
 use crate::redis;
 use crate::sqlite;
@@ -15,7 +16,12 @@ use crate::target::{Target, TxMode};
 use crate::templates::Templates;
 use lydite_micro::Engines;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::ops::RangeInclusive;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A family of databases.
 #[derive(Debug)]
@@ -42,7 +48,7 @@ pub struct Family {
 }
 
 /// An option in a target's URL.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct OptionSpec {
     /// Its name.
     pub name: &'static str,
@@ -203,9 +209,25 @@ pub fn families() -> &'static [Family] {
     &FAMILIES
 }
 
+/// The place of a database, as far as the URL tells.
+#[derive(PartialEq, Eq)]
+enum Home<'a> {
+    /// On a server, in a program, or nowhere.
+    Elsewhere,
+    /// Built in, and gone when it is closed.
+    Temporary,
+    /// Built in, in this file or directory.
+    Path(&'a Path),
+}
+
 /// A target URL that has been found good; nothing has been touched yet.
 #[derive(Clone, Debug)]
-pub struct TargetSpec(Spec);
+pub struct TargetSpec {
+    spec: Spec,
+    /// Longest silence of its server outside of the measured window.
+    silence: Duration,
+    waiter: Option<Arc<dyn Waiter>>,
+}
 
 #[derive(Clone, Debug)]
 enum Spec {
@@ -223,7 +245,7 @@ impl TargetSpec {
     /// The URL that it was made from, without a password: fit for files and messages.
     #[must_use]
     pub fn without_password(&self, url: &str) -> String {
-        match &self.0 {
+        match &self.spec {
             Spec::Postgres(config) => config.url.clone(),
             Spec::Mysql(config) => config.url.clone(),
             Spec::External(config) => config.url.clone(),
@@ -254,7 +276,7 @@ impl TargetSpec {
     /// Whether it stores anything at all.
     #[must_use]
     pub fn stores(&self) -> bool {
-        !matches!(self.0, Spec::Null(_))
+        !matches!(self.spec, Spec::Null(_))
     }
 
     /// Checks a URL and whether the target can talk in `mode`.
@@ -291,8 +313,18 @@ impl TargetSpec {
             let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
             errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
         }
+        // A driver's option of this name is its own.
+        let waits = family.options.contains(&patience::TIMEOUT);
+        let silence = match parsed.options.get(patience::TIMEOUT.name).filter(|_| waits) {
+            None => patience::SILENCE,
+            Some(text) => external::seconds(text).unwrap_or_else(|| {
+                errors
+                    .push(format!("target option timeout={text:?}: must be a time from 1s to 3600s, as 90s"));
+                patience::SILENCE
+            }),
+        };
         match (family.parse)(&parsed, mode) {
-            Ok(spec) if errors.is_empty() => Ok(Self(spec)),
+            Ok(spec) if errors.is_empty() => Ok(Self { spec, silence, waiter: None }),
             Ok(_) => Err(errors),
             Err(more) => {
                 errors.extend(more);
@@ -334,7 +366,7 @@ impl TargetSpec {
     /// # Errors
     /// See above.
     pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
-        match (&self.0, &primary.0) {
+        match (&self.spec, &primary.spec) {
             (Spec::Postgres(own), Spec::Postgres(of)) => postgres::can_follow(own, of),
             (Spec::Mysql(own), Spec::Mysql(of)) => mysql::can_follow(own, of),
             (_, Spec::Postgres(_) | Spec::Mysql(_)) => {
@@ -347,7 +379,7 @@ impl TargetSpec {
 
     /// Whether it plays the microbenchmark.
     fn plays_micro(&self) -> bool {
-        match &self.0 {
+        match &self.spec {
             Spec::External(_) | Spec::Redis(_) | Spec::Etcd(_) => false,
             Spec::Postgres(config) => config.product.heap,
             Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) | Spec::Mysql(_) => true,
@@ -357,7 +389,7 @@ impl TargetSpec {
     /// How many engines the database spreads tables over.
     #[must_use]
     pub fn engines(&self) -> Engines {
-        match &self.0 {
+        match &self.spec {
             Spec::Null(_) | Spec::Gemel(_) => Engines::Two,
             Spec::Sqlite(_)
             | Spec::Postgres(_)
@@ -368,25 +400,39 @@ impl TargetSpec {
         }
     }
 
-    /// Whether it is a database that is made when it is opened and gone with it.
+    /// True for a database that is made when it is opened and gone with it.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        match &self.0 {
-            Spec::Gemel(parsed) => parsed.is_temporary(),
-            Spec::Sqlite(config) => config.is_temporary(),
+        self.home() == Home::Temporary
+    }
+
+    /// The file or the directory of a database that is built in, unless that is temporary.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self.home() {
+            Home::Path(path) => Some(path),
+            Home::Temporary | Home::Elsewhere => None,
+        }
+    }
+
+    fn home(&self) -> Home<'_> {
+        let path = match &self.spec {
+            Spec::Gemel(parsed) => parsed.path(),
+            Spec::Sqlite(config) => config.path(),
             Spec::Null(_)
             | Spec::Postgres(_)
             | Spec::Mysql(_)
             | Spec::External(_)
             | Spec::Redis(_)
-            | Spec::Etcd(_) => false,
-        }
+            | Spec::Etcd(_) => return Home::Elsewhere,
+        };
+        path.map_or(Home::Temporary, Home::Path)
     }
 
     /// Whether what is loaded there is on one node, as far as the URL tells.
     #[must_use]
     pub fn loads_one_node(&self) -> bool {
-        match &self.0 {
+        match &self.spec {
             Spec::Gemel(_) | Spec::Sqlite(_) | Spec::Redis(_) | Spec::Etcd(_) => true,
             Spec::Postgres(config) => config.product.placement.is_none() && config.shards.is_empty(),
             Spec::Mysql(config) => config.scheme == "mariadb" && config.shards.is_empty(),
@@ -394,14 +440,43 @@ impl TargetSpec {
         }
     }
 
+    /// True if the target has a server, which [`TargetSpec::waited_for_by`] is about.
+    #[must_use]
+    pub fn has_server(&self) -> bool {
+        match &self.spec {
+            Spec::Null(_) | Spec::Gemel(_) | Spec::Sqlite(_) | Spec::External(_) => false,
+            Spec::Postgres(_) | Spec::Mysql(_) | Spec::Redis(_) | Spec::Etcd(_) => true,
+        }
+    }
+
+    /// Gives the target a waiter: requests to its server have a limit, report what they wait for, and can be interrupted.
+    /// Without a waiter a request lasts as long as the server takes.
+    #[must_use]
+    pub fn waited_for_by(self, waiter: Arc<dyn Waiter>) -> Self {
+        Self { waiter: Some(waiter), ..self }
+    }
+
+    /// The waiter, if the target has a server. A database within this process is closed before the process ends, and a
+    /// driver's requests have a timeout of their own.
+    fn waiter(&self) -> Option<&Arc<dyn Waiter>> {
+        self.waiter.as_ref().filter(|_| self.has_server())
+    }
+
+    fn patience(&self, waiter: &Arc<dyn Waiter>, tried: Arc<dyn Target>) -> Patience {
+        let place = self.without_password("");
+        Patience::new((place, self.silence), Arc::clone(waiter), move || tried.answers())
+    }
+
     /// Its templates; none if it has no way to copy a database that is quicker than loading, or nothing to keep.
     #[must_use]
     pub fn templates(&self) -> Option<Templates> {
-        match &self.0 {
+        match &self.spec {
             Spec::Gemel(parsed) => parsed.path().map(|path| Templates::of_gemel(path, parsed)),
             Spec::Sqlite(config) => config.path().map(Templates::of_sqlite),
             Spec::Postgres(config) if config.product.copies_databases && config.shards.is_empty() => {
-                Some(Templates::of_postgres((**config).clone()))
+                let patience =
+                    |waiter| self.patience(waiter, Arc::new(postgres::Postgres::new((**config).clone())));
+                Some(Templates::of_postgres((**config).clone(), self.waiter().map(patience)))
             }
             Spec::Null(_)
             | Spec::Postgres(_)
@@ -425,7 +500,15 @@ impl TargetSpec {
     /// # Errors
     /// As [`TargetSpec::open`].
     pub fn open_micro(&self) -> Result<Box<dyn MicroTarget>, TargetError> {
-        Ok(match &self.0 {
+        let target = self.open_impatient()?;
+        let Some(waiter) = self.waiter() else { return Ok(target) };
+        let target: Arc<dyn MicroTarget> = Arc::from(target);
+        let patience = self.patience(waiter, Arc::<dyn MicroTarget>::clone(&target));
+        Ok(Box::new(Patient::new(target, patience)))
+    }
+
+    fn open_impatient(&self) -> Result<Box<dyn MicroTarget>, TargetError> {
+        Ok(match &self.spec {
             Spec::Null(null) => Box::new(null.clone()),
             Spec::Gemel(parsed) => {
                 let config = parsed.config().map_err(|error| {
@@ -441,6 +524,40 @@ impl TargetSpec {
             Spec::External(config) => Box::new(external::External::new((**config).clone())),
         })
     }
+}
+
+/// A part of a path that looks like an option, and what stands before it.
+fn option_in<'a>(path: &'a str, known: &[OptionSpec]) -> Option<(&'a str, &'a str)> {
+    path.match_indices('=').find_map(|(equals, _)| {
+        let in_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.%".contains(letter);
+        let name = path[..equals].rsplit(|letter| !in_name(letter)).next()?;
+        let before = &path[..equals - name.len()];
+        let between = before.chars().next_back();
+        let separated = matches!(between, None | Some('&' | ';'));
+        let looks = name.starts_with(|letter: char| letter.is_ascii_alphabetic()) && separated;
+        (looks || known.iter().any(|option| option.name == name)).then(|| {
+            (before.strip_suffix(|letter| !in_name(letter)).unwrap_or(before), &path[before.len()..])
+        })
+    })
+}
+
+fn decoded(path: &str) -> PathBuf {
+    OsString::from_vec(percent_encoding::percent_decode_str(path).collect()).into()
+}
+
+/// A path as URLs have it: bytes that mean something else there are written as `%` and two hexadecimal digits.
+pub(crate) fn encoded(path: &Path) -> String {
+    let mut text = String::new();
+    for part in path.as_os_str().as_bytes().utf8_chunks() {
+        for letter in part.valid().chars() {
+            match letter {
+                '%' | '?' | '=' => text += &format!("%{:02X}", u32::from(letter)),
+                other => text.push(other),
+            }
+        }
+        part.invalid().iter().for_each(|byte| text += &format!("%{byte:02X}"));
+    }
+    text
 }
 
 /// A URL cut into its parts; the part between scheme and `?` is left to the family.
@@ -465,6 +582,26 @@ impl ParsedUrl {
             }
         }
         Self { whole: url.to_string(), rest, options }
+    }
+
+    /// The path behind the scheme, none if it is left out. `%` and two hexadecimal digits stand for a byte.
+    ///
+    /// # Errors
+    /// A part of it looks like an option, which belongs behind a question mark.
+    pub(crate) fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
+        let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        if let Some((before, option)) = option_in(rest, known) {
+            let scheme = self.whole.split_once(':').map_or("", |(scheme, _)| scheme);
+            return Err(format!(
+                "target {scheme}:{rest} has the option {option:?} in its path: write {scheme}:{before}?{option}, or \
+                 {scheme}:{} for a file of that name",
+                encoded(&decoded(rest))
+            ));
+        }
+        Ok(Some(decoded(rest)))
     }
 
     /// The option `name` read as a whole number within `range`.

@@ -484,6 +484,7 @@ fn at(server: &str, url: &str, error: TxError) -> TxError {
         TxError::Unavailable { committed, detail } => {
             TxError::Unavailable { committed, detail: named(detail) }
         }
+        TxError::Broken(detail) => TxError::Broken(named(detail)),
         TxError::Fatal(detail) => TxError::Fatal(named(detail)),
         order @ TxError::RolledBack(_) => order,
     }
@@ -549,6 +550,7 @@ impl ReplicaSession {
             result,
             Err(TxError::Aborted { .. }
                 | TxError::RolledBack(_)
+                | TxError::Broken(_)
                 | TxError::Fatal(_)
                 | TxError::Unavailable { committed: Committed::No, .. })
         );
@@ -679,8 +681,12 @@ impl Target for Replicas {
         self.primary.functions()
     }
 
-    fn stop_checks(&self) {
-        self.primary.stop_checks();
+    fn answers(&self) -> bool {
+        self.primary.answers()
+    }
+
+    fn stop_work(&self) {
+        self.primary.stop_work();
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {

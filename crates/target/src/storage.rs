@@ -1,7 +1,84 @@
-//! Where the files of an embedded database lie: a file system in memory keeps nothing when power is lost, whatever
-//! the database does at a commit.
+//! The place of an embedded database's files. A file system in memory keeps nothing when power is lost, whatever
+//! the database does at a commit. A temporary directory goes with its process, or with the next one after a kill.
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::process::geteuid;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use tempfile::TempDir;
+
+/// The beginning of the names of temporary directories, and of no others: a run deletes those that nobody has locked.
+const PREFIX: &str = "lydite-tmp-";
+
+/// A directory of this process alone. Dropping it deletes it; after a kill the next process that makes one does.
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    directory: TempDir,
+    /// Locked as long as the process lives, and dropped after the directory. None on a file system without locks, where
+    /// nobody takes the directory for an abandoned one either.
+    _lock: Option<File>,
+}
+
+impl Temporary {
+    /// Makes one where the system has temporary files, and deletes those of processes that were killed.
+    pub(crate) fn new() -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(place: &Path) -> io::Result<Self> {
+        delete_abandoned(place);
+        loop {
+            let private = fs::Permissions::from_mode(0o700);
+            let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(place)?;
+            // Until it is locked, another process may take it for an abandoned one and delete it.
+            match lock(directory.path()) {
+                Ok(Some(lock)) => return Ok(Self { directory, _lock: Some(lock) }),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return Ok(Self { directory, _lock: None }),
+            }
+            // The other one deletes it.
+            let _gone = directory.keep();
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Locks a directory; none if another process has it, or has deleted it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    // Never through a symbolic link.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let (ours, there) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok(((ours.dev(), ours.ino()) == (there.dev(), there.ino())).then_some(file))
+}
+
+/// Deletes the temporary directories of processes of this user that were killed. Failing is no error of the caller: what
+/// stays is tried again.
+fn delete_abandoned(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(Some(lock)) = lock(&path) else { continue };
+        let own = |there: fs::Metadata| there.uid() == geteuid().as_raw() && there.mode() & 0o7777 == 0o700;
+        if lock.metadata().is_ok_and(own) {
+            let _tried = fs::remove_dir_all(&path);
+        }
+    }
+}
 
 /// The kind of the file system in memory that `path` is on, or will be when it is made; none for any other, and where
 /// the system does not tell.
@@ -37,5 +114,65 @@ mod tests {
             assert_eq!(in_memory(Path::new("/dev/shm/lydite-is-not-here/tpcc.sqlite")), Some("tmpfs"));
         }
         assert_eq!(in_memory(Path::new("/proc/version")), None);
+    }
+
+    fn names(place: &Path) -> Vec<String> {
+        let entries = fs::read_dir(place).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_temporary_directory_is_private_and_goes_when_it_is_dropped() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = Temporary::new_in(place.path()).unwrap();
+        assert_eq!(fs::metadata(directory.path()).unwrap().mode() & 0o7777, 0o700);
+        drop(directory);
+        assert!(names(place.path()).is_empty());
+    }
+
+    #[test]
+    fn only_private_directories_that_nobody_has_locked_are_deleted() {
+        let place = tempfile::tempdir().unwrap();
+        let held = Temporary::new_in(place.path()).unwrap();
+        let make = |name: &str, mode: u32| {
+            let path = place.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("data"), "kept").unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            path
+        };
+        make("lydite-tmp-killed", 0o700);
+        make("lydite-tmp-shared", 0o755);
+        let other = make("another", 0o700);
+        fs::write(place.path().join("lydite-tmp-file"), "kept").unwrap();
+        std::os::unix::fs::symlink(&other, place.path().join("lydite-tmp-link")).unwrap();
+        let next = Temporary::new_in(place.path()).unwrap();
+        let kept = ["another", "lydite-tmp-file", "lydite-tmp-link", "lydite-tmp-shared"];
+        let named =
+            |directory: &Temporary| directory.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let mut expected = kept.map(str::to_owned).to_vec();
+        expected.extend([named(&held), named(&next)]);
+        expected.sort();
+        assert_eq!(names(place.path()), expected);
+        assert_eq!(fs::read_to_string(other.join("data")).unwrap(), "kept");
+    }
+
+    #[test]
+    fn directories_made_at_once_by_many_are_never_deleted_under_their_owners() {
+        let place = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let directory = Temporary::new_in(place.path()).unwrap();
+                        fs::write(directory.path().join("data"), "own").unwrap();
+                        assert_eq!(fs::read_to_string(directory.path().join("data")).unwrap(), "own");
+                    }
+                });
+            }
+        });
+        assert!(names(place.path()).is_empty());
     }
 }

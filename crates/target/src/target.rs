@@ -218,9 +218,15 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Has the database give up the checks that other threads are waiting for, and makes no more of them. For a server,
-    /// which would go on with the statement at hand though nobody waits for it any more.
-    fn stop_checks(&self) {}
+    /// Has the database give up the checks, keys and indexes that other threads are waiting for, and begins no more of them:
+    /// it would go on with the statement at hand though nobody waits for it any more.
+    fn stop_work(&self) {}
+
+    /// True if the server answers a new connection, be it with an error. Always true without a server, and where all requests
+    /// have timeouts of their own. Waits for no other request of this target.
+    fn answers(&self) -> bool {
+        true
+    }
 
     /// A checksum of each table that does not depend on the order of the rows, nor on how the database stores
     /// them: equal rows in different databases give equal sums. Of points in time only whether they are there
@@ -339,9 +345,12 @@ impl fmt::Display for LoadUnit {
     }
 }
 
-/// Counts what loaders have handed to the database.
+/// Counts what loaders have handed to the database. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct LoadProgress(Arc<Counts>);
+
 #[derive(Debug, Default)]
-pub struct LoadProgress {
+struct Counts {
     rows: AtomicU64,
     bytes: AtomicU64,
     stop: std::sync::atomic::AtomicBool,
@@ -350,31 +359,31 @@ pub struct LoadProgress {
 impl LoadProgress {
     /// Adds rows and the bytes in which they were sent.
     pub fn add(&self, rows: u64, bytes: u64) {
-        self.rows.fetch_add(rows, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.0.rows.fetch_add(rows, Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
+        self.0.rows.load(Ordering::Relaxed)
     }
 
     /// Bytes so far, in the form in which they were sent.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.0.bytes.load(Ordering::Relaxed)
     }
 
     /// Asks the loaders to give up soon; what they have not finished is rolled back.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.0.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`LoadProgress::stop`] was called.
     #[must_use]
     pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.0.stop.load(Ordering::Relaxed)
     }
 }
 

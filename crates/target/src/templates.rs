@@ -6,6 +6,7 @@
 
 use crate::error::TargetError;
 use crate::gemel;
+use crate::patience::Patience;
 use crate::postgres;
 use crate::sqlite;
 use std::fs;
@@ -16,13 +17,33 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Templates(Place);
 
+/// A server that keeps templates.
+#[derive(Debug)]
+struct Server {
+    config: Box<postgres::Config>,
+    /// Limits its requests; none if they last as long as the server takes.
+    patience: Option<Patience>,
+}
+
+impl Server {
+    fn ask<R: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce(&postgres::Config) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        let Some(patience) = &self.patience else { return work(&self.config) };
+        let config = self.config.clone();
+        patience.ask(what, move || work(&config))
+    }
+}
+
 #[derive(Debug)]
 enum Place {
     /// Gemel's directory.
     Gemel(PathBuf, Box<gemel::Parsed>),
     /// SQLite's file.
     Sqlite(PathBuf),
-    Postgres(Box<postgres::Config>),
+    Postgres(Server),
 }
 
 impl Templates {
@@ -34,8 +55,8 @@ impl Templates {
         Self(Place::Sqlite(real(path)))
     }
 
-    pub(crate) fn of_postgres(config: postgres::Config) -> Self {
-        Self(Place::Postgres(Box::new(config)))
+    pub(crate) fn of_postgres(config: postgres::Config, patience: Option<Patience>) -> Self {
+        Self(Place::Postgres(Server { config: Box::new(config), patience }))
     }
 
     /// Whether there is a template of this name, which is of letters, digits and `_`.
@@ -45,7 +66,10 @@ impl Templates {
     pub fn has(&self, name: &str) -> Result<bool, TargetError> {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => Ok(beside(path, name).exists()),
-            Place::Postgres(config) => postgres::templates::has(config, name),
+            Place::Postgres(server) => {
+                let name = name.to_owned();
+                server.ask("which templates there are", move |config| postgres::templates::has(config, &name))
+            }
         }
     }
 
@@ -56,7 +80,7 @@ impl Templates {
     pub fn database_is_there(&self) -> Result<bool, TargetError> {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => Ok(path.exists()),
-            Place::Postgres(config) => postgres::templates::is_there(config),
+            Place::Postgres(server) => server.ask("which databases there are", postgres::templates::is_there),
         }
     }
 
@@ -65,13 +89,13 @@ impl Templates {
     /// # Errors
     /// It does; it is away; or somebody else has it open.
     pub fn check(&self) -> Result<(), TargetError> {
-        if let Place::Postgres(config) = &self.0 {
-            postgres::templates::check_alone(config)?;
+        if let Place::Postgres(server) = &self.0 {
+            server.ask("who has the database open", postgres::templates::check_alone)?;
         }
         let others = match &self.0 {
             Place::Gemel(path, parsed) => gemel::others(parsed, path)?,
             Place::Sqlite(path) => sqlite::others(path)?,
-            Place::Postgres(config) => postgres::templates::others(config)?,
+            Place::Postgres(server) => server.ask("what the database holds", postgres::templates::others)?,
         };
         match others.first() {
             None => Ok(()),
@@ -95,7 +119,12 @@ impl Templates {
                 self.keep(path, name)?;
                 sqlite::open_journal(path)
             }
-            Place::Postgres(config) => postgres::templates::save(config, name),
+            Place::Postgres(server) => {
+                let name = name.to_owned();
+                server.ask("a copy of the database as a template", move |config| {
+                    postgres::templates::save(config, &name)
+                })
+            }
         }
     }
 
@@ -118,7 +147,11 @@ impl Templates {
                 self.bring_back(path, name)?;
                 sqlite::open_journal(path)
             }
-            Place::Postgres(config) => postgres::templates::restore(config, name),
+            Place::Postgres(server) => {
+                let name = name.to_owned();
+                server
+                    .ask("a copy of the template", move |config| postgres::templates::restore(config, &name))
+            }
         }
     }
 
@@ -133,7 +166,10 @@ impl Templates {
                 let template = beside(path, name);
                 set_aside(&template).and_then(|gone| remove(&gone)).map_err(failed)
             }
-            Place::Postgres(config) => postgres::templates::delete(config, name),
+            Place::Postgres(server) => {
+                let name = name.to_owned();
+                server.ask("dropping the template", move |config| postgres::templates::delete(config, &name))
+            }
         }
     }
 
@@ -148,7 +184,7 @@ impl Templates {
     fn shown(&self) -> String {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => path.display().to_string(),
-            Place::Postgres(config) => config.place(),
+            Place::Postgres(server) => server.config.place(),
         }
     }
 

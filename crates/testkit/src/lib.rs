@@ -7,6 +7,7 @@ pub mod galera;
 pub mod ignite;
 pub mod mariadb;
 pub mod postgres;
+mod prepared;
 mod process;
 pub mod redis;
 pub mod seekdb;

@@ -1,6 +1,7 @@
 //! A MariaDB server of one's own.
 
 use crate::free_port;
+use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -40,6 +41,15 @@ fn program(name: &str) -> PathBuf {
         .map(|directory| directory.join(name))
         .find(|program| program.exists())
         .unwrap_or_else(|| panic!("{name}, of MariaDB's server: run `make test`, which installs it"))
+}
+
+/// The server's program and version, as a name of a file.
+fn version() -> String {
+    let output = Command::new(program("mariadbd")).arg("--version").output().expect("mariadbd");
+    let version = String::from_utf8_lossy(&output.stdout);
+    // Behind it stands the path of the program.
+    let version = version.split("Ver").nth(1).unwrap_or_default().trim();
+    format!("mariadbd_{version}").replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
 /// Has a command run as the server's user, without any input.
@@ -97,30 +107,37 @@ impl Server {
     /// A server with its system tables, not started.
     pub(crate) fn prepare(settings: Vec<String>) -> Self {
         let directory = directory();
-        let mut install = Command::new(program("mariadb-install-db"));
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-        install.arg(format!("--datadir={}", directory.path().join("data").display()));
-        // Of its own: those that are made at the same time have temporary tables of the same names.
-        install.arg(format!("--tmpdir={}", directory.path().display()));
-        as_server(&mut install);
-        run(&mut install);
+        prepared::copy_new(&version(), &directory.path().join("data"), |data| {
+            let mut install = Command::new(program("mariadb-install-db"));
+            install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+            install.arg(format!("--datadir={}", data.display()));
+            install.arg(format!("--tmpdir={}", directory.path().display()));
+            as_server(&mut install);
+            run(&mut install);
+        });
         Self { running: running_in(&directory), directory, port: free_port(), settings }
     }
 
-    /// A second server with a copy of this one's data, which is stopped meanwhile.
+    /// Starts a server with these settings and the databases that `fill` makes. They are made once per process for each
+    /// `name`, on a server with the same settings, and copied.
     #[must_use]
-    pub fn copy(&self) -> Self {
-        self.stop();
-        let copied = directory();
-        let mut copy = Command::new("cp");
-        copy.args(["-R", "--reflink=auto"]).arg(self.data()).arg(copied.path());
-        as_server(&mut copy);
-        run(&mut copy);
-        self.restart();
-        let settings = self.settings.clone();
-        let copy = Self { running: running_in(&copied), directory: copied, port: free_port(), settings };
-        copy.restart();
-        copy
+    pub fn start_filled(name: &str, settings: &[&str], fill: impl FnOnce(&Self)) -> Self {
+        static FILLED: Filled = Filled::new();
+        let filled = FILLED.get(name, || {
+            let server = Self::start(&[&FAST[..], settings].concat());
+            fill(&server);
+            server.stop();
+            let data = server.data();
+            // Its directory goes with this process.
+            std::mem::forget(server);
+            data
+        });
+        let directory = directory();
+        prepared::copy(&filled, &directory.path().join("data"));
+        let settings = settings.iter().map(|setting| (*setting).to_string()).collect();
+        let server = Self { running: running_in(&directory), directory, port: free_port(), settings };
+        server.restart();
+        server
     }
 
     /// A primary and a replica that follows it by GTIDs, both with these settings beside the usual ones.
@@ -278,19 +295,21 @@ mod tests {
     }
 
     #[test]
-    fn a_server_keeps_its_rows_over_a_crash_and_a_copy_has_them_too() {
-        let server = Server::start(&[]);
-        let _url = server.create_database("kept");
-        server.sql("kept", "CREATE TABLE t (a int); INSERT INTO t VALUES (7)");
+    fn each_server_has_the_filled_rows_keeps_its_own_over_a_crash_and_takes_its_data_with_it() {
+        let fill = |server: &Server| {
+            let _url = server.create_database("kept");
+            server.sql("kept", "CREATE TABLE t (a int); INSERT INTO t VALUES (7)");
+        };
+        let server = Server::start_filled("kept", &[], fill);
+        server.sql("kept", "INSERT INTO t VALUES (8)");
         server.kill();
         assert!(!server.is_running());
         server.restart();
-        let copy = server.copy();
-        for server in [&server, &copy] {
-            assert_eq!(server.sql("kept", "SELECT a FROM t"), "7");
-        }
-        let directory = copy.directory.path().to_path_buf();
-        drop(copy);
+        let other = Server::start_filled("kept", &[], |_| panic!("it is filled once"));
+        assert_eq!(server.sql("kept", "SELECT sum(a) FROM t"), "15");
+        assert_eq!(other.sql("kept", "SELECT sum(a) FROM t"), "7");
+        let directory = other.directory.path().to_path_buf();
+        drop(other);
         assert!(!directory.exists());
     }
 }

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of one's own.
 
 use crate::free_port;
+use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -15,6 +16,9 @@ const USER: &str = "postgres";
 /// Where the server notes its process, below the fixture's directory.
 const PID_FILE: &str = "data/postmaster.pid";
 
+/// Settings that spare the time of stable storage, for tests that cut no power.
+pub const FAST: [&str; 2] = ["fsync=off", "max_wal_size=4GB"];
+
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
     directory: Option<TempDir>,
@@ -27,7 +31,29 @@ pub struct Server {
 /// A server shared by the tests of one binary; each makes databases of its own. It ends with the process.
 pub fn shared() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
-    SHARED.get_or_init(|| Server::start(&["fsync=off", "max_wal_size=4GB"]))
+    SHARED.get_or_init(|| Server::start(&FAST))
+}
+
+/// The server's program and version, as a name of a file.
+fn version() -> String {
+    let output = Command::new(programs().join("postgres")).arg("--version").output().expect("postgres");
+    String::from_utf8_lossy(&output.stdout).trim().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+/// A directory that the server may write to, and that goes with this process.
+fn directory() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
+    give(directory.path());
+    clean_up_at_exit(directory.path(), PID_FILE);
+    directory
+}
+
+/// Gives a directory to the server's user.
+fn give(directory: &Path) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
+    if let Some((uid, gid)) = unprivileged(USER) {
+        chown(directory, Some(uid), Some(gid)).expect("a change of owner");
+    }
 }
 
 /// The newest installed server's programs, or those in `PG_BIN`.
@@ -56,15 +82,41 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Makes a new cluster.
+fn initdb(data: &Path) {
+    run(Command::new(programs().join("initdb"))
+        .args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
+        .arg(data));
+}
+
 impl Server {
     /// Starts a server with these settings (`name=value`) beside the usual ones.
     #[must_use]
     pub fn start(settings: &[&str]) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
-        let path = directory.path().to_path_buf();
-        clean_up_at_exit(&path, PID_FILE);
-        let mut server = Self::start_in(&path, settings);
+        let directory = directory();
+        let mut server = Self::start_in(directory.path(), settings);
+        server.directory = Some(directory);
+        server
+    }
+
+    /// Starts a server with these settings and the databases that `fill` makes. They are made once per process for each
+    /// `name`, on a server that need not survive a crash, and copied.
+    #[must_use]
+    pub fn start_filled(name: &str, settings: &[&str], fill: impl FnOnce(&Self)) -> Self {
+        static FILLED: Filled = Filled::new();
+        let filled = FILLED.get(name, || {
+            let server = Self::start(&FAST);
+            fill(&server);
+            server.stop();
+            let data = server.data.clone();
+            // Its directory goes with this process.
+            std::mem::forget(server);
+            data
+        });
+        let directory = directory();
+        let data = directory.path().join("data");
+        prepared::copy(&filled, &data);
+        let mut server = Self::start_on(data, settings);
         server.directory = Some(directory);
         server
     }
@@ -72,29 +124,28 @@ impl Server {
     /// Starts a server whose data live below `directory`, which must be empty.
     #[must_use]
     pub fn start_in(directory: &Path, settings: &[&str]) -> Self {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
-        if let Some((uid, gid)) = unprivileged(USER) {
-            chown(directory, Some(uid), Some(gid)).expect("a change of owner");
-        }
+        give(directory);
         let data = directory.join("data");
-        run(Command::new(programs().join("initdb"))
-            .args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
-            .arg(&data));
+        prepared::copy_new(&version(), &data, initdb);
         Self::start_on(data, settings)
+    }
+
+    /// Starts a server with a system identifier of its own; the others are copies of one and have the same.
+    #[must_use]
+    pub fn start_stranger(settings: &[&str]) -> Self {
+        let directory = directory();
+        let data = directory.path().join("data");
+        initdb(&data);
+        let mut server = Self::start_on(data, settings);
+        server.directory = Some(directory);
+        server
     }
 
     /// Starts a replica of this server, which follows it by its log, with these settings beside the usual ones.
     #[must_use]
     pub fn replica(&self, settings: &[&str]) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
-        let path = directory.path().to_path_buf();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
-        if let Some((uid, gid)) = unprivileged(USER) {
-            chown(&path, Some(uid), Some(gid)).expect("a change of owner");
-        }
-        clean_up_at_exit(&path, PID_FILE);
-        let data = path.join("data");
+        let directory = directory();
+        let data = directory.path().join("data");
         run(Command::new(programs().join("pg_basebackup"))
             .args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R"])
             .args(["-p", &self.port.to_string(), "-D"])

@@ -1,16 +1,17 @@
 //! The processes of servers: started for the life of this one, looked at, and ended.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to start or to end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
 /// A server that runs or not, and the file that its words go to.
 pub(crate) struct Running {
@@ -168,8 +169,11 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
         });
     }
     type Order = (Command, mpsc::Sender<Child>);
-    static STARTER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
-    let starter = STARTER.get_or_init(|| {
+    // One for each view of the file systems: a thread has that of the one which began it, and so have the servers.
+    static STARTERS: Mutex<BTreeMap<PathBuf, mpsc::Sender<Order>>> = Mutex::new(BTreeMap::new());
+    let view = fs::read_link("/proc/thread-self/ns/mnt").expect("this thread's view");
+    let mut starters = STARTERS.lock().unwrap();
+    let starter = starters.entry(view).or_insert_with(|| {
         let (orders, inbox) = mpsc::channel::<Order>();
         thread::spawn(move || {
             for (mut command, answer) in inbox {
@@ -178,10 +182,11 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
                 let _nobody_waits = answer.send(child);
             }
         });
-        Mutex::new(orders)
+        orders
     });
     let (answer, child) = mpsc::channel();
-    starter.lock().unwrap().send((command, answer)).expect("the starting thread");
+    starter.send((command, answer)).expect("the starting thread");
+    drop(starters);
     child.recv().expect("the server's process")
 }
 

@@ -22,3 +22,19 @@ pub struct DatabaseMeta {
     /// Version of Lydite that loaded it.
     pub lydite: String,
 }
+
+impl DatabaseMeta {
+    /// Ten districts in each of `warehouses`, rows and C-Load from `seed` by the present population, loaded by version
+    /// `lydite`.
+    #[must_use]
+    pub fn uniform(warehouses: u32, seed: u64, lydite: impl Into<String>) -> Self {
+        Self {
+            warehouses,
+            districts: Districts::uniform(),
+            seed,
+            c_load: CLoad::from_seed(seed),
+            population: POPULATION_VERSION,
+            lydite: lydite.into(),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The twelve consistency conditions of clause 3.3.2, and ours beside them, on a whole database.
 
-use lydite_target::{ConditionFinding, Target, TargetError};
+use lydite_target::{ConditionFinding, Target, TargetError, TargetErrorKind};
 use lydite_tpcc::consistency::Condition;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -62,8 +62,7 @@ pub fn check_aside(
         if end.is_none() && stop() {
             let target = Arc::clone(&asked);
             // Aside too: a frozen server does not hear it.
-            let _without =
-                thread::Builder::new().name("cancel".to_owned()).spawn(move || target.stop_checks());
+            let _without = thread::Builder::new().name("cancel".to_owned()).spawn(move || target.stop_work());
             end = Some(Instant::now() + PATIENCE);
         }
         match receiver.recv_timeout(LOOK) {
@@ -71,7 +70,7 @@ pub fn check_aside(
                 done(&finding);
                 findings.push(finding);
             }
-            Ok(Err(Err(_))) if end.is_some() => break,
+            Ok(Err(Err(error))) if end.is_some() || error.kind == TargetErrorKind::Interrupted => break,
             Ok(Err(result)) => return result.map(Checked::All),
             Err(RecvTimeoutError::Timeout) if end.is_some_and(|end| Instant::now() >= end) => break,
             Err(RecvTimeoutError::Timeout) => {}

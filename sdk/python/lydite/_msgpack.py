@@ -1,4 +1,4 @@
-"""MessagePack, as far as the protocol uses it. The package `msgpack` takes its place where it is installed."""
+"""MessagePack, as far as the protocol uses it. The package `msgpack`, 1.0 or later, takes its place if installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ try:
     import msgpack as _fast
 except ImportError:
     _fast = None
+# Before 1.0 it packed bytes as text; other packages of this name have no version.
+if getattr(_fast, "version", (0,)) < (1,):
+    _fast = None
+
+#: Longest message of the protocol, in bytes.
+LONGEST = 64 << 20
 
 
 def _plain(value: Any) -> Any:
@@ -139,7 +145,8 @@ def pack(value: Any) -> bytes:
 def unpack(data: bytes) -> Any:
     """The message of all these bytes."""
     if _fast is not None:
-        return _fast.unpackb(data, strict_map_key=False, max_buffer_size=1 << 27)
+        # It takes no text, list or map for longer than the data.
+        return _fast.unpackb(data, strict_map_key=False)
     value, end = _unpack_from(data, 0)
     if end != len(data):
         raise ValueError("bytes behind the message")

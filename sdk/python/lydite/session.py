@@ -10,7 +10,7 @@ import time
 import traceback
 from typing import Any, BinaryIO, Callable, Dict, Union
 
-from ._msgpack import pack, unpack
+from ._msgpack import LONGEST, pack, unpack
 from .driver import Driver
 from .errors import Refused, Unavailable
 from .keyvalue import KeyValue
@@ -34,6 +34,9 @@ class Connection:
         if len(head) < 4:
             return None
         size = int.from_bytes(head, "big")
+        if size > LONGEST:
+            # Before memory is taken for it.
+            raise ValueError(f"a message of {size} bytes came from Lydite, and {LONGEST} are allowed: is it Lydite?")
         body = self._source.read(size)
         return unpack(body) if len(body) == size else None
 

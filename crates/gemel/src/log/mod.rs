@@ -243,6 +243,11 @@ impl Log {
         self.end().0 - oldest.unwrap_or_default()
     }
 
+    /// True on the thread that writes it.
+    pub(crate) fn is_own_thread(&self) -> bool {
+        lock(&self.writer).as_ref().is_some_and(|writer| writer.thread().id() == std::thread::current().id())
+    }
+
     /// Writes and syncs the rest, and ends the thread. Later appends are refused.
     pub(crate) fn close(&self) -> Result<()> {
         self.pipeline.close();

@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::loading::watch;
 use crate::output::print;
 use crate::plan::whole;
+use lydite_report::live::Style;
 use lydite_target::{TxMode, families};
 use lydite_verify::kit::{Kit, KitError, Step, Verdict, prove};
 
@@ -18,9 +19,10 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme);
     let family = families().iter().find(|family| family.schemes.contains(&scheme));
     let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
-    let kit = Kit { url: &args.target, modes, warehouses, fresh: args.fresh };
+    let interrupt = watch(Style::Plain)?;
+    let waiter = interrupt.waiter();
+    let kit = Kit { url: &args.target, modes, warehouses, fresh: args.fresh, waiter: Some(&waiter) };
     let mut unprinted = Ok(());
-    let interrupt = watch()?;
     let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
         let shown = print(&line(step));
         if unprinted.is_ok() {

@@ -1,10 +1,12 @@
 //! Labs of MariaDB servers: one, a Galera cluster, and one over shards by the engine Spider.
 
-use super::{Server, Servers, finish, free_ports, in_parallel, unprivileged};
+use super::{
+    Server, Servers, finish, free_ports, in_parallel, judge, make_directory, unprivileged, write_private,
+};
 use crate::Outcome;
 use crate::exit::Failure;
 use std::fs;
-use std::os::unix::fs::chown;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,6 +27,8 @@ const SETTINGS: [&str; 5] = [
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where a server's process is noted, below its directory. Its own note comes too late for one that is still starting.
 const PROCESS: &str = "process";
+/// A server's log, below its directory. MariaDB appends `.err` to names without an ending.
+const LOG: &str = "log.err";
 /// Where distributions put Galera's library.
 const GALERA: [&str; 3] = [
     "/usr/lib/galera/libgalera_smm.so",
@@ -39,10 +43,16 @@ pub(super) struct Programs {
     client: PathBuf,
     /// Whether the engine MyRocks can be loaded.
     rocksdb: bool,
-    /// Galera's library, for its clusters.
-    galera: Option<PathBuf>,
+    /// Programs of Galera's clusters.
+    galera: Option<Galera>,
     /// User and group: MariaDB refuses to run as root.
-    user: Option<(u32, u32)>,
+    pub(super) user: Option<(u32, u32)>,
+}
+
+/// Files that a Galera cluster needs beside the servers' programs.
+struct Galera {
+    library: PathBuf,
+    openssl: PathBuf,
 }
 
 /// A program on the path or, as servers may be, where only root looks.
@@ -73,14 +83,14 @@ impl Programs {
         }
         let mut galera = None;
         if kind == Servers::Galera {
-            program("rsync", "rsync")?;
-            galera = GALERA.iter().map(PathBuf::from).find(|path| path.exists());
-            if galera.is_none() {
-                return Err(Failure::usage(format!(
+            let openssl = program("openssl", "openssl")?;
+            let library = GALERA.iter().map(PathBuf::from).find(|path| path.exists()).ok_or_else(|| {
+                Failure::usage(format!(
                     "{}: Galera's library is not there: install it (Debian: apt-get install galera-4)",
                     GALERA[0]
-                )));
-            }
+                ))
+            })?;
+            galera = Some(Galera { library, openssl });
         }
         let rocksdb = kind == Servers::Mariadb && plugins.join("ha_rocksdb.so").exists();
         Ok(Self { server, install, client, rocksdb, galera, user: unprivileged("mysql", "MariaDB")? })
@@ -97,9 +107,10 @@ impl Programs {
     }
 
     /// Runs SQL on a server and gives the answer's rows.
-    fn sql(&self, server: &Server, sql: &str) -> Result<String, String> {
+    fn sql(&self, server: &Server, password: &str, sql: &str) -> Result<String, String> {
         let mut client = self.command(&self.client);
         client.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root"]);
+        client.env("MYSQL_PWD", password);
         client.args([
             &format!("--port={}", server.port),
             "--connect-timeout=5",
@@ -132,7 +143,7 @@ fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The URL of a lab: the first server's, with the others behind it.
-pub(super) fn url(kind: Servers, servers: &[Server]) -> String {
+pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     let others: Vec<String> =
         servers.iter().skip(1).map(|server| format!("127.0.0.1:{}", server.port)).collect();
     let others = match kind {
@@ -140,18 +151,29 @@ pub(super) fn url(kind: Servers, servers: &[Server]) -> String {
         Servers::Spider => format!("?shards={}", others.join(",")),
         _ => String::new(),
     };
-    format!("mariadb://root@127.0.0.1:{}/{DATABASE}{others}", servers.first().map_or(0, |server| server.port))
+    let port = servers.first().map_or(0, |server| server.port);
+    format!("mariadb://root:{password}@127.0.0.1:{port}/{DATABASE}{others}")
 }
 
 /// Makes and starts the servers, and makes the database on them.
-pub(super) fn start(programs: &Programs, directory: &Path, kind: Servers, servers: &[Server]) -> Outcome {
+pub(super) fn start(
+    programs: &Programs,
+    directory: &Path,
+    kind: Servers,
+    servers: &[Server],
+    password: &str,
+) -> Outcome {
     let failed = |problem: String| Failure::Target(format!("{}: {problem}", directory.display()));
-    in_parallel(directory, servers, |server| install(programs, server))?;
+    in_parallel(directory, servers, |server| install(programs, server, password))?;
     let is_first = |server: &Server| servers.first().is_some_and(|first| first.port == server.port);
-    if let Some(library) = &programs.galera {
+    if let Some(galera) = &programs.galera {
+        let certificate = match servers.first() {
+            Some(first) => Certificate::make(programs, galera, first).map_err(failed)?,
+            None => return Ok(()),
+        };
         // One after the other: each copies what the ones before it have.
-        for (server, settings) in servers.iter().zip(galera(library, servers.len())?) {
-            start_one(programs, server, &settings).map_err(failed)?;
+        for (server, settings) in servers.iter().zip(galera_settings(galera, servers, &certificate)?) {
+            start_one(programs, server, password, &settings).map_err(failed)?;
         }
     } else {
         in_parallel(directory, servers, |server| {
@@ -161,38 +183,70 @@ pub(super) fn start(programs: &Programs, directory: &Path, kind: Servers, server
                 (Servers::Spider, false) => Some("--innodb-lock-wait-timeout=5"),
                 _ => programs.rocksdb.then_some("--plugin-load-add=ha_rocksdb"),
             };
-            start_one(programs, server, &plugin.map(str::to_string).into_iter().collect::<Vec<_>>())
+            start_one(programs, server, password, &plugin.map(str::to_string).into_iter().collect::<Vec<_>>())
         })?;
     }
     for server in servers.iter().filter(|server| kind == Servers::Spider || is_first(server)) {
-        programs.sql(server, &format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
+        programs.sql(server, password, &format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
     }
     Ok(())
 }
 
+/// The certificate of a Galera cluster: its nodes prove themselves to each other by it. Anybody who reaches their ports
+/// could join the cluster otherwise, which has no passwords.
+struct Certificate {
+    key: PathBuf,
+    certificate: PathBuf,
+}
+
+impl Certificate {
+    /// Makes it in the directory of a server, which its user alone can enter.
+    fn make(programs: &Programs, galera: &Galera, server: &Server) -> Result<Self, String> {
+        let made =
+            Self { key: server.path.join("key.pem"), certificate: server.path.join("certificate.pem") };
+        let mut openssl = programs.command(&galera.openssl);
+        openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3650"]);
+        openssl
+            .args(["-subj", "/CN=lydite-lab", "-keyout"])
+            .arg(&made.key)
+            .arg("-out")
+            .arg(&made.certificate);
+        finish(openssl, "openssl")?;
+        Ok(made)
+    }
+}
+
 /// The settings of each node of a Galera cluster.
-fn galera(library: &Path, nodes: usize) -> Result<Vec<Vec<String>>, Failure> {
-    let ports = free_ports(3 * nodes)?;
-    let ports: Vec<&[u16]> = ports.chunks(3).collect();
+fn galera_settings(
+    galera: &Galera,
+    servers: &[Server],
+    certificate: &Certificate,
+) -> Result<Vec<Vec<String>>, Failure> {
+    let nodes = servers.len();
+    let ports = free_ports(2 * nodes)?;
+    let ports: Vec<&[u16]> = ports.chunks(2).collect();
     let members: Vec<String> = ports.iter().map(|ports| format!("127.0.0.1:{}", ports[0])).collect();
-    let of_node = |(node, ports): (usize, &&[u16])| {
-        let (group, transfer, snapshot) = (ports[0], ports[1], ports[2]);
+    let (key, certificate) = (certificate.key.display(), certificate.certificate.display());
+    let of_node = |(node, (server, ports)): (usize, (&Server, &&[u16]))| {
+        let (group, transfer) = (ports[0], ports[1]);
         let mut settings = vec![
             format!("--server-id={}", node + 1),
             "--binlog-format=ROW".into(),
             "--innodb-autoinc-lock-mode=2".into(),
             "--wsrep-on=ON".into(),
-            format!("--wsrep-provider={}", library.display()),
+            format!("--wsrep-provider={}", galera.library.display()),
             "--wsrep-cluster-name=lydite-lab".into(),
             format!("--wsrep-cluster-address=gcomm://{}", members.join(",")),
             format!("--wsrep-node-name=node-{}", node + 1),
             format!("--wsrep-node-address=127.0.0.1:{group}"),
-            "--wsrep-sst-method=rsync".into(),
-            format!("--wsrep-sst-receive-address=127.0.0.1:{snapshot}"),
+            // By the servers' own ports and passwords; those of the other methods are open while they copy.
+            "--wsrep-sst-method=mysqldump".into(),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{}", server.port),
             "--wsrep-slave-threads=2".into(),
             format!(
-                "--wsrep-provider-options=base_port={group};gmcast.listen_addr=tcp://127.0.0.1:{group};\
-                 ist.recv_addr=127.0.0.1:{transfer};ist.recv_bind=127.0.0.1:{transfer};gcache.size=128M"
+                "--wsrep-provider-options=base_port={group};gmcast.listen_addr=ssl://127.0.0.1:{group};\
+                 ist.recv_addr=ssl://127.0.0.1:{transfer};ist.recv_bind=ssl://127.0.0.1:{transfer};gcache.size=128M;\
+                 socket.ssl_key={key};socket.ssl_cert={certificate};socket.ssl_ca={certificate}"
             ),
         ];
         if node == 0 {
@@ -200,33 +254,59 @@ fn galera(library: &Path, nodes: usize) -> Result<Vec<Vec<String>>, Failure> {
         }
         settings
     };
-    Ok(ports.iter().enumerate().map(of_node).collect())
+    Ok(servers.iter().zip(&ports).enumerate().map(of_node).collect())
 }
 
-/// Makes a server's directory and its system tables.
-fn install(programs: &Programs, server: &Server) -> Result<(), String> {
-    let told = |doing: &str, error: std::io::Error| format!("{doing} {}: {error}", server.path.display());
-    fs::create_dir(&server.path).map_err(|error| told("make", error))?;
-    if let Some((user, group)) = programs.user {
-        chown(&server.path, Some(user), Some(group)).map_err(|error| told("give away", error))?;
-    }
+/// Makes a server's directory and its system tables, whose administrators have the password.
+fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+    make_directory(&server.path, programs.user)?;
+    let data = format!("--datadir={}", server.path.join("data").display());
     let mut install = programs.command(&programs.install);
-    install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-    install.arg(format!("--datadir={}", server.path.join("data").display()));
+    install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
     // Of its own: those that are made at the same time have temporary tables of the same names.
     install.arg(format!("--tmpdir={}", server.path.display()));
-    finish(install, "mariadb-install-db")
+    finish(install, "mariadb-install-db")?;
+    let options = format!("[mysqld]\nwsrep_sst_auth = root:{password}\n");
+    write_private(&options_of(server), &options, programs.user)
+        .map_err(|error| format!("{}: {error}", options_of(server).display()))?;
+    // Before the server listens, and by its input, which nobody else sees.
+    let mut bootstrap = programs.command(&programs.server);
+    bootstrap.args(["--no-defaults", "--bootstrap", "--skip-networking", &data]);
+    bootstrap.arg(format!("--tmpdir={}", server.path.display()));
+    bootstrap.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let failed = |error| format!("mariadbd --bootstrap: {error}");
+    let mut running = bootstrap.spawn().map_err(failed)?;
+    let sql = format!(
+        "UPDATE mysql.global_priv SET Priv = json_set(Priv, '$.plugin', 'mysql_native_password', \
+         '$.authentication_string', password('{password}')) WHERE User = 'root';\n\
+         DELETE FROM mysql.global_priv WHERE User = '';\n"
+    );
+    if let Some(mut input) = running.stdin.take() {
+        input.write_all(sql.as_bytes()).map_err(failed)?;
+    }
+    judge(&running.wait_with_output().map_err(failed)?, "mariadbd --bootstrap")
 }
 
-fn start_one(programs: &Programs, server: &Server, settings: &[String]) -> Result<(), String> {
+/// The file of a server's options that others must not see on its command line.
+fn options_of(server: &Server) -> PathBuf {
+    server.path.join("options")
+}
+
+fn start_one(
+    programs: &Programs,
+    server: &Server,
+    password: &str,
+    settings: &[String],
+) -> Result<(), String> {
     let path = |name: &str| server.path.join(name).display().to_string();
     let mut start = programs.command(&programs.server);
-    start.arg("--no-defaults").arg(format!("--datadir={}", path("data"))).args(SETTINGS).args(settings);
+    start.arg(format!("--defaults-file={}", options_of(server).display()));
+    start.arg(format!("--datadir={}", path("data"))).args(SETTINGS).args(settings);
     start.args([
         format!("--port={}", server.port),
         format!("--socket={}", path("socket")),
         format!("--pid-file={}", path("pid")),
-        format!("--log-error={}", path("log")),
+        format!("--log-error={}", path(LOG)),
         format!("--tmpdir={}", path("data")),
     ]);
     // It goes on when we end, and does not hear what the terminal says to us.
@@ -234,10 +314,15 @@ fn start_one(programs: &Programs, server: &Server, settings: &[String]) -> Resul
     let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
     fs::write(server.path.join(PROCESS), child.id().to_string())
         .map_err(|error| format!("{}: {error}", path(PROCESS)))?;
-    wait_until_ready(programs, server, &mut child)
+    wait_until_ready(programs, server, password, &mut child)
 }
 
-fn wait_until_ready(programs: &Programs, server: &Server, child: &mut Child) -> Result<(), String> {
+fn wait_until_ready(
+    programs: &Programs,
+    server: &Server,
+    password: &str,
+    child: &mut Child,
+) -> Result<(), String> {
     // A node takes statements only when it has all that the others have.
     let (question, wanted) = if programs.galera.is_some() {
         (
@@ -251,11 +336,11 @@ fn wait_until_ready(programs: &Programs, server: &Server, child: &mut Child) -> 
     let begun = Instant::now();
     loop {
         let ended = child.try_wait().map_err(|error| format!("mariadbd: {error}"))?.is_some();
-        if !ended && programs.sql(server, question).as_deref() == Ok(wanted) {
+        if !ended && programs.sql(server, password, question).as_deref() == Ok(wanted) {
             return Ok(());
         }
         if ended || begun.elapsed() > PATIENCE {
-            let log = fs::read_to_string(server.path.join("log")).unwrap_or_default();
+            let log = fs::read_to_string(server.path.join(LOG)).unwrap_or_default();
             let error = log.lines().rfind(|line| line.contains("[ERROR]")).or(log.lines().last());
             return Err(format!(
                 "the server for port {} did not start: {}",

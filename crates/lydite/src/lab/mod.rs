@@ -2,6 +2,9 @@
 //!
 //! A lab is a directory with a note of what runs in it, written before the first server starts, so that whatever
 //! happens `lydite lab down` finds all of it. The servers go on when the program ends.
+//!
+//! Any account of the machine reaches the loopback, so each lab has a password of its own: its URL has it, the note
+//! keeps it in a directory that others cannot enter, and programs get it by their environment or by files.
 
 mod mariadb;
 mod postgres;
@@ -12,13 +15,14 @@ use crate::exit::Failure;
 use crate::loading::watch;
 use crate::output::{complain, print};
 use crate::targets::typed;
+use lydite_report::live::Style;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Instant;
 
 /// What a lab's directory calls its note.
@@ -30,7 +34,7 @@ const MOST_SHARDS: u16 = 32;
 #[derive(Debug, Deserialize, Serialize)]
 struct Lab {
     kind: String,
-    /// The URL of the database, for `lydite run` and the like.
+    /// The URL of the database, with its password, for `lydite run` and the like.
     url: String,
     /// The URLs of its replicas, for `--replicas`.
     #[serde(default)]
@@ -46,6 +50,22 @@ impl Lab {
         } else {
             format!("{} --replicas {}", self.url, self.replicas.join(","))
         }
+    }
+
+    /// Returns the URL without its password, for messages.
+    fn shown(&self) -> String {
+        let password = self.url.split_once('@').and_then(|(user, _)| user.rsplit_once(':'));
+        match password {
+            Some((_, password)) if self.has_password() => {
+                self.arguments().replace(&format!(":{password}@"), "@")
+            }
+            _ => self.arguments(),
+        }
+    }
+
+    /// False if another version of Lydite made it, whose servers take everybody on this machine.
+    fn has_password(&self) -> bool {
+        self.url.split_once('@').is_some_and(|(user, _)| user.matches(':').count() > 1)
     }
 }
 
@@ -146,24 +166,36 @@ impl Programs {
         }
     }
 
-    fn url(&self, kind: Servers, servers: &[Server]) -> String {
+    fn url(&self, kind: Servers, servers: &[Server], password: &str) -> String {
         match self {
-            Self::Postgres(_) => postgres::url(kind, servers),
-            Self::Mariadb(_) => mariadb::url(kind, servers),
+            Self::Postgres(_) => postgres::url(kind, servers, password),
+            Self::Mariadb(_) => mariadb::url(kind, servers, password),
         }
     }
 
-    fn start(&self, directory: &Path, kind: Servers, servers: &[Server]) -> Outcome {
+    /// User and group of the servers, if they are not this program's.
+    fn user(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Postgres(programs) => programs.user,
+            Self::Mariadb(programs) => programs.user,
+        }
+    }
+
+    fn start(&self, directory: &Path, kind: Servers, servers: &[Server], password: &str) -> Outcome {
         match self {
             Self::Postgres(programs) if kind == Servers::PostgresWithReplicas => {
                 let Some((primary, replicas)) = servers.split_first() else { return Ok(()) };
-                in_parallel(directory, &servers[..1], |server| postgres::start_one(programs, server))?;
-                in_parallel(directory, replicas, |server| postgres::start_replica(programs, primary, server))
+                in_parallel(directory, &servers[..1], |server| {
+                    postgres::start_one(programs, server, password)
+                })?;
+                in_parallel(directory, replicas, |server| {
+                    postgres::start_replica(programs, primary, server, password)
+                })
             }
             Self::Postgres(programs) => {
-                in_parallel(directory, servers, |server| postgres::start_one(programs, server))
+                in_parallel(directory, servers, |server| postgres::start_one(programs, server, password))
             }
-            Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers),
+            Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers, password),
         }
     }
 
@@ -212,14 +244,47 @@ fn unprivileged(name: &str, product: &str) -> Result<Option<(u32, u32)>, Failure
     })
 }
 
+/// A new password of 128 bits from the system's source of random numbers, fit for URLs and SQL as it stands.
+fn new_password() -> Result<String, Failure> {
+    const SOURCE: &str = "/dev/urandom";
+    let mut bytes = [0_u8; 16];
+    fs::File::open(SOURCE)
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| Failure::usage(format!("{SOURCE}: {error}: a lab needs a random password")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Makes the directory of a server, which its user alone can enter.
+fn make_directory(path: &Path, user: Option<(u32, u32)>) -> Result<(), String> {
+    let failed = |doing: &str, error: io::Error| format!("{doing} {}: {error}", path.display());
+    fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| failed("make", error))?;
+    user.map_or(Ok(()), |(user, group)| {
+        chown(path, Some(user), Some(group)).map_err(|error| failed("give away", error))
+    })
+}
+
+/// Writes a new file that its user alone can read.
+fn write_private(path: &Path, text: &str, user: Option<(u32, u32)>) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    user.map_or(Ok(()), |(user, group)| chown(path, Some(user), Some(group)))
+}
+
 /// Runs a command to its end, and tells its last words if it fails.
 fn finish(mut command: Command, name: &str) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    judge(&output, name)
+}
+
+/// Reports the first error of a command that failed, else its last line.
+fn judge(output: &Output, name: &str) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{name}: {}", words.lines().last().unwrap_or("it failed without a word")))
+    // PostgreSQL's programs say at last what they remove, after what went wrong.
+    let error = words.lines().find(|line| line.contains("error:")).or_else(|| words.lines().last());
+    Err(format!("{name}: {}", error.unwrap_or("it failed without a word")))
 }
 
 pub(crate) fn command(args: LabArgs) -> Outcome {
@@ -278,10 +343,11 @@ fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
 
 fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
     let kind = kind_of(name)?;
-    let end_with = dir.as_ref().map_or_else(
-        || format!("lydite lab down {name}"),
-        |dir| format!("lydite lab down {name} --dir {}", typed(&dir.display().to_string())),
-    );
+    let again = |command: &str| match &dir {
+        None => format!("lydite lab {command} {name}"),
+        Some(dir) => format!("lydite lab {command} {name} --dir {}", typed(&dir.display().to_string())),
+    };
+    let (up_again, end_with) = (again("up"), again("down"));
     let directory = directory(kind, dir)?;
     if shards.is_some() && !kind.servers.has_shards() {
         return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
@@ -300,6 +366,13 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
                 lab.servers.len().saturating_sub(1)
             )));
         }
+        if !lab.has_password() {
+            complain(&format!(
+                "{}: this lab of an older version has no password, so that everybody on this machine can use it as an \
+                 administrator: end it with: {end_with}, and start it again",
+                directory.display()
+            ));
+        }
         return match lab.servers.iter().find(|server| !server.listens()) {
             None => print(&format!("{}\n", lab.arguments())),
             Some(server) => Err(Failure::usage(format!(
@@ -317,13 +390,14 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
         .collect();
     let mut lab = Lab { kind: name.into(), url: String::new(), replicas: Vec::new(), servers };
-    lab.url = programs.url(kind.servers, &lab.servers);
+    let password = new_password()?;
+    lab.url = programs.url(kind.servers, &lab.servers, &password);
     if kind.servers == Servers::PostgresWithReplicas {
-        lab.replicas = lab.servers[1..].iter().map(postgres::url_of).collect();
+        lab.replicas = lab.servers[1..].iter().map(|server| postgres::url_of(server, &password)).collect();
     }
-    make(&directory, &lab)?;
-    let interrupt = watch()?;
-    let mut started = programs.start(&directory, kind.servers, &lab.servers);
+    make(&directory, &lab, programs.user())?;
+    let interrupt = watch(Style::Plain)?;
+    let mut started = programs.start(&directory, kind.servers, &lab.servers, &password);
     if interrupt.asked() {
         started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
     }
@@ -340,7 +414,8 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
         },
         begun.elapsed().as_secs_f64(),
         directory.display(),
-        if lab.replicas.is_empty() { typed(&lab.url) } else { lab.arguments().into() },
+        // Not the URL: messages have no passwords.
+        if lab.replicas.is_empty() { format!("\"$({up_again})\"") } else { format!("$({up_again})") },
         // A shard has one warehouse at least.
         if kind.servers.has_shards() && shards > 2 { format!(" -w {shards}") } else { String::new() },
     ));
@@ -348,17 +423,17 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
 }
 
 /// Makes the directory of all labs. Everybody can write beside it, so one that somebody else has made is refused.
-fn own_root() -> std::io::Result<()> {
+fn own_root(mode: u32) -> io::Result<()> {
     let root = root();
-    match fs::DirBuilder::new().mode(0o711).create(&root) {
+    match fs::DirBuilder::new().mode(mode).create(&root) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let there = fs::symlink_metadata(&root)?;
             // SAFETY: geteuid has no preconditions.
             if there.is_dir() && there.uid() == unsafe { libc::geteuid() } {
-                Ok(())
+                fs::set_permissions(&root, fs::Permissions::from_mode(mode))
             } else {
-                Err(std::io::Error::other(format!("{} belongs to somebody else", root.display())))
+                Err(io::Error::other(format!("{} belongs to somebody else", root.display())))
             }
         }
         Err(error) => Err(error),
@@ -366,22 +441,28 @@ fn own_root() -> std::io::Result<()> {
 }
 
 /// Makes the directory, which must be new or empty, and writes the note.
-fn make(directory: &Path, lab: &Lab) -> Outcome {
-    let failed = |error: std::io::Error| {
+fn make(directory: &Path, lab: &Lab, user: Option<(u32, u32)>) -> Outcome {
+    let failed = |error: io::Error| {
         Failure::usage(format!("{}: {error}: name another directory with --dir", directory.display()))
     };
+    // A server of another user has to reach its directory; that of the lab lets in its group alone.
+    let (above, mode) = if user.is_some() { (0o711, 0o710) } else { (0o700, 0o700) };
     if directory.starts_with(root()) {
-        own_root().map_err(failed)?;
+        own_root(above).map_err(failed)?;
     }
-    fs::create_dir_all(directory).map_err(failed)?;
+    fs::DirBuilder::new().recursive(true).mode(above).create(directory).map_err(failed)?;
     if fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(Failure::usage(format!(
             "{}: the directory is not empty: name another one with --dir",
             directory.display()
         )));
     }
+    // SAFETY: geteuid has no preconditions.
+    let own = unsafe { libc::geteuid() };
+    chown(directory, Some(own), user.map(|(_, group)| group)).map_err(failed)?;
+    fs::set_permissions(directory, fs::Permissions::from_mode(mode)).map_err(failed)?;
     let text = serde_json::to_string_pretty(lab).map_err(|error| failed(error.into()))?;
-    fs::write(directory.join(NOTE), text).map_err(failed)
+    write_private(&directory.join(NOTE), &text, None).map_err(failed)
 }
 
 /// Refuses a lab of another kind.
@@ -447,12 +528,14 @@ fn list() -> Outcome {
                 1 => "  (1 server does not answer)".into(),
                 silent => format!("  ({silent} servers do not answer)"),
             };
-            text += &format!("    {:11} {}{state}\n", lab.kind, lab.arguments());
+            text += &format!("    {:11} {}{state}\n", lab.kind, lab.shown());
             none = false;
         }
     }
     if none {
         text += "    none (but for those with a --dir of their own)\n";
+    } else {
+        text += "lydite lab up KIND prints the URL of one that runs with its password\n";
     }
     print(&text)
 }

@@ -1,18 +1,17 @@
 //! Labs of PostgreSQL servers.
 
-use super::{Server, Servers, finish};
+use super::{Server, Servers, finish, make_directory, write_private};
 use crate::Outcome;
 use crate::exit::Failure;
 use std::fs;
-use std::io;
-use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Settings of all servers, beside their ports.
+/// Settings of all servers, beside their ports. Without wal_keep_size a copy of a primary fails now and then while another
+/// one is made: the other's checkpoint removes the log that it is about to stream.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 \
-                        -c shared_buffers=128MB -c max_wal_size=2GB";
+                        -c shared_buffers=128MB -c max_wal_size=2GB -c wal_keep_size=256MB";
 /// How long a server may take to start or to end, in seconds.
 const PATIENCE: &str = "60";
 
@@ -23,7 +22,7 @@ const BACKUP: &str = "pg_basebackup";
 pub(super) struct Programs {
     directory: PathBuf,
     /// User and group: PostgreSQL refuses to run as root.
-    user: Option<(u32, u32)>,
+    pub(super) user: Option<(u32, u32)>,
 }
 
 impl Programs {
@@ -88,7 +87,7 @@ fn on_path() -> Vec<PathBuf> {
 }
 
 /// The URL of a lab: the first server's, which is the coordinator if there are others.
-pub(super) fn url(kind: Servers, servers: &[Server]) -> String {
+pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     let shards: Vec<String> = servers
         .iter()
         .skip(1)
@@ -96,38 +95,42 @@ pub(super) fn url(kind: Servers, servers: &[Server]) -> String {
         .map(|shard| format!("127.0.0.1:{}", shard.port))
         .collect();
     let shards = if shards.is_empty() { String::new() } else { format!("?shards={}", shards.join(",")) };
-    format!("{}{shards}", servers.first().map_or_else(String::new, url_of))
+    format!("{}{shards}", servers.first().map_or_else(String::new, |server| url_of(server, password)))
 }
 
 /// The URL of one server.
-pub(super) fn url_of(server: &Server) -> String {
-    format!("postgres://postgres@127.0.0.1:{}/postgres", server.port)
-}
-
-/// Makes a server's directory, and gives that of its data.
-fn make(programs: &Programs, server: &Server) -> Result<PathBuf, String> {
-    let told = |doing: &str, error: io::Error| format!("{doing} {}: {error}", server.path.display());
-    fs::create_dir(&server.path).map_err(|error| told("make", error))?;
-    if let Some((user, group)) = programs.user {
-        chown(&server.path, Some(user), Some(group)).map_err(|error| told("give away", error))?;
-    }
-    Ok(server.path.join("data"))
+pub(super) fn url_of(server: &Server, password: &str) -> String {
+    format!("postgres://postgres:{password}@127.0.0.1:{}/postgres", server.port)
 }
 
 /// Makes and starts a server.
-pub(super) fn start_one(programs: &Programs, server: &Server) -> Result<(), String> {
-    let data = make(programs, server)?;
+pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+    make_directory(&server.path, programs.user)?;
+    let data = server.path.join("data");
+    let file = server.path.join("password");
+    let of_file = |error| format!("{}: {error}", file.display());
+    write_private(&file, password, programs.user).map_err(of_file)?;
     let mut initdb = programs.command("initdb");
-    initdb.args(["-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
+    initdb.args(["-U", "postgres", "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]);
+    initdb.arg(&data).arg("--pwfile").arg(&file);
     finish(initdb, "initdb")?;
+    fs::remove_file(&file).map_err(of_file)?;
     start(programs, server, &data)
 }
 
 /// Makes a copy of a primary that follows it, and starts it.
-pub(super) fn start_replica(programs: &Programs, primary: &Server, server: &Server) -> Result<(), String> {
-    let data = make(programs, server)?;
+pub(super) fn start_replica(
+    programs: &Programs,
+    primary: &Server,
+    server: &Server,
+    password: &str,
+) -> Result<(), String> {
+    make_directory(&server.path, programs.user)?;
+    let data = server.path.join("data");
     let mut copy = programs.command(BACKUP);
-    copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R"]);
+    copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R", "-w"]);
+    // The copy keeps it, to follow the primary.
+    copy.env("PGPASSWORD", password);
     copy.args(["-p", &primary.port.to_string(), "-D"]).arg(&data);
     finish(copy, BACKUP)?;
     start(programs, server, &data)

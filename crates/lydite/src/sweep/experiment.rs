@@ -107,7 +107,9 @@ impl Experiment {
         };
         let repetitions = flag_or(&args.repetitions, wanted).and_then(|(text, line)| {
             whole(text.trim(), 1, MAX_REPETITIONS)
-                .map_err(|problem| wrong(&mut source, line, "repetitions", &format!("{text:?} {problem}")))
+                .map_err(|problem| {
+                    source.wrong_by("--repetitions", line, "repetitions", &format!("{text:?} {problem}"))
+                })
                 .ok()
         });
         let reload = flag_or(&args.reload, reload).and_then(|(text, line)| match text.as_str() {
@@ -116,7 +118,7 @@ impl Experiment {
             "restore" => Some((Reload::Restore, line)),
             _ => {
                 let problem = format!("{text:?} is not known: use each-run, restore or once");
-                wrong(&mut source, line, "reload", &problem);
+                source.wrong_by("--reload", line, "reload", &problem);
                 None
             }
         });
@@ -222,59 +224,47 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
         if !target.stores() {
             continue;
         }
-        match (wanted, target.is_temporary()) {
-            (None, false) => source.wrong(
-                point.target_line,
-                "target",
-                &format!(
+        let stays = !target.is_temporary();
+        let Some((reload, line)) = wanted else {
+            if stays {
+                let problem = format!(
                     "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
                      whoever made them, and loaded again), reload = \"restore\" (before each run the database is \
                      replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the first \
                      one loaded), in the file or by --reload"
-                ),
-            ),
-            (Some((reload @ (Reload::Once | Reload::Restore), line)), true) => wrong(source, line, "reload",
-                &format!(
-                    "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
-                    reload.name()
-                ),
-            ),
-            (Some((Reload::Restore, line)), false) if target.templates().is_none() => wrong(source, line, "reload",
-                &format!(
-                    "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
-                     for {url}: use \"each-run\""
-                ),
-            ),
-            (Some((Reload::Restore, line)), false) if point.plan.replicas.is_some() => wrong(source, line, "reload",
-                "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
-                 while; use \"each-run\"",
-            ),
-            (Some((Reload::Restore, line)), false) if point.plan.micro.is_some() => wrong(source, line, "reload",
-                "\"restore\" is for workload tpcc only: use \"each-run\"",
-            ),
-            (Some((Reload::Once, line)), false) => {
-                let scale = (point.plan.warehouses, point.plan.data_skew);
-                if *scales.entry(url).or_insert(scale) != scale {
-                    wrong(source, line, "reload",
-                        &format!(
-                            "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is \
-                             to have several: use \"each-run\", or give each a target of its own"
-                        ),
-                    );
-                }
+                );
+                source.wrong(point.target_line, "target", &problem);
             }
-            _ => {}
-        }
+            continue;
+        };
+        let scale = (point.plan.warehouses, point.plan.data_skew);
+        let problem = match reload {
+            Reload::EachRun => continue,
+            Reload::Once | Reload::Restore if !stays => format!(
+                "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
+                reload.name()
+            ),
+            Reload::Restore if target.templates().is_none() => format!(
+                "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
+                 for {url}: use \"each-run\""
+            ),
+            Reload::Restore if point.plan.replicas.is_some() => {
+                "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
+                 while; use \"each-run\""
+                    .into()
+            }
+            Reload::Restore if point.plan.micro.is_some() => {
+                "\"restore\" is for workload tpcc only: use \"each-run\"".into()
+            }
+            Reload::Once if *scales.entry(url).or_insert(scale) != scale => format!(
+                "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is to have \
+                 several: use \"each-run\", or give each a target of its own"
+            ),
+            Reload::Once | Reload::Restore => continue,
+        };
+        source.wrong_by("--reload", line, "reload", &problem);
     }
     wanted.map_or(Reload::EachRun, |(reload, _)| reload)
-}
-
-/// Notes what is wrong with a key of the file, or with the flag of that name.
-fn wrong(source: &mut Source, line: Option<usize>, key: &str, problem: &str) {
-    match line {
-        Some(line) => source.wrong(line, key, problem),
-        None => source.add(format!("--{key}: {problem}")),
-    }
 }
 
 /// What a run of the point takes at least.

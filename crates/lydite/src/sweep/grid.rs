@@ -362,10 +362,7 @@ fn take(raw: &mut Raw, setting: &Setting, text: &str, file: &str) {
 }
 
 fn tell(source: &mut Source, setting: &Setting, problem: &str) {
-    match setting.line {
-        Some(line) => source.wrong(line, &setting.key, problem),
-        None => source.add(format!("--set {}: {problem}", setting.key)),
-    }
+    source.wrong_by(&format!("--set {}", setting.key), setting.line, &setting.key, problem);
 }
 
 /// Finds the line that a problem of a plan is about, if the problem does not say.

@@ -45,20 +45,21 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     if args.dry_run {
         return show_plan(&experiment, &out, args.fresh);
     }
-    let interrupt = watch()?;
+    let style = Style::detect(args.quiet);
+    let interrupt = watch(style)?;
     // Another build of the program may have made the templates of a sweep that begins anew.
     let before = if args.fresh { store::read_manifest(&out)? } else { None };
     let directory = Directory::open(&out, &experiment, args.fresh)?;
     let program = directory.manifest.program.clone();
     for program in before.iter().map(|known| &known.program).chain(args.fresh.then_some(&program)) {
-        delete_templates(&experiment, program, true);
+        delete_templates(&experiment, program, true, &interrupt);
     }
     let mut work = Work::new(&experiment, directory, &out);
-    let interrupted = work.make_runs(Style::detect(args.quiet), &interrupt)?;
+    let interrupted = work.make_runs(style, &interrupt)?;
     let sweep = work.write()?;
     if sweep.runs_in(State::Complete) == sweep.runs() {
         // A sweep that had all of its runs may have been killed before this; but no server need be there to draw it again.
-        delete_templates(&experiment, &program, work.made);
+        delete_templates(&experiment, &program, work.made, &interrupt);
     } else if experiment.reload == Reload::Restore {
         let names: BTreeSet<String> =
             experiment.points.iter().map(|point| template(point, &program)).collect();
@@ -95,11 +96,14 @@ fn template(point: &Point, program: &str) -> String {
 
 /// What nobody needs any more once all runs are there, or when they are to be made anew. `needed`: that it can't be deleted is
 /// told.
-fn delete_templates(experiment: &Experiment, program: &str, needed: bool) {
+fn delete_templates(experiment: &Experiment, program: &str, needed: bool, interrupt: &Interrupt) {
     if experiment.reload != Reload::Restore {
         return;
     }
-    let of = |point: &Point| Some((template(point, program), point.plan.target.templates()?));
+    let of = |point: &Point| {
+        let target = point.plan.target.clone().waited_for_by(interrupt.waiter());
+        Some((template(point, program), target.templates()?))
+    };
     let mut done = BTreeSet::new();
     for (name, templates) in experiment.points.iter().filter_map(of) {
         if done.insert(name.clone())

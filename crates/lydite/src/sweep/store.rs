@@ -96,8 +96,8 @@ impl Directory {
         if let Some(known) = &known {
             agree(path, known, experiment)?;
         }
-        if fresh {
-            clear(path)?;
+        if fresh && let Some(known) = read_manifest(path)? {
+            clear(path, &known)?;
         }
         let manifest = manifest(experiment, known);
         let directory = Self { path: path.to_owned(), lock, manifest };
@@ -302,16 +302,27 @@ fn is_free(path: &Path) -> Result<bool, Failure> {
     match fs::read_dir(path) {
         Ok(entries) => {
             // What a sweep has before it has a manifest, and a manifest that is being written, are ours.
-            let others = entries.flatten().filter(|entry| {
+            let own = |entry: &fs::DirEntry| {
                 let name = entry.file_name();
-                let begun = name.to_string_lossy().starts_with(&format!(".{MANIFEST}."));
-                name != LOCK && name != RESULTS && !begun
-            });
-            Ok(others.count() == 0)
+                name == LOCK && is_lock(&entry.path())
+                    || name == RESULTS && is_empty(&entry.path())
+                    || name.to_string_lossy().starts_with(&format!(".{MANIFEST}."))
+            };
+            Ok(entries.flatten().all(|entry| own(&entry)))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(cannot(path, &error)),
     }
+}
+
+/// True for a lock as [`take_lock`] writes it: the number of a process, or nothing yet.
+fn is_lock(path: &Path) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|there| there.is_file());
+    is_file && fs::read(path).is_ok_and(|text| text.trim_ascii().iter().all(u8::is_ascii_digit))
+}
+
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn take_lock(directory: &Path) -> Result<File, Failure> {
@@ -355,16 +366,21 @@ fn take_lock(directory: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Deletes what a sweep writes, and nothing else.
-fn clear(directory: &Path) -> Result<(), Failure> {
+/// Deletes what the sweep of this manifest wrote, and nothing else. The manifest stays until the next one replaces it.
+fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     let results = directory.join(RESULTS);
     let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
-    let ours = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_run = |name: &str| {
+        let run = name.strip_suffix(".json").and_then(|name| name.rsplit_once('.'));
+        run.is_some_and(|(point, number)| {
+            is_number(number) && known.points.values().any(|known| known.name == point)
+        })
+    };
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_run));
+    let ours = ours.map(|entry| entry.path());
     let renderings = RENDERINGS.iter().map(|name| directory.join(name));
-    for path in ours.chain(renderings).chain([directory.join(MANIFEST)]) {
+    for path in ours.chain(renderings) {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(&path, &error)),
             _ => {}

@@ -139,13 +139,12 @@ fn plain(value: &Value) -> String {
 
 /// A number in full as far as it is whole, and to six digits at most, as nobody reads more of a binary fraction.
 fn rounded(number: &Number) -> String {
-    let fraction = |value: &f64| number.is_f64() && value.abs() < 1e5;
-    match number.as_f64() {
-        Some(value) if fraction(&value) => {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(value) if value.abs() < 1e5 => {
             format!("{value:.5e}").parse().map_or_else(|_| number.to_string(), |value: f64| value.to_string())
         }
-        Some(value) if number.is_f64() => format!("{value:.0}"),
-        _ => number.to_string(),
+        Some(value) => format!("{value:.0}"),
+        None => number.to_string(),
     }
 }
 

@@ -65,6 +65,9 @@ pub(super) struct Range {
     /// Whether the member that is asked may answer alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) serializable: bool,
+    /// Without the values.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) keys_only: bool,
 }
 
 fn is_zero(number: &i64) -> bool {

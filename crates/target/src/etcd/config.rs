@@ -1,15 +1,19 @@
 //! What an `etcd://` URL says.
 
 use crate::net::url::ServerUrl;
+use crate::patience::TIMEOUT;
 use crate::registry::{OptionSpec, ParsedUrl};
 
 /// Options behind `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
-    name: "prefix",
-    values: "a name",
-    default: "lydite",
-    about: "what all keys begin with; what else the store holds is left alone",
-}];
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "prefix",
+        values: "a name",
+        default: "lydite",
+        about: "what all keys begin with; what else the store holds is left alone",
+    },
+    TIMEOUT,
+];
 
 /// A target `etcd://…`.
 #[derive(Clone, Debug)]

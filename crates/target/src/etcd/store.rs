@@ -13,6 +13,8 @@ use std::ops::Bound;
 
 /// Writes of a load that go in one request: fewer than etcd takes by default (128).
 const LOADED_AT_ONCE: usize = 120;
+/// Entries that one request deletes: etcd gives up a request after seven seconds, and does nothing else meanwhile.
+const CLEARED_AT_ONCE: i64 = 10_000;
 
 /// See the module.
 pub(crate) struct EtcdStore {
@@ -63,6 +65,15 @@ impl Store for EtcdStore {
         config.place.clone()
     }
 
+    fn answers(config: &Config) -> bool {
+        let status = Client::new(&config.server).ask::<Status>(
+            "/v3/maintenance/status",
+            &BTreeMap::<String, String>::new(),
+            Committed::No,
+        );
+        !matches!(status, Err(StoreError::Unavailable { .. }))
+    }
+
     fn describe(config: &Config) -> Result<Description, StoreError> {
         let store = Self::open(config)?;
         let empty = BTreeMap::<String, String>::new();
@@ -107,10 +118,30 @@ impl Store for EtcdStore {
     }
 
     fn clear(&self, table: KvTable) -> Result<(), StoreError> {
-        let (key, range_end) = (self.name(table, &[]), Some(self.behind(table)));
-        let delete =
-            Txn { compare: Vec::new(), success: vec![Operation::RequestDeleteRange { key, range_end }] };
-        self.txn(&delete).map(drop)
+        let mut key = self.name(table, &[]);
+        loop {
+            let behind = Some(self.behind(table));
+            let limit = CLEARED_AT_ONCE;
+            let range = Range {
+                key: key.clone(),
+                range_end: behind.clone(),
+                limit,
+                keys_only: true,
+                ..Range::default()
+            };
+            let mut found = self.range(&range)?.kvs;
+            let is_full = found.len() as i64 == limit;
+            // Up to the last one that was found, which is the next request's first.
+            let next = if is_full { found.pop().map(|last| last.key) } else { None };
+            let range_end = next.clone().or(behind);
+            let delete =
+                Txn { compare: Vec::new(), success: vec![Operation::RequestDeleteRange { key, range_end }] };
+            self.txn(&delete)?;
+            match next {
+                Some(next) => key = next,
+                None => return Ok(()),
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The URL of a driver: the command, and how many processes of it there may be.
 
+use super::secrets::without_secrets;
 use crate::registry::{OptionSpec, ParsedUrl};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,7 +65,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 pub(crate) struct Config {
     /// The program and its arguments.
     pub(crate) words: Vec<String>,
-    /// The URL, passwords of URLs within it taken out.
+    /// The URL without the command's secrets.
     pub(crate) url: String,
     /// What messages begin with: `driver ./demo`.
     pub(crate) place: String,
@@ -162,14 +163,15 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
         Some((words, variables)) => (words, Some(variables)),
         None => (words, None),
     };
+    let shown = without_secrets(&command);
     Ok(Config {
         pytpcc,
-        place: format!("driver {}", without_passwords(&command)),
-        url: {
-            // Characters of a password may be written as %3A and the like.
-            let decoded = percent_encoding::percent_decode_str(&url.whole).decode_utf8_lossy();
-            let clean = without_passwords(&decoded);
-            if clean == decoded { url.whole.clone() } else { clean }
+        place: format!("driver {shown}"),
+        url: if shown == command {
+            url.whole.clone()
+        } else {
+            let options = url.whole.find('?').map_or("", |options| &url.whole[options..]);
+            format!("driver:{shown}{options}")
         },
         words,
         processes,
@@ -179,59 +181,9 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
 }
 
 /// Whole seconds, with or without the unit.
-fn seconds(text: &str) -> Option<Duration> {
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let number = text.strip_suffix('s').unwrap_or(text);
     number.parse().ok().filter(|count| (1..=3600).contains(count)).map(Duration::from_secs)
-}
-
-/// A text without the passwords of URLs in it: `postgres://user:secret@host` becomes `postgres://user@host`.
-fn without_passwords(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(begin) = rest.find("://") {
-        let (before, behind) = rest.split_at(begin + 3);
-        clean.push_str(before);
-        let end = behind.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(behind.len());
-        // A password may hold an @, and in a careless URL a slash: then it is cut at the last @ of the word.
-        let word_end = behind.find(char::is_whitespace).unwrap_or(behind.len());
-        let at = behind[..end].rfind('@').or_else(|| behind[..word_end].rfind('@'));
-        rest = match at {
-            Some(at) => {
-                clean.push_str(behind[..at].split(':').next().unwrap_or_default());
-                &behind[at..]
-            }
-            None => behind,
-        };
-    }
-    clean.push_str(rest);
-    without_secrets(&clean)
-}
-
-/// Words before `=` or, with dashes, before a word of its own, behind which stands what nobody is to see.
-const SECRET: [&str; 6] = ["password", "passwd", "passphrase", "pwd", "secret", "token"];
-
-/// A text without what stands behind `password=` and the like: `password=secret` becomes `password=***`.
-fn without_secrets(text: &str) -> String {
-    let ends = |letter: char| letter.is_whitespace() || "'\"&;,".contains(letter);
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(|letter: char| letter == '=' || letter.is_whitespace()) {
-        let name_at = rest[..at].rfind(|letter: char| ends(letter) || letter == '?').map_or(0, |end| end + 1);
-        let name = rest[name_at..at].to_ascii_lowercase();
-        let by_word = rest[at..].starts_with('=') || name.starts_with("--");
-        let (head, tail) = rest.split_at(at + 1);
-        clean.push_str(head);
-        rest = tail;
-        if by_word && SECRET.iter().any(|secret| name.ends_with(secret)) {
-            let end = rest.find(ends).unwrap_or(rest.len());
-            if end > 0 {
-                clean.push_str("***");
-            }
-            rest = &rest[end..];
-        }
-    }
-    clean.push_str(rest);
-    clean
 }
 
 #[cfg(test)]
@@ -258,25 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn passwords_within_the_command_are_not_shown() {
-        for (given, shown) in [
-            ("d --dsn postgres://u:secret@host/db --x", "d --dsn postgres://u@host/db --x"),
-            ("d postgres://u:se@cret@host/db?a=b", "d postgres://u@host/db?a=b"),
-            ("d postgres://u:se/cret@host/db", "d postgres://u@host/db"),
-            ("d redis://:secret@host mysql://v:other@h", "d redis://@host mysql://v@h"),
-            ("d host=h user=u password=secret dbname=x", "d host=h user=u password=*** dbname=x"),
-            ("d 'host=h PASSWORD=secret' --pwd=other", "d 'host=h PASSWORD=***' --pwd=***"),
-            ("d --password secret --user u", "d --password *** --user u"),
-            ("d --password-file f --token-less", "d --password-file f --token-less"),
-            ("d http://host/x", "d http://host/x"),
-        ] {
-            assert_eq!(without_passwords(given), shown);
-        }
+    fn secrets_of_the_command_are_hidden_and_options_stay() {
         for (given, shown) in [
             (
                 "driver:d postgres%3A%2F%2Fu%3Asecret%40host?processes=2",
                 "driver:d postgres://u@host?processes=2",
             ),
+            ("driver:d --password se%3Fcret?processes=2", "driver:d --password ***?processes=2"),
+            ("driver:d%20--pass%20secret", "driver:d --pass ***"),
             ("driver:d%20x http://host/x", "driver:d%20x http://host/x"),
         ] {
             assert_eq!(parsed(given).expect("good").url, shown);

@@ -11,6 +11,7 @@ mod messages;
 mod pool;
 mod process;
 mod sdk;
+mod secrets;
 mod spawner;
 mod store;
 mod target;
@@ -19,6 +20,6 @@ mod transactions;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{Config, OPTIONS, parse};
+pub(crate) use config::{Config, OPTIONS, parse, seconds};
 pub use sdk::{GO_SDK, PYTHON_SDK, SdkFile};
 pub(crate) use target::External;

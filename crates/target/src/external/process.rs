@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::sdk::{PYTHON_SDK, PYTPCC};
 use super::spawner;
+use crate::storage::Temporary;
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 use std::collections::VecDeque;
@@ -15,7 +16,6 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// How long a driver may take to end after its input was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub(super) struct Process {
     child: Mutex<Child>,
     stderr: Arc<Stderr>,
     /// Where it may listen for further sessions.
-    directory: TempDir,
+    directory: Temporary,
     /// Sessions that it serves now.
     pub(super) sessions: AtomicU32,
 }
@@ -51,7 +51,7 @@ impl Process {
     /// Starts a process and gives the stream of its first session.
     pub(super) fn start(config: &Config) -> Result<(Arc<Self>, UnixStream), String> {
         let failed = |error: std::io::Error| format!("{}: can't be started: {error}", config.place);
-        let directory = tempfile::Builder::new().prefix("lydite-driver-").tempdir().map_err(failed)?;
+        let directory = Temporary::new().map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let again = theirs.try_clone().map_err(failed)?;
         let program = config.program();

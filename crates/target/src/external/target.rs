@@ -168,9 +168,9 @@ impl Target for External {
         }
     }
 
-    fn stop_checks(&self) {
+    fn stop_work(&self) {
         match self.speaking.get() {
-            Some(Speaking::Transactions(target)) => target.stop_checks(),
+            Some(Speaking::Transactions(target)) => target.stop_work(),
             // A store is read from here: it has nothing to go on with when nobody asks.
             Some(Speaking::Store(_)) | None => {}
         }

@@ -6,10 +6,10 @@ use super::store::DriverStore;
 use super::target::External;
 use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
 use crate::kv::conformance::{
-    SEED, a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed, assert_conditions, inputs,
-    load, meta, play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
-    the_answers_and_the_rows_are_those_of_sqlite,
+    a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed,
+    sessions_that_fight_for_one_warehouse_keep_the_conditions, the_answers_and_the_rows_are_those_of_sqlite,
 };
+use crate::playing::{SEED, assert_conditions, inputs, load, meta, play, population};
 use crate::registry::{ParsedUrl, TargetSpec};
 use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
@@ -25,11 +25,13 @@ use tempfile::TempDir;
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const MISBEHAVING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/external/tests/misbehaving.py");
 
-/// A program of the SDK's examples over a file in `directory`.
+/// A program of the SDK's examples over a file in `directory`. It packs messages by the package msgpack where `make test` runs
+/// the tests: the SDK's own code takes twice the processor time, and has tests of its own.
 fn example(name: &str, directory: &TempDir, options: &str) -> Config {
     let file = directory.path().join("store.sqlite");
+    let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
     let command =
-        format!("env 'PYTHONPATH={SDK}' 'STORE_FILE={}' python3 '{SDK}/examples/{name}'", file.display());
+        format!("env 'PYTHONPATH={SDK}' 'STORE_FILE={}' {python} '{SDK}/examples/{name}'", file.display());
     config(&command, options)
 }
 

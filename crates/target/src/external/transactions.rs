@@ -124,7 +124,7 @@ impl Transactions {
         self.ask("drop the tables", "drop", &Nothing {})
     }
 
-    pub(super) fn stop_checks(&self) {
+    pub(super) fn stop_work(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kv::conformance;
+use crate::playing::load;
 use crate::registry::TargetSpec;
 use crate::target::TxMode;
 
@@ -66,7 +67,7 @@ fn another_placement_than_that_of_the_database_is_refused_before_anything_is_rea
         TargetSpec::parse(&url, TxMode::Statements).unwrap().open().unwrap()
     };
     let target = at("all-memory");
-    conformance::load(&*target, 1);
+    load(&*target, 1);
     drop(target);
     let error = at("all-disk").state().unwrap_err();
     assert!(error.message.contains("loaded with another placement than all-disk"), "{error}");

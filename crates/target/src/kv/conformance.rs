@@ -7,94 +7,14 @@ use crate::kv::layout::{customer_by_name, order_by_customer};
 use crate::kv::scan::{Scanned, rows_of};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
 use crate::kv::target::KvTarget;
+use crate::playing::{assert_conditions, fight, inputs, load, meta, play, population};
 use crate::registry::TargetSpec;
 use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
-use lydite_tpcc::deck::Mix;
-use lydite_tpcc::input::InputPlan;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
-use lydite_tpcc::nurand::CLoad;
-use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Districts, Outcome, Timestamp, Transaction, WarehouseId, rows};
+use lydite_tpcc::{Transaction, WarehouseId, rows};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-
-pub(crate) const SEED: u64 = 7;
-
-pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
-    DatabaseMeta {
-        warehouses,
-        districts: Districts::uniform(),
-        seed: SEED,
-        c_load: CLoad::from_seed(SEED),
-        population: POPULATION_VERSION,
-        lydite: "test".into(),
-    }
-}
-
-pub(crate) fn population(warehouses: u32) -> Population {
-    Population::from_meta(&meta(warehouses), Timestamp(1_700_000_000_000_000))
-}
-
-pub(crate) fn load(target: &dyn Target, warehouses: u32) {
-    target.create_schema(&meta(warehouses)).expect("create_schema");
-    let population = population(warehouses);
-    let progress = LoadProgress::default();
-    let mut loader = target.loader().expect("loader");
-    loader.load(LoadUnit::Items, &population, &progress).expect("load");
-    for warehouse in population.warehouse_ids() {
-        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load");
-    }
-    drop(loader);
-    target.finish_load(2, &|_| ()).expect("finish_load");
-    let warehouse_rows: u64 = Table::OF_WAREHOUSE
-        .iter()
-        .flat_map(|&table| population.warehouse_ids().map(move |w| (table, w)))
-        .map(|(table, w)| population.table_rows(table, w))
-        .sum();
-    assert_eq!(progress.rows(), warehouse_rows + population.table_rows(Table::Item, WarehouseId(1)));
-}
-
-pub(crate) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
-    let plan = InputPlan::new(SEED, warehouses, CLoad::from_seed(SEED), Mix::Deck);
-    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
-    (0..count)
-        .map(|number| {
-            let terminal = number % terminals.len();
-            terminals[terminal].next(&plan)
-        })
-        .collect()
-}
-
-/// The answer without the database's clock, for comparison between runs.
-fn timeless(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::NewOrder(order) => order.entry_d = Timestamp(0),
-        Outcome::Payment(payment) => payment.h_date = Timestamp(0),
-        Outcome::OrderStatus(status) => {
-            status.entry_d = Timestamp(0);
-            for line in &mut status.lines {
-                line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
-            }
-        }
-        _ => {}
-    }
-    outcome
-}
-
-pub(crate) fn play(target: &dyn Target, inputs: &[Transaction]) -> Vec<Result<Outcome, TxError>> {
-    let mut session = target.connect().expect("connect");
-    inputs.iter().map(|input| session.execute(input).map(timeless)).collect()
-}
-
-pub(crate) fn assert_conditions(target: &dyn Target) {
-    let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
-    assert_eq!(findings.len(), 12);
-    for finding in findings {
-        assert!(finding.holds(), "{}: {:?}", finding.condition.clause, finding.examples);
-    }
-}
 
 /// The same inputs leave the same database as in SQLite, and get the same answers.
 pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config) {
@@ -163,7 +83,10 @@ pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(confi
         let fighters: Vec<_> = (0..4)
             .map(|fighter| {
                 let target = &target;
-                scope.spawn(move || fight(target, fighter))
+                scope.spawn(move || {
+                    let committed = fight(target, fighter, 300);
+                    committed.iter().filter(|input| matches!(input, Transaction::Payment(_))).count() as u64
+                })
             })
             .collect();
         fighters.into_iter().map(|fighter| fighter.join().expect("no panic")).sum()
@@ -172,30 +95,6 @@ pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(confi
     let sums = target.checksums().expect("checksums");
     assert_eq!(sums[4].table, Table::History);
     assert_eq!(sums[4].rows, 30_000 + payments, "a row of HISTORY for each payment");
-}
-
-/// Plays one terminal; returns its payments.
-fn fight(target: &dyn Target, terminal: u32) -> u64 {
-    let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
-    let plan = InputPlan::new(SEED, 1, CLoad::from_seed(SEED), mix);
-    let mut terminal = plan.terminal(terminal);
-    let mut session = target.connect().expect("connect");
-    let mut payments = 0;
-    for _ in 0..300 {
-        let input = terminal.next(&plan);
-        loop {
-            match session.execute(&input) {
-                Ok(_) => {
-                    payments += u64::from(matches!(input, Transaction::Payment(_)));
-                    break;
-                }
-                Err(TxError::RolledBack(_)) => break,
-                Err(TxError::Aborted { .. }) => {}
-                Err(error) => panic!("{error}: {input:?}"),
-            }
-        }
-    }
-    payments
 }
 
 /// A load that was interrupted is seen as such and can be taken up again.

@@ -140,13 +140,16 @@ pub enum StoreError {
         /// The store's words.
         detail: String,
     },
-    /// The store takes no more transactions.
+    /// The store is away, or was while a transaction was committed. It may be back when it is asked again.
     Unavailable {
         /// Whether the transaction may have been committed.
         committed: Committed,
         /// The store's words.
         detail: String,
     },
+    /// The store takes no more transactions until it is opened anew, so every later one would fail too. The transaction was
+    /// not committed.
+    Broken(String),
     /// Anything else; trying again would not help.
     Failed(String),
 }
@@ -155,7 +158,10 @@ impl StoreError {
     /// The store's words, on one line.
     pub(crate) fn line(&self) -> &str {
         match self {
-            Self::Retry { detail, .. } | Self::Unavailable { detail, .. } | Self::Failed(detail) => detail,
+            Self::Retry { detail, .. }
+            | Self::Unavailable { detail, .. }
+            | Self::Broken(detail)
+            | Self::Failed(detail) => detail,
         }
     }
 
@@ -164,6 +170,7 @@ impl StoreError {
         match self {
             Self::Retry { reason, detail } => TxError::Aborted { reason, detail },
             Self::Unavailable { committed, detail } => TxError::Unavailable { committed, detail },
+            Self::Broken(detail) => TxError::Broken(detail),
             Self::Failed(detail) => TxError::Fatal(detail),
         }
     }
@@ -177,7 +184,7 @@ impl StoreError {
     pub(crate) fn on_target(self, doing: &str, place: &str) -> TargetError {
         let message = format!("{place}: {doing}: {}", self.line());
         match self {
-            Self::Unavailable { .. } => TargetError::unreachable(message),
+            Self::Unavailable { .. } | Self::Broken(_) => TargetError::unreachable(message),
             Self::Retry { .. } | Self::Failed(_) => TargetError::database(message),
         }
     }
@@ -200,6 +207,11 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// # Errors
     /// It has to be asked, and is not there.
     fn describe(config: &Self::Config) -> Result<Description, StoreError>;
+
+    /// True if its server answers a new connection, in whatever words, or if there is no server.
+    fn answers(_config: &Self::Config) -> bool {
+        true
+    }
 
     /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
     fn is_there(config: &Self::Config) -> bool;

@@ -88,6 +88,10 @@ impl<S: Store> Target for KvTarget<S> {
         meta::state(&mut tx).map_err(failed)
     }
 
+    fn answers(&self) -> bool {
+        S::answers(&self.config)
+    }
+
     fn functions(&self) -> Option<Result<String, TargetError>> {
         let tried = || {
             let description = self.describe()?;
@@ -103,7 +107,7 @@ impl<S: Store> Target for KvTarget<S> {
         let right: Arc<dyn LoadRight> = S::lock(&self.config).map(Arc::from).map_err(|error| {
             let message = format!("{}: begin the load: {}", S::place(&self.config), error.line());
             match error {
-                StoreError::Unavailable { .. } => TargetError::unreachable(message),
+                StoreError::Unavailable { .. } | StoreError::Broken(_) => TargetError::unreachable(message),
                 StoreError::Retry { .. } | StoreError::Failed(_) => TargetError::usage(message),
             }
         })?;

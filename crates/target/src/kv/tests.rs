@@ -3,9 +3,8 @@
 use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
 use crate::kv::codec::{KvRow, Malformed, behind};
 use crate::kv::conformance::{
-    a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed, assert_conditions, inputs, load,
-    meta, play, population, sessions_that_fight_for_one_warehouse_keep_the_conditions,
-    the_answers_and_the_rows_are_those_of_sqlite,
+    a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed,
+    sessions_that_fight_for_one_warehouse_keep_the_conditions, the_answers_and_the_rows_are_those_of_sqlite,
 };
 use crate::kv::layout::{
     customer, customer_by_name, district, history, item, new_order, order_by_customer, order_line, stock,
@@ -13,6 +12,7 @@ use crate::kv::layout::{
 use crate::kv::memory::{Memory, MemoryConfig};
 use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
 use crate::kv::target::KvTarget;
+use crate::playing::{assert_conditions, inputs, load, meta, play, population};
 use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target};
 use lydite_tpcc::consistency::EXTRA_CONDITIONS;
 use lydite_tpcc::outcome::DeliveryOutcome;
@@ -208,6 +208,9 @@ fn what_a_store_refuses_is_told_apart() {
     assert_eq!(lost(Committed::No).in_transaction(), unavailable(Committed::No));
     assert_eq!(lost(Committed::No).in_wait(), unavailable(Committed::Unknown), "the commit was accepted");
     assert_eq!(StoreError::Failed("full".into()).in_transaction(), TxError::Fatal("full".into()));
+    let broken = StoreError::Broken("poisoned".into());
+    assert_eq!(broken.clone().in_transaction(), TxError::Broken("poisoned".into()));
+    assert_eq!(broken.in_wait(), unavailable(Committed::Unknown), "the commit was accepted");
     let error = lost(Committed::No).on_target("load ITEM", "gemel x");
     assert_eq!(
         (error.kind, error.message.as_str()),

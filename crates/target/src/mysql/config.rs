@@ -2,6 +2,7 @@
 
 use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
+use crate::patience::TIMEOUT;
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
 use crate::sql::isolation::Isolation;
@@ -89,6 +90,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "the URL's host",
         about: "the server's Unix socket",
     },
+    TIMEOUT,
 ];
 
 /// Options that are about TPC-C's tables.

@@ -33,6 +33,7 @@ use crate::sql::meta::{self, Admin, is_ours};
 use crate::sql::session::SqlSession;
 use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
+use crate::stoppable::Stoppable;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
 };
@@ -47,7 +48,7 @@ use product::Product;
 use session::MysqlConnection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use wire::Wire;
 
@@ -103,15 +104,8 @@ pub(crate) struct Mysql {
     parted: Mutex<Option<bool>>,
     /// Whether this process has made the procedures fit itself.
     procedures: Mutex<bool>,
-    checks: Mutex<Checks>,
-}
-
-/// The check that is being made.
-#[derive(Default)]
-struct Checks {
-    stopped: bool,
-    /// The server's numbers of the connections that make it.
-    connections: Vec<u32>,
+    /// By the server's numbers of connections.
+    work: Stoppable<u32>,
 }
 
 /// Connects to a server of the kind that the scheme expects, with advice in the error.
@@ -198,7 +192,7 @@ impl Mysql {
             sessions: AtomicUsize::new(0),
             parted: Mutex::default(),
             procedures: Mutex::new(false),
-            checks: Mutex::default(),
+            work: Stoppable::default(),
         }
     }
 
@@ -206,10 +200,6 @@ impl Mysql {
     fn next_node(&self) -> &Config {
         let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
         self.nodes.get(turn % self.nodes.len().max(1)).unwrap_or(&self.config)
-    }
-
-    fn checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection for administration, which sees what was committed before on any server of the cluster.
@@ -270,7 +260,9 @@ impl Mysql {
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
             wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
+            let _at_work = self.work.enter(wire.id);
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.work.unless_stopped(self.config.place())?;
                 wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
             }
             Ok(())
@@ -688,38 +680,35 @@ impl Target for Mysql {
         )
         .map_err(self.failed("check"))?;
         let dialect = wire.product.dialect;
-        self.checks().connections.push(wire.id);
-        let findings = conditions
+        let _at_work = self.work.enter(wire.id);
+        conditions
             .iter()
             .map(|&condition| {
-                if self.checks().stopped {
-                    return Err(TargetError::database(format!(
-                        "{}: the check was stopped",
-                        self.config.place()
-                    )));
-                }
+                self.work.unless_stopped(self.config.place())?;
                 let finding = conditions::evaluate(&mut wire, dialect, condition)
                     .map_err(self.failed(&format!("check condition {}", condition.number)))?;
                 done(&finding);
                 Ok(finding)
             })
-            .collect();
-        self.checks().connections.retain(|connection| *connection != wire.id);
-        findings
+            .collect()
     }
 
-    fn stop_checks(&self) {
-        let connections = {
-            let mut checks = self.checks();
-            checks.stopped = true;
-            std::mem::take(&mut checks.connections)
-        };
+    fn stop_work(&self) {
+        let connections = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
         for connection in connections {
             // A server that can't be reached any more has nothing to give up.
             if let Ok(mut wire) = self.connect_wire() {
                 let _heard = wire.execute(&format!("KILL QUERY {connection}"));
             }
         }
+    }
+
+    fn answers(&self) -> bool {
+        // Of a cluster all: a session may be on any of them.
+        let all =
+            self.nodes.iter().chain([&self.config]).chain(self.shards.iter().map(|shard| &shard.config));
+        all.into_iter().all(|config| !matches!(Wire::connect(config), Err(SqlError::Lost(_))))
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {

@@ -62,6 +62,7 @@ macro_rules! dialect {
         Dialect {
             column_type,
             money_text: str::to_string,
+            joins_by_row: true,
             as_text: |value| format!("CAST({value} AS char(500))"),
             placeholder: '$',
             now: "CURRENT_TIMESTAMP(6)",

@@ -2,6 +2,7 @@
 
 use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
+use crate::patience::TIMEOUT;
 use crate::postgres::product::Product;
 use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
@@ -58,6 +59,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     batch::option("all rows of a warehouse in one"),
     SSLMODE,
     HOST,
+    TIMEOUT,
 ];
 
 /// Options of `cockroach://`.
@@ -90,11 +92,12 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
         about: "what is kept in the zone: all replicas, or the leaseholder",
     },
     SSLMODE,
+    TIMEOUT,
 ];
 
 /// Options of `yugabyte://`.
 pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
-    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE];
+    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE, TIMEOUT];
 
 /// Options of `citus://`.
 pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
@@ -104,6 +107,7 @@ pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
     SSLMODE,
+    TIMEOUT,
 ];
 
 /// The largest number that `split` takes.

@@ -33,6 +33,7 @@ use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
 use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
+use crate::stoppable::Stoppable;
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
 };
@@ -47,7 +48,7 @@ use product::Product;
 use session::PgConnection;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wire::{Backend, Wire};
 
@@ -105,14 +106,8 @@ pub(crate) struct Postgres {
     parted: OnceLock<bool>,
     /// Whether this process has made the procedures fit itself.
     procedures: Mutex<bool>,
-    checks: Mutex<Checks>,
-}
-
-/// The checks that are being made.
-#[derive(Default)]
-struct Checks {
-    stopped: bool,
-    backends: Vec<Backend>,
+    /// By the server's ends of connections.
+    work: Stoppable<Backend>,
 }
 
 /// Connects, with advice in the error.
@@ -148,12 +143,8 @@ impl Postgres {
             known: OnceLock::new(),
             parted: OnceLock::new(),
             procedures: Mutex::new(false),
-            checks: Mutex::default(),
+            work: Stoppable::default(),
         }
-    }
-
-    fn checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects; the first time it makes sure that the server is one that the URL means.
@@ -242,7 +233,9 @@ impl Postgres {
                 wire.execute("SET maintenance_work_mem = '256MB'")
                     .map_err(self.failed("set maintenance_work_mem"))?;
             }
+            let _at_work = wire.backend().map(|backend| self.work.enter(backend));
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.work.unless_stopped(self.config.place())?;
                 wire.execute(statement).map_err(self.failed(statement))?;
             }
             Ok(())
@@ -689,14 +682,9 @@ impl Target for Postgres {
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
             wire.execute(&begin).map_err(&failed)?;
-            self.checks().backends.extend(wire.backend());
+            let _at_work = wire.backend().map(|backend| self.work.enter(backend));
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.checks().stopped {
-                    return Err(TargetError::database(format!(
-                        "{}: the check was stopped",
-                        self.config.place()
-                    )));
-                }
+                self.work.unless_stopped(self.config.place())?;
                 let finding = conditions::evaluate(&mut wire, dialect, condition)
                     .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
@@ -708,23 +696,23 @@ impl Target for Postgres {
             let threads: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })?;
-        // Both are gone with the connections.
-        self.checks().backends.clear();
         let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         findings.sort_by_key(|finding| finding.condition.number);
         Ok(findings)
     }
 
-    fn stop_checks(&self) {
-        let backends = {
-            let mut checks = self.checks();
-            checks.stopped = true;
-            std::mem::take(&mut checks.backends)
-        };
+    fn stop_work(&self) {
+        let backends = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
         for backend in backends {
             // A server that can't be reached any more has nothing to give up.
             let _heard = wire::cancel(&self.config, backend);
         }
+    }
+
+    fn answers(&self) -> bool {
+        let answered = !matches!(Wire::connect(&self.config), Err(SqlError::Lost(_)));
+        answered && self.shards.iter().all(Self::answers)
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {

@@ -62,6 +62,7 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
             static DIALECT: Dialect = Dialect {
                 column_type,
                 money_text: str::to_string,
+                joins_by_row: false,
                 as_text: |value| format!("CAST({value} AS varchar(500))"),
                 placeholder: '$',
                 now: "CURRENT_TIMESTAMP",

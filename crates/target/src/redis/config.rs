@@ -1,18 +1,22 @@
 //! What a `redis://` URL says, and where the password comes from.
 
 use crate::net;
+use crate::patience::TIMEOUT;
 use crate::registry::{OptionSpec, ParsedUrl};
 use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 
 /// Options behind `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
-    name: "prefix",
-    values: "a name",
-    default: "lydite",
-    about: "what all keys begin with; what else the database holds is left alone",
-}];
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "prefix",
+        values: "a name",
+        default: "lydite",
+        about: "what all keys begin with; what else the database holds is left alone",
+    },
+    TIMEOUT,
+];
 
 /// A target `redis://…`. Its `Debug` shows no password.
 #[derive(Clone)]

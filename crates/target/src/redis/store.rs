@@ -95,6 +95,13 @@ impl Store for RedisStore {
         config.place.clone()
     }
 
+    fn answers(config: &Config) -> bool {
+        let tried = Client::open(config.server.clone())
+            .and_then(|client| client.get_connection_with_timeout(CONNECT_TIMEOUT));
+        // An error of the server's is an answer.
+        !matches!(tried, Err(error) if error.is_io_error() || error.is_timeout() || error.is_connection_dropped())
+    }
+
     fn describe(config: &Config) -> Result<Description, StoreError> {
         let store = Self::open(config)?;
         let mut connection = store.connect()?;

@@ -15,17 +15,21 @@ use std::time::Instant;
 /// How many offending keys are named.
 const EXAMPLES: usize = 5;
 
-/// Per order: its lines, how many are delivered, and what the delivered ones cost. One pass over ORDER-LINE.
-const LINES: &str = "SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS line_count, count(ol_delivery_d) AS delivered, \
-                     sum(CASE WHEN ol_delivery_d IS NULL THEN 0 ELSE ol_amount END) AS amount \
-                     FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id";
-
-/// Per customer: what the delivered lines of all their orders cost.
-const DELIVERED: &str = "SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS delivered \
+/// Per customer: what the delivered lines of all their orders cost. Lines are joined with their orders.
+const DELIVERED: &str = "SELECT o_w_id AS w, o_d_id AS d, o_c_id AS c, sum(amount) AS delivered \
                          FROM (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line \
                          WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS summed \
                          JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                          GROUP BY o_w_id, o_d_id, o_c_id";
+
+/// [`DELIVERED`] by an aggregation of lines and orders: MariaDB looks up each order of a join by itself, and over Spider each of
+/// these is a statement to a shard.
+const DELIVERED_WITHOUT_JOIN: &str = "SELECT w, d, c, sum(amount) AS delivered \
+                         FROM (SELECT w, d, o, max(c) AS c, sum(amount) AS amount \
+                         FROM (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, 0 AS c, sum(ol_amount) AS amount \
+                         FROM order_line WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id \
+                         UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts GROUP BY w, d, o) AS summed \
+                         GROUP BY w, d, c";
 
 /// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
 /// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
@@ -35,6 +39,7 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
     let money = dialect.money_text;
     // Without rows a sum is null.
     let sum = |column: &str| money(&format!("coalesce({column}, 0.00)"));
+    let delivered = if dialect.joins_by_row { DELIVERED_WITHOUT_JOIN } else { DELIVERED };
     match condition.number {
         1 => format!(
             "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of d_ytd ' || {} AS example \
@@ -71,28 +76,31 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
               LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS line_count FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
               ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(line_count, 0)"
             .into(),
-        5 => "SELECT 'w_id=' || o_w_id || ' d_id=' || o_d_id || ' o_id=' || o_id || \
-              CASE WHEN o_carrier_id IS NULL THEN ': undelivered, but not in new_order' \
-              ELSE ': delivered, but still in new_order' END AS example FROM orders \
-              LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id \
-              WHERE (o_carrier_id IS NULL AND no_o_id IS NULL) OR (o_carrier_id IS NOT NULL AND no_o_id IS NOT NULL) \
-              UNION ALL SELECT 'w_id=' || no_w_id || ' d_id=' || no_d_id || ' o_id=' || no_o_id || \
-              ': in new_order without an order' FROM new_order LEFT JOIN orders \
-              ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id WHERE o_id IS NULL"
+        5 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || \
+              CASE WHEN orders = 0 THEN ': in new_order without an order' \
+              WHEN fresh = 0 THEN ': undelivered, but not in new_order' \
+              ELSE ': delivered, but still in new_order' END AS example \
+              FROM (SELECT w, d, o, sum(placed) AS orders, sum(undelivered) AS undelivered, sum(waiting) AS fresh \
+              FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
+              CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END AS undelivered, 0 AS waiting FROM orders \
+              UNION ALL SELECT no_w_id, no_d_id, no_o_id, 0, 0, 1 FROM new_order) AS parts GROUP BY w, d, o) AS counted \
+              WHERE undelivered <> fresh"
             .into(),
-        // One aggregation instead of an outer join both ways, which not every database does well.
         6 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': o_ol_cnt ' || sum(ordered) || ', lines ' || \
               sum(line_count) AS example FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS ordered, 0 AS line_count \
               FROM orders UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, count(*) FROM order_line \
               GROUP BY ol_w_id, ol_d_id, ol_o_id) AS counted GROUP BY w, d, o HAVING sum(ordered) <> sum(line_count)"
             .into(),
-        7 => format!(
-            "SELECT 'w_id=' || ol_w_id || ' d_id=' || ol_d_id || ' o_id=' || ol_o_id || ': ' || delivered || ' of ' || \
-             line_count || ' lines delivered, order ' || CASE WHEN o_carrier_id IS NULL THEN 'undelivered' \
-             ELSE 'delivered' END AS example \
-             FROM ({LINES}) AS l JOIN orders ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
-             WHERE delivered <> CASE WHEN o_carrier_id IS NULL THEN 0 ELSE line_count END"
-        ),
+        // Condition 6 finds lines without an order.
+        7 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': ' || delivered || ' of ' || line_count || \
+              ' lines delivered, order ' || CASE WHEN carried = 0 THEN 'undelivered' ELSE 'delivered' END AS example \
+              FROM (SELECT w, d, o, sum(placed) AS orders, sum(carried) AS carried, sum(line_count) AS line_count, \
+              sum(delivered) AS delivered FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
+              CASE WHEN o_carrier_id IS NULL THEN 0 ELSE 1 END AS carried, 0 AS line_count, 0 AS delivered FROM orders \
+              UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, 0, count(*), count(ol_delivery_d) FROM order_line \
+              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS parts GROUP BY w, d, o) AS counted \
+              WHERE orders = 1 AND delivered <> carried * line_count"
+            .into(),
         8 => format!(
             "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of h_amount ' || {} AS example \
              FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id) AS h \
@@ -111,7 +119,7 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
         10 => format!(
             "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || {} || \
              ', delivered ' || {} || ', paid ' || {} AS example FROM customer \
-             LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+             LEFT JOIN ({delivered}) AS o ON w = c_w_id AND d = c_d_id AND c = c_id \
              LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS paid FROM history \
              GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id \
              WHERE c_balance <> coalesce(delivered, 0) - coalesce(paid, 0)",
@@ -134,7 +142,7 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
         12 => format!(
             "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || {} || \
              ', c_ytd_payment ' || {} || ', delivered ' || {} AS example FROM customer \
-             LEFT JOIN ({DELIVERED}) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+             LEFT JOIN ({delivered}) AS o ON w = c_w_id AND d = c_d_id AND c = c_id \
              WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0) \
              UNION ALL SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': ' || customers || \
              ' customers instead of 3000' FROM (SELECT d_w_id, d_id, count(c_id) AS customers FROM district \

@@ -18,6 +18,9 @@ pub(crate) struct Dialect {
     pub(crate) column_type: fn(ColumnType) -> String,
     /// An amount of money as text with two decimals, for people.
     pub(crate) money_text: fn(&str) -> String,
+    /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a join by
+    /// itself, and the rows may be on other servers.
+    pub(crate) joins_by_row: bool,
     /// A value of any type as text.
     pub(crate) as_text: fn(&str) -> String,
     /// What stands before a parameter's number.

@@ -62,6 +62,11 @@ pub(crate) struct SqliteConnection {
 }
 
 impl SqliteConnection {
+    /// By this another thread can have a statement given up.
+    pub(crate) fn interrupt_handle(&self) -> rusqlite::InterruptHandle {
+        self.database.get_interrupt_handle()
+    }
+
     /// Opens the file for the transactions of TPC-C.
     pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
         let statements = Statement::of_mode(crate::target::TxMode::Statements, &DIALECT);

@@ -7,7 +7,7 @@ mod micro;
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
-use crate::registry::{OptionSpec, ParsedUrl};
+use crate::registry::{OptionSpec, ParsedUrl, encoded};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -16,7 +16,8 @@ use crate::sql::ddl;
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::meta::{self, Admin, OWN_TABLES};
 use crate::sql::session::SqlSession;
-use crate::storage::in_memory;
+use crate::stoppable::Stoppable;
+use crate::storage::{Temporary, in_memory};
 use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
@@ -29,7 +30,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// Options behind `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
@@ -60,6 +60,7 @@ static DIALECT: Dialect = Dialect {
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
     money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
+    joins_by_row: false,
     as_text: |value| format!("CAST({value} AS varchar(500))"),
     placeholder: '?',
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
@@ -88,11 +89,6 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Whether no path was given.
-    pub(crate) fn is_temporary(&self) -> bool {
-        self.path.is_none()
-    }
-
     /// Its file, unless that is temporary.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -167,12 +163,14 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
             64
         }
     };
-    let path = parsed.rest.strip_prefix("//").unwrap_or(&parsed.rest);
-    if path.starts_with(":memory:") {
+    let path = parsed.path(OPTIONS).unwrap_or_else(|problem| {
+        errors.push(problem);
+        None
+    });
+    if path.as_ref().is_some_and(|path| path.to_string_lossy().starts_with(":memory:")) {
         errors
             .push("sqlite::memory: has a database for each session: use sqlite: for a temporary file".into());
     }
-    let path = (!path.is_empty()).then(|| PathBuf::from(path));
     if errors.is_empty() { Ok(Config { path, synchronous, foreign_keys, cache_mb }) } else { Err(errors) }
 }
 
@@ -181,8 +179,10 @@ pub(crate) struct Sqlite {
     config: Config,
     path: PathBuf,
     /// Keeps the temporary directory while the target lives.
-    temporary: Option<TempDir>,
+    temporary: Option<Temporary>,
     turn: Arc<WriterTurn>,
+    /// Building indexes.
+    work: Stoppable<rusqlite::InterruptHandle>,
 }
 
 impl Sqlite {
@@ -190,13 +190,26 @@ impl Sqlite {
         let (path, temporary) = match &config.path {
             Some(path) => (path.clone(), None),
             None => {
-                let directory = tempfile::Builder::new().prefix("lydite-").tempdir().map_err(|error| {
+                let directory = Temporary::new().map_err(|error| {
                     TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))
                 })?;
                 (directory.path().join("tpcc.sqlite"), Some(directory))
             }
         };
-        Ok(Self { config, path, temporary, turn: Arc::new(WriterTurn::default()) })
+        Ok(Self {
+            config,
+            path,
+            temporary,
+            turn: Arc::new(WriterTurn::default()),
+            work: Stoppable::default(),
+        })
+    }
+
+    /// Runs what can be stopped.
+    fn index(&self, connection: &mut SqliteConnection, sql: &str) -> Result<(), TargetError> {
+        let _at_work = self.work.enter(connection.interrupt_handle());
+        self.work.unless_stopped(self.place())?;
+        connection.execute(sql).map_err(self.failed(sql))
     }
 
     fn place(&self) -> String {
@@ -244,7 +257,7 @@ impl Target for Sqlite {
             version: format!("SQLite {}", rusqlite::version()),
             url: match &self.temporary {
                 Some(_) => "sqlite: (temporary)".into(),
-                None => format!("sqlite:{}", self.path.display()),
+                None => format!("sqlite:{}", encoded(&self.path)),
             },
             settings,
             isolation: "serializable".into(),
@@ -299,14 +312,18 @@ impl Target for Sqlite {
         stage("building indexes");
         for table in Table::ALL {
             for index in ddl::create_indexes(table) {
-                connection.execute(&index).map_err(self.failed(&index))?;
+                self.index(&mut connection, &index)?;
             }
         }
         stage("gathering statistics");
-        connection.execute("ANALYZE").map_err(self.failed("analyze"))?;
+        self.index(&mut connection, "ANALYZE")?;
         connection.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
         stage("writing a checkpoint");
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").map_err(self.failed("checkpoint"))
+    }
+
+    fn stop_work(&self) {
+        self.work.stop().iter().for_each(rusqlite::InterruptHandle::interrupt);
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

@@ -36,7 +36,7 @@ impl Prepared {
             ended
         };
         let Together { ended, hang, stopped } =
-            together(&self.target, sessions, &self.span(stop), &self.underway, work)?;
+            together(&self.target, sessions, &self.span(stop, &|| true), &self.underway, work)?;
         let mut updates: BTreeMap<Balance, u64> = BTreeMap::new();
         let mut first = None;
         for session in ended {

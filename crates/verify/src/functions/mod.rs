@@ -97,7 +97,7 @@ pub struct Seen {
     pub aborts: BTreeMap<&'static str, u64>,
     /// Reads of the whole group.
     pub reads: u64,
-    /// Different states of the group that they saw.
+    /// The most states of the group, one after the other, that one reader saw.
     pub states: u64,
     /// Rings of sessions that held what the next one wanted.
     pub cycles: u64,
@@ -205,7 +205,7 @@ type Tested<T> = Result<T, Trouble>;
 fn trouble(error: &TxError) -> Trouble {
     match error {
         TxError::Unavailable { .. } => Trouble::Lost(TargetError::unreachable(error.to_string())),
-        TxError::Aborted { .. } | TxError::RolledBack(_) | TxError::Fatal(_) => {
+        TxError::Aborted { .. } | TxError::RolledBack(_) | TxError::Broken(_) | TxError::Fatal(_) => {
             Trouble::Failed(error.to_string())
         }
     }
@@ -448,8 +448,8 @@ impl Prepared {
 
 impl Prepared {
     /// How sessions of a test that is left to chance work.
-    fn span<'a>(&self, stop: &'a dyn Fn() -> bool) -> Span<'a> {
-        Span { duration: self.functions.duration, limit: self.functions.limit, stop }
+    fn span<'a>(&self, stop: &'a dyn Fn() -> bool, proved: &'a dyn Fn() -> bool) -> Span<'a> {
+        Span { duration: self.functions.duration, limit: self.functions.limit, stop, proved }
     }
 
     /// The finding of sessions that did not answer; they are left behind.

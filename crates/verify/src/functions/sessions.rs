@@ -172,8 +172,12 @@ impl Over {
 /// How long sessions work side by side.
 pub(super) struct Span<'a> {
     pub(super) duration: Duration,
+    /// The longest wait of a transaction.
     pub(super) limit: Duration,
     pub(super) stop: &'a dyn Fn() -> bool,
+    /// True once the sessions have shown what the test is about. Until then they go on after the duration, for at most
+    /// another limit.
+    pub(super) proved: &'a dyn Fn() -> bool,
 }
 
 /// Lets sessions work until the time is over, the user stops them, or one of them sets the flag that all are given.
@@ -212,7 +216,9 @@ pub(super) fn together<R: Send + 'static>(
     let end = Instant::now() + span.duration;
     let mut given_up = None;
     while all.ended.len() < threads.len() {
-        if given_up.is_none() && ((span.stop)() || over.is_set() || Instant::now() >= end) {
+        let now = Instant::now();
+        let done = now >= end && ((span.proved)() || now >= end + span.limit);
+        if given_up.is_none() && ((span.stop)() || over.is_set() || done) {
             all.stopped = (span.stop)();
             over.set();
             given_up = Some(Instant::now() + span.limit + GRACE);

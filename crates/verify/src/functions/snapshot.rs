@@ -7,6 +7,8 @@ use lydite_target::{Balance, BalanceTransaction, Balances, Between, Session, TxE
 use lydite_tpcc::Cents;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,12 +30,15 @@ impl Prepared {
     pub(super) fn snapshot(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let writers = self.functions.sessions;
         let (members, seed) = (self.members.clone(), self.functions.seed);
+        // That all values are equal in each read says something only if they change between the reads.
+        let changed = Arc::new(AtomicBool::new(false));
+        let has_changed = Arc::clone(&changed);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
             let random = random(seed, number);
             let ended = if number < writers {
                 write(session, &members, random, over)
             } else {
-                read(session, &members, random, (number - writers) % 2 == 1, over)
+                read(session, &members, random, (number - writers) % 2 == 1, (over, &has_changed))
             };
             if ended.1.is_some() || ended.0.unequal.is_some() {
                 over.set();
@@ -41,8 +46,10 @@ impl Prepared {
             ended
         };
         let begun = Instant::now();
+        let proved = || changed.load(Ordering::Relaxed);
+        let span = self.span(stop, &proved);
         let Together { ended, hang, stopped } =
-            together(&self.target, 2 * writers, &self.span(stop), &self.underway, work)?;
+            together(&self.target, 2 * writers, &span, &self.underway, work)?;
         let mut first = None;
         for (session, trouble) in ended {
             seen.add(session);
@@ -75,7 +82,7 @@ impl Prepared {
             counted(seen.committed, "update"),
             seen.all_aborts()
         );
-        if seen.reads == 0 || seen.states < 2 {
+        if !proved() {
             return Err(Trouble::Failed(format!("nothing is proved: {work}: try a longer --duration")));
         }
         Ok(Told::passed(format!("{work}: all values were equal in each read, and the sums add up")))
@@ -116,7 +123,7 @@ fn read(
     members: &[Balance],
     mut random: Xoshiro256PlusPlus,
     waits: bool,
-    over: &Over,
+    (over, changed): (&Over, &AtomicBool),
 ) -> Ended {
     let mut seen = Seen::default();
     let mut longest = if waits { READER_WAITS } else { Duration::ZERO };
@@ -136,6 +143,9 @@ fn read(
                 let state = values.first().copied();
                 seen.states += u64::from(state != last);
                 last = state;
+                if seen.states > 1 {
+                    changed.store(true, Ordering::Relaxed);
+                }
                 if waits {
                     longest = READER_WAITS.min(longest * 2 + RETRY / 8);
                 }

@@ -11,15 +11,13 @@ mod expected;
 use expected::{Expected, difference, play};
 use lydite_target::{
     DatabaseState, Description, LoadProgress, LoadUnit, TableChecksum, Target, TargetError, TargetSpec,
-    TxError, TxMode,
+    TxError, TxMode, Waiter,
 };
 use lydite_tpcc::consistency::CONDITIONS;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
-use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Timestamp, Transaction, TransactionKind, WarehouseId};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use lydite_tpcc::{Timestamp, Transaction, TransactionKind, WarehouseId};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 const SEED: u64 = 7;
@@ -63,6 +61,19 @@ pub struct Kit<'a> {
     pub warehouses: u32,
     /// Whether to drop what the database holds.
     pub fresh: bool,
+    /// Watches the waits for the target's server; none: they have no limit and report nothing.
+    pub waiter: Option<&'a Arc<dyn Waiter>>,
+}
+
+impl Kit<'_> {
+    /// Reads the URL for a way of sending transactions.
+    fn spec(&self, mode: TxMode) -> Result<TargetSpec, Vec<String>> {
+        let spec = TargetSpec::parse(self.url, mode)?;
+        Ok(match self.waiter {
+            Some(waiter) => spec.waited_for_by(Arc::clone(waiter)),
+            None => spec,
+        })
+    }
 }
 
 /// Why there is no verdict at all.
@@ -109,7 +120,7 @@ pub fn prove(
     stopped: &dyn Fn() -> bool,
     done: &mut dyn FnMut(&Step),
 ) -> Result<Vec<Step>, KitError> {
-    let spec = TargetSpec::parse(kit.url, kit.modes[0]).map_err(KitError::Usage)?;
+    let spec = kit.spec(kit.modes[0]).map_err(KitError::Usage)?;
     if !spec.stores() {
         return Err(KitError::Usage(vec![format!("{} stores nothing: there is nothing to prove", kit.url)]));
     }
@@ -192,14 +203,7 @@ fn reconnect(spec: &TargetSpec, kit: Kit<'_>, steps: &mut Steps<'_>) {
 }
 
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
-    DatabaseMeta {
-        warehouses,
-        districts: Districts::uniform(),
-        seed: SEED,
-        c_load: CLoad::from_seed(SEED),
-        population: POPULATION_VERSION,
-        lydite: env!("CARGO_PKG_VERSION").into(),
-    }
+    DatabaseMeta::uniform(warehouses, SEED, env!("CARGO_PKG_VERSION"))
 }
 
 /// What has been proved so far.
@@ -399,8 +403,7 @@ impl Proof<'_> {
     /// The same inputs in another mode must leave and answer the same.
     fn other_mode(&self, mode: TxMode) -> Seen {
         // The URL is good in the first mode, so what is wrong with it is this one.
-        let spec = TargetSpec::parse(self.kit.url, mode)
-            .map_err(|errors| Trouble::NotSupported(errors.join("; ")))?;
+        let spec = self.kit.spec(mode).map_err(|errors| Trouble::NotSupported(errors.join("; ")))?;
         let target = spec.open()?;
         target.reset()?;
         target.create_schema(&meta(self.kit.warehouses))?;

@@ -1,0 +1,216 @@
+//! What counts, and that it is counted once (clause 5.4.1); how runs end.
+
+use crate::scripted::{Scripted, measure, pause, plan};
+use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
+use lydite_target::{Target, TxError};
+use lydite_tpcc::TransactionKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+const DIRECT: Mode = Mode::Direct { terminals: 2 };
+
+fn completed(series: &[Second]) -> u64 {
+    series.iter().flat_map(|second| second.completed.clone()).sum()
+}
+
+#[test]
+fn every_transaction_is_counted_exactly_once() {
+    let target = Arc::new(Scripted::good());
+    let found = measure(&target, &plan(DIRECT, 400)).unwrap();
+    assert_eq!(found.status, Status::Complete);
+    assert_eq!(found.window.measured, Duration::from_millis(400));
+    assert_eq!(found.completed() + found.straddling, target.calls());
+    assert!(found.straddling <= 2, "one for each session at most: {}", found.straddling);
+    assert_eq!(completed(&found.series), found.completed());
+    assert!(found.warmup_series.is_empty());
+    for kind in TransactionKind::STANDARD {
+        let one = found.kind(kind);
+        assert!(one.completed() > 0, "{kind:?}");
+        assert_eq!(one.latency.len(), one.completed());
+        assert_eq!(one.queue.len(), one.completed());
+        assert_eq!(one.service.len(), one.completed());
+        assert_eq!(found.facts.inputs.count(kind), one.completed());
+        assert_eq!(one.retries + one.failed + one.unknown, 0);
+    }
+    let delivered = found.kind(TransactionKind::Delivery).completed();
+    assert_eq!((found.facts.delivery.completed, found.facts.delivery.within_80_s), (delivered, delivered));
+    assert_eq!((found.facts.delivery.queued, found.facts.delivery.skipped_districts), (0, 0));
+    assert!(found.lost.is_none() && found.errors.is_empty() && found.outages.is_empty());
+    assert!(found.client.peak_rss_bytes > 0);
+}
+
+#[test]
+fn a_rolled_back_new_order_is_completed() {
+    let target = Arc::new(Scripted::new(|_| None));
+    let found = measure(&target, &plan(DIRECT, 200)).unwrap();
+    let new_order = found.kind(TransactionKind::NewOrder);
+    assert_eq!(new_order.rolled_back, found.facts.inputs.rollbacks_asked);
+    assert!(new_order.rolled_back > 0);
+    let minutes = found.window.measured.as_secs_f64() / 60.0;
+    assert!((found.nopm() * minutes - new_order.completed() as f64).abs() < 1e-3);
+}
+
+#[test]
+fn the_warm_up_has_a_series_of_its_own_and_is_not_counted() {
+    let target = Arc::new(Scripted::good());
+    let mut plan = plan(DIRECT, 1_100);
+    plan.warmup = Duration::from_millis(1_200);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!((found.warmup_series.len(), found.series.len()), (2, 2));
+    let warmup = completed(&found.warmup_series);
+    assert!(warmup > 0);
+    assert_eq!(completed(&found.series), found.completed());
+    assert_eq!(warmup + found.completed() + found.straddling, target.calls());
+    assert!(found.series[0].first_p50.unwrap() <= found.series[0].first_p99.unwrap());
+    assert_eq!(found.series[0].connected, 2);
+}
+
+#[test]
+fn a_transaction_that_began_in_the_warm_up_does_not_count_when_it_ends_in_the_window() {
+    let target = Arc::new(Scripted::new(|call| {
+        if call.number == 0 {
+            std::thread::sleep(Duration::from_millis(800));
+        }
+        pause();
+        None
+    }));
+    let mut plan = plan(Mode::Direct { terminals: 1 }, 700);
+    plan.warmup = Duration::from_millis(500);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(completed(&found.warmup_series), 0);
+    assert!((1..=2).contains(&found.straddling));
+    assert_eq!(found.completed() + found.straddling, target.calls());
+    // The slow one is not among the latencies.
+    assert!(found.kinds.iter().all(|kind| kind.latency.max() < 800_000_000));
+}
+
+#[test]
+fn a_stop_gives_what_was_measured_so_far() {
+    let control = Arc::new(RunControl::default());
+    let stopper = Arc::clone(&control);
+    let target = Arc::new(Scripted::new(move |call| {
+        if call.total == 300 {
+            stopper.stop();
+        }
+        pause();
+        None
+    }));
+    let dynamic: Arc<dyn Target> = Arc::<Scripted>::clone(&target);
+    let found = run(&dynamic, &plan(DIRECT, 60_000), &control, &mut |_| {}).unwrap();
+    assert_eq!(found.status, Status::Interrupted);
+    assert!(found.window.measured < Duration::from_secs(50));
+    assert!(found.completed() >= 250);
+    assert_eq!(found.completed() + found.straddling, target.calls());
+}
+
+#[test]
+fn a_stop_in_the_warm_up_measures_nothing() {
+    let control = Arc::new(RunControl::default());
+    let stopper = Arc::clone(&control);
+    let target: Arc<dyn Target> = Arc::new(Scripted::new(move |call| {
+        if call.total == 100 {
+            stopper.stop();
+        }
+        pause();
+        None
+    }));
+    let mut plan = plan(DIRECT, 60_000);
+    plan.warmup = Duration::from_secs(60);
+    let found = run(&target, &plan, &control, &mut |_| {}).unwrap();
+    assert_eq!((found.status.clone(), found.completed()), (Status::Interrupted, 0));
+    assert_eq!((found.window.measured, found.nopm()), (Duration::ZERO, 0.0));
+    assert!(found.window.warmup < Duration::from_secs(60));
+    assert!(found.series.is_empty() && completed(&found.warmup_series) >= 50);
+}
+
+#[test]
+fn a_hung_session_does_not_hang_the_run_and_its_transaction_is_unknown() {
+    let target = Arc::new(Scripted::new(|call| {
+        if call.session == 0 && call.number == 3 {
+            std::thread::sleep(Duration::from_secs(3_600));
+        }
+        pause();
+        None
+    }));
+    let mut plan = plan(DIRECT, 300);
+    plan.drain = Duration::from_millis(300);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 1);
+    assert_eq!(found.series.iter().map(|second| second.unknown).sum::<u64>(), 1);
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    assert!(found.lost.is_none(), "the other session was answered");
+    assert_eq!(found.completed() + found.straddling + 1, target.calls());
+}
+
+#[test]
+fn a_database_that_hangs_for_good_is_lost() {
+    let target = Arc::new(Scripted::new(|call| {
+        if call.number == 3 {
+            std::thread::sleep(Duration::from_secs(3_600));
+        }
+        None
+    }));
+    let mut plan = plan(DIRECT, 300);
+    plan.drain = Duration::from_millis(100);
+    let found = measure(&target, &plan).unwrap();
+    assert!(found.lost.is_some());
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 2);
+    assert_eq!(found.completed(), 6);
+}
+
+#[test]
+fn a_session_that_panics_does_not_hang_the_run() {
+    let target = Arc::new(Scripted::new(|call| {
+        assert!(call.number < 3, "this driver is broken");
+        None
+    }));
+    let found = measure(&target, &plan(DIRECT, 60_000)).unwrap();
+    assert!(matches!(found.status, Status::Failing(_)), "{:?}", found.status);
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 2);
+    assert!(found.errors[0].message.contains("panicked"), "{:?}", found.errors);
+}
+
+#[test]
+fn a_session_that_panics_while_others_go_on_spoils_the_run() {
+    let target = Arc::new(Scripted::new(|call| {
+        assert!(call.session != 1 || call.number < 3, "this driver is broken");
+        pause();
+        None
+    }));
+    let found = measure(&target, &plan(DIRECT, 60_000)).unwrap();
+    let Status::Failing(message) = &found.status else { panic!("{:?}", found.status) };
+    assert!(message.contains("panicked"), "{message}");
+    assert!(found.completed() > 0);
+}
+
+#[test]
+fn nothing_but_errors_ends_the_run_early_and_says_why() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        Some(TxError::Fatal(format!("table customer does not exist (call {})", call.number)))
+    }));
+    let found = measure(&target, &plan(DIRECT, 60_000)).unwrap();
+    let Status::Failing(message) = &found.status else { panic!("{:?}", found.status) };
+    assert!(message.contains("table customer does not exist"), "{message}");
+    let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
+    assert!(failed >= 100 && found.completed() == 0);
+    assert_eq!(failed + found.straddling, target.calls());
+    assert_eq!(found.errors.len(), 1, "they differ in digits only: {:?}", found.errors);
+    assert_eq!(found.errors[0].count, target.calls());
+}
+
+#[test]
+fn an_observer_sees_the_run_once_a_second() {
+    let target: Arc<dyn Target> = Arc::new(Scripted::good());
+    let mut plan = plan(DIRECT, 1_500);
+    plan.warmup = Duration::from_secs(1);
+    let mut snapshots = Vec::new();
+    run(&target, &plan, &RunControl::default(), &mut |snapshot| snapshots.push(snapshot.clone())).unwrap();
+    let last = snapshots.last().unwrap();
+    assert_eq!(snapshots[0].elapsed.as_secs(), 1);
+    assert_eq!(last.phase, Phase::Measuring);
+    assert_eq!((last.connected, last.queued), (2, 0));
+    let new_order = last.kinds[0];
+    assert!(new_order.completed >= new_order.last_second && new_order.last_second > 0);
+    assert!(new_order.p50 <= new_order.p95 && new_order.p95 <= new_order.p99 && new_order.p50.is_some());
+}

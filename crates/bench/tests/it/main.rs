@@ -1,0 +1,8 @@
+//! All tests of this crate from outside, in one program: they overlap, and share servers and loaded databases.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod counting;
+mod load;
+mod modes;
+mod retries;
+mod scripted;

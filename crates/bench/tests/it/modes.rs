@@ -1,0 +1,452 @@
+//! The three ways to run: whose inputs are sent when, and what their latencies mean.
+
+use crate::scripted::{Scripted, measure, pause, plan};
+use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
+use lydite_target::{Committed, TargetError, TxError};
+use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+fn rte(terminals: u32, sessions: u32, wait_factor: f64) -> Mode {
+    Mode::Rte { terminals, sessions, wait_factor, delivery_log: None }
+}
+
+/// What was sent for each warehouse, in order; without deliveries, which may overtake or be overtaken.
+fn by_warehouse(target: &Scripted) -> BTreeMap<u32, Vec<Transaction>> {
+    let mut sequences: BTreeMap<u32, Vec<Transaction>> = BTreeMap::new();
+    for transaction in target.seen() {
+        if transaction.kind() != TransactionKind::Delivery {
+            sequences.entry(transaction.home().0).or_default().push(transaction);
+        }
+    }
+    sequences
+}
+
+/// Both runs sent the same for each warehouse, as far as the shorter one came.
+fn assert_same_sequences(one: &Scripted, four: &Scripted, warehouses: usize) {
+    let (one, four) = (by_warehouse(one), by_warehouse(four));
+    assert_eq!((one.len(), four.len()), (warehouses, warehouses), "all warehouses are used");
+    for (warehouse, sequence) in &one {
+        let other = &four[warehouse];
+        let length = sequence.len().min(other.len());
+        assert!(length > 0);
+        assert_eq!(sequence[..length], other[..length], "warehouse {warehouse}");
+    }
+}
+
+#[test]
+fn a_closed_loop_sends_the_same_whatever_the_number_of_sessions() {
+    let run = |terminals| {
+        let target = Arc::new(Scripted::good());
+        let mut plan = plan(Mode::Direct { terminals }, 300);
+        plan.warehouses = 4;
+        measure(&target, &plan).unwrap();
+        target
+    };
+    // With four sessions each plays the ten terminals of a warehouse in turn, as a single session does.
+    assert_same_sequences(&run(1), &run(4), 4);
+}
+
+#[test]
+fn emulated_terminals_send_the_same_whatever_the_number_of_sessions() {
+    let run = |sessions| {
+        let target = Arc::new(Scripted::good());
+        let mut plan = plan(rte(10, sessions, 0.001), 500);
+        // One terminal for each warehouse, so that a warehouse names a terminal.
+        plan.warehouses = 10;
+        measure(&target, &plan).unwrap();
+        target
+    };
+    assert_same_sequences(&run(1), &run(4), 10);
+}
+
+#[test]
+fn an_open_loop_sends_the_same_whatever_the_number_of_sessions() {
+    let run = |sessions| {
+        let target = Arc::new(Scripted::good());
+        let plan = plan(Mode::Open { rate: 1_000.0, arrival: Arrival::Poisson, sessions }, 300);
+        measure(&target, &plan).unwrap();
+        target.seen()
+    };
+    let (one, four) = (run(1), run(4));
+    // Both took the first so many of the same requests; with several sessions in nearly the same order.
+    let mut left = one.clone();
+    let mut common = 0;
+    for transaction in &four {
+        if let Some(at) = left.iter().position(|other| other == transaction) {
+            left.swap_remove(at);
+            common += 1;
+        }
+    }
+    assert_eq!(common, one.len().min(four.len()));
+    assert!(common > 0);
+}
+
+#[test]
+fn an_open_loop_asks_for_exactly_its_rate_and_loses_no_request() {
+    let target = Arc::new(Scripted::good());
+    let mut plan = plan(Mode::Open { rate: 500.0, arrival: Arrival::Constant, sessions: 3 }, 600);
+    plan.warmup = Duration::from_millis(200);
+    let found = measure(&target, &plan).unwrap();
+    let open = found.open.unwrap();
+    // Request 100 is due when the window begins, request 400 would be when it ends.
+    assert_eq!(open.due, 300);
+    assert!((open.due_per_s - 500.0).abs() < 1e-9 && open.asked_per_s == 500.0);
+    assert_eq!(target.calls() + found.backlog, 400);
+    assert!(found.completed() + found.straddling + found.backlog >= 300);
+}
+
+#[test]
+fn an_open_loop_counts_a_stall_of_the_database_for_every_request_that_it_hit() {
+    const STALL: Duration = Duration::from_secs(1);
+    let thaw = OnceLock::new();
+    let target = Arc::new(Scripted::new(move |call| {
+        if call.total >= 50 {
+            let thaw = thaw.get_or_init(|| Instant::now() + STALL);
+            std::thread::sleep(thaw.saturating_duration_since(Instant::now()));
+        }
+        None
+    }));
+    let plan = plan(Mode::Open { rate: 400.0, arrival: Arrival::Constant, sessions: 4 }, 2_000);
+    let found = measure(&target, &plan).unwrap();
+    let slow: u64 = found.kinds.iter().map(|kind| kind.latency.count_between(500_000_000, u64::MAX)).sum();
+    let slowest = found.kinds.iter().map(|kind| kind.latency.max()).max().unwrap();
+    assert!(slowest >= 990_000_000, "{slowest}");
+    // Those due in the first half of the stall waited half of it at least. A closed loop would see four.
+    assert!(slow + found.backlog >= 190, "{slow} slow, {} never begun", found.backlog);
+}
+
+#[test]
+fn a_request_of_the_warm_up_that_hangs_at_the_end_of_an_open_loop_is_unknown() {
+    let target = Arc::new(Scripted::new(|call| {
+        if call.total == 5 {
+            std::thread::sleep(Duration::from_secs(3_600));
+        }
+        None
+    }));
+    let mut plan = plan(Mode::Open { rate: 100.0, arrival: Arrival::Constant, sessions: 2 }, 400);
+    (plan.warmup, plan.drain) = (Duration::from_millis(400), Duration::from_millis(100));
+    let found = measure(&target, &plan).unwrap();
+    // An open loop counts what is answered in the window, whenever it was due.
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 1);
+}
+
+#[test]
+fn a_pool_that_is_too_small_shows_in_the_queue_and_not_in_the_service() {
+    const SERVICE: Duration = Duration::from_millis(5);
+    let target = Arc::new(Scripted::new(|_| {
+        std::thread::sleep(SERVICE);
+        None
+    }));
+    let found = measure(&target, &plan(rte(20, 1, 0.001), 600)).unwrap();
+    let payment = found.kind(TransactionKind::Payment);
+    assert!(payment.completed() > 0);
+    assert!(payment.queue.mean() > 2.0 * payment.service.mean(), "{} µs", payment.queue.mean() / 1e3);
+    assert!((payment.latency.mean() / (payment.queue.mean() + payment.service.mean()) - 1.0).abs() < 0.01);
+    assert!(found.backlog > 0, "requests are left in the queue");
+    assert!(found.lateness.len() >= found.completed());
+}
+
+#[test]
+fn a_terminal_does_not_wait_for_its_deliveries() {
+    const DELIVERY: Duration = Duration::from_millis(150);
+    let spans: Arc<Mutex<Vec<(TransactionKind, Instant, Instant)>>> = Arc::default();
+    let seen = Arc::clone(&spans);
+    let target = Arc::new(Scripted::new(move |call| {
+        let begun = Instant::now();
+        let kind = call.transaction.kind();
+        if kind == TransactionKind::Delivery {
+            std::thread::sleep(DELIVERY);
+        }
+        seen.lock().unwrap().push((kind, begun, Instant::now()));
+        None
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("delivery.jsonl");
+    let mode = Mode::Rte { terminals: 1, sessions: 4, wait_factor: 0.001, delivery_log: Some(path.clone()) };
+    let mut plan = plan(mode, 1_000);
+    plan.steps[0].mix = Mix::weights([0.0, 80.0, 0.0, 20.0, 0.0]).unwrap();
+    let found = measure(&target, &plan).unwrap();
+
+    let spans = spans.lock().unwrap();
+    let deliveries: Vec<_> = spans.iter().filter(|(kind, ..)| *kind == TransactionKind::Delivery).collect();
+    let overtaken = deliveries.iter().any(|(_, begun, ended)| {
+        spans
+            .iter()
+            .any(|(kind, other, _)| *kind == TransactionKind::Payment && begun < other && other < ended)
+    });
+    assert!(overtaken, "the only terminal went on while its delivery was under way");
+
+    let delivery = found.kind(TransactionKind::Delivery);
+    assert!(delivery.completed() > 0);
+    assert!(u128::from(delivery.latency.min()) >= DELIVERY.as_nanos() * 999 / 1_000);
+    assert_eq!(found.facts.delivery.interactive.len(), found.facts.delivery.queued);
+    assert!(found.facts.delivery.queued >= delivery.completed());
+    assert_eq!(found.facts.delivery.within_80_s, delivery.completed());
+
+    // The result file has a line for each, with its ten orders.
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), deliveries.len());
+    for line in text.lines() {
+        assert!(line.starts_with("{\"queued_us\":"), "{line}");
+        assert!(line.contains("\"result\":\"committed\",\"delivered\":[[1,2101],[2,2101],"), "{line}");
+        assert!(line.ends_with(",[10,2101]]}"), "{line}");
+    }
+    assert!(found.warnings.is_empty());
+}
+
+#[test]
+fn terminals_wait_as_long_as_the_standard_says_times_the_factor() {
+    const FACTOR: f64 = 0.001;
+    let target = Arc::new(Scripted::new(|_| None));
+    let mut plan = plan(rte(400, 2, FACTOR), 1_500);
+    plan.warehouses = 40;
+    plan.warmup = Duration::from_millis(300);
+    let found = measure(&target, &plan).unwrap();
+    let waits = found.facts.waits.unwrap();
+    for kind in TransactionKind::STANDARD {
+        let (wait, limits) = (waits[kind.index()], kind.limits());
+        let mean = limits.mean_think_s * FACTOR;
+        // Five standard deviations of the mean of so many exponential times.
+        let tolerance = 5.0 * mean / (wait.think.count as f64).sqrt();
+        assert!(wait.think.count > 100, "{kind:?}: {}", wait.think.count);
+        assert!((wait.think.mean_s().unwrap() - mean).abs() < tolerance, "{kind:?}: {:?}", wait.think);
+        assert!(wait.think.max.as_secs_f64() <= 10.0 * mean + 1e-6);
+        assert!(
+            wait.keying.min.as_secs_f64() >= limits.keying_s * FACTOR - 1e-6,
+            "{kind:?}: {:?}",
+            wait.keying
+        );
+    }
+}
+
+#[test]
+fn terminals_start_in_the_steady_state() {
+    let target = Arc::new(Scripted::new(|_| None));
+    let mut plan = plan(rte(20_000, 2, 0.1), 500);
+    plan.warehouses = 2_000;
+    let found = measure(&target, &plan).unwrap();
+    // 23 transactions take 476 s; the window is a quarter of a cycle. Requests handed over, not those answered,
+    // so that a busy machine does not matter.
+    let due = (found.lateness.len() + found.backlog) as f64;
+    let expected = 20_000.0 * 0.5 * 23.0 / 47.6;
+    assert!((due / expected - 1.0).abs() < 0.06, "{due} requests, {expected} expected");
+}
+
+#[test]
+fn without_waiting_every_terminal_is_always_busy() {
+    let target = Arc::new(Scripted::new(|_| {
+        pause();
+        None
+    }));
+    let found = measure(&target, &plan(rte(8, 2, 0.0), 300)).unwrap();
+    assert!(found.completed() > 0);
+    assert_eq!(found.facts.waits.unwrap()[0].think.max, Duration::ZERO);
+}
+
+#[test]
+fn a_delivery_log_that_cannot_be_made_is_an_error_before_anything_is_sent() {
+    let target = Arc::new(Scripted::good());
+    let path = PathBuf::from("/nonexistent/delivery.jsonl");
+    let mode = Mode::Rte { terminals: 1, sessions: 1, wait_factor: 1.0, delivery_log: Some(path) };
+    let error = measure(&target, &plan(mode, 100)).unwrap_err();
+    assert!(matches!(error, RunError::DeliveryLog { .. }));
+    assert!(error.to_string().starts_with("delivery log /nonexistent/delivery.jsonl: "), "{error}");
+    assert_eq!((target.connections(), target.calls()), (0, 0));
+}
+
+/// One session and commits that take 50 ms: one that waited could answer 40 in two seconds.
+const COMMIT: Duration = Duration::from_millis(50);
+
+#[test]
+fn an_open_loop_goes_on_with_the_next_request_while_a_commit_is_on_its_way() {
+    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+    let plan = plan(Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 }, 2_000);
+    let found = measure(&target, &plan).unwrap();
+    assert!(found.completed() > 200, "{}", found.completed());
+    let payment = found.kind(TransactionKind::Payment);
+    assert!(payment.service.min() >= COMMIT.as_nanos() as u64 * 99 / 100, "{}", payment.service.min());
+    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 0, "all were waited for");
+}
+
+#[test]
+fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_waits_for_his() {
+    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+    let found = measure(&target, &plan(rte(20, 1, 0.0), 2_000)).unwrap();
+    let completed = |kind: TransactionKind| found.kind(kind).completed();
+    let interactive: u64 = TransactionKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != TransactionKind::Delivery)
+        .map(completed)
+        .sum();
+    assert!(interactive > 200, "{interactive}");
+    // Twenty users that wait 50 ms for each answer get no more than 800 in this time.
+    assert!(interactive <= 800, "{interactive}");
+}
+
+#[test]
+fn commits_that_are_never_answered_are_told() {
+    let target = Arc::new(Scripted::new(|_| None).pipelined(Duration::from_secs(3_600)));
+    let mut plan = plan(Mode::Open { rate: 100.0, arrival: Arrival::Constant, sessions: 1 }, 300);
+    plan.drain = Duration::from_millis(100);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(found.completed(), 0);
+    let told = found.warnings.iter().find(|warning| warning.contains("no session waited for")).unwrap();
+    assert!(told.starts_with(&target.calls().to_string()), "{told}");
+}
+
+#[test]
+fn each_phase_has_its_mix_its_sessions_and_its_counts() {
+    let seen: Arc<Mutex<Vec<(usize, TransactionKind, Instant)>>> = Arc::default();
+    let calls = Arc::clone(&seen);
+    let target = Arc::new(Scripted::new(move |call| {
+        calls.lock().unwrap().push((call.session, call.transaction.kind(), Instant::now()));
+        std::thread::sleep(Duration::from_millis(1));
+        None
+    }));
+    let mut plan = plan(Mode::Direct { terminals: 3 }, 1_200);
+    let payments = Mix::weights([0.0, 100.0, 0.0, 0.0, 0.0]).unwrap();
+    let deliveries = Mix::weights([0.0, 0.0, 0.0, 100.0, 0.0]).unwrap();
+    plan.steps = vec![
+        Step { mix: payments, sessions: Some(1), ..Step::default() },
+        Step { from: Duration::from_millis(400), phase: 1, mix: deliveries, ..Step::default() },
+        Step {
+            from: Duration::from_millis(800),
+            phase: 2,
+            mix: payments,
+            sessions: Some(2),
+            ..Step::default()
+        },
+    ];
+    let found = measure(&target, &plan).unwrap();
+    let phases: Vec<_> = found.facts.phases.iter().map(|phase| phase.completed).collect();
+    let (payment, delivery) = (TransactionKind::Payment.index(), TransactionKind::Delivery.index());
+    assert_eq!(phases.len(), 3);
+    for (phase, kind) in phases.iter().zip([payment, delivery, payment]) {
+        assert!(phase[kind] > 10, "{phases:?}");
+        assert_eq!(phase.iter().sum::<u64>(), phase[kind], "{phases:?}");
+    }
+    assert_eq!(found.facts.all_phases().completed.iter().sum::<u64>(), found.completed());
+
+    // Who played in each: told from the order of what was sent, which changes with the mix.
+    let seen = seen.lock().unwrap();
+    let first_delivery = seen.iter().position(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
+    let last_delivery = seen.iter().rposition(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
+    let sessions = |calls: &[(usize, TransactionKind, Instant)]| {
+        calls.iter().map(|(session, ..)| *session).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!(sessions(&seen[..first_delivery]), 1);
+    assert_eq!(sessions(&seen[first_delivery..=last_delivery]), 3);
+    assert_eq!(sessions(&seen[last_delivery + 1..]), 2);
+}
+
+/// Two of four sessions compete for a row.
+fn contending(milliseconds: u64) -> RunPlan {
+    let mut plan = plan(Mode::Direct { terminals: 4 }, milliseconds);
+    plan.steps = vec![Step { contention: vec![2], ..Step::default() }];
+    plan
+}
+
+#[test]
+fn transactions_that_end_after_the_run_compete_no_longer_than_it() {
+    let begin = OnceLock::new();
+    let target = Arc::new(Scripted::new(move |_| {
+        let last = begin.get_or_init(Instant::now).elapsed() > Duration::from_millis(1_500);
+        std::thread::sleep(Duration::from_millis(if last { 3_000 } else { 1 }));
+        None
+    }));
+    let found = measure(&target, &contending(2_000)).unwrap().contention.unwrap();
+    // Those that were at the row when the run ended were there for three seconds, of which half a one counts.
+    let competed = found.rows[0].per_second[1];
+    assert!((1.0..3.0).contains(&competed), "{found:?}");
+}
+
+#[test]
+fn a_session_without_a_connection_does_not_compete() {
+    let begin = Arc::new(OnceLock::new());
+    let gone = {
+        let begin = Arc::clone(&begin);
+        move || begin.get_or_init(Instant::now).elapsed() > Duration::from_millis(900)
+    };
+    let of_door = gone.clone();
+    let target = Scripted::new(move |_| {
+        std::thread::sleep(Duration::from_millis(1));
+        gone().then(|| TxError::Unavailable { committed: Committed::No, detail: "gone".into() })
+    });
+    let refuse = move |number: usize| {
+        if number >= 4 && of_door() { Err(TargetError::database("gone")) } else { Ok(()) }
+    };
+    let found = measure(&Arc::new(target.with_door(refuse)), &contending(3_000)).unwrap().contention.unwrap();
+    let per_second = &found.rows[0].per_second;
+    assert!(per_second[0] > 1.0 && per_second[2] < 0.1, "{found:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_the_rate_of_each_phase() {
+    let target = Arc::new(Scripted::good());
+    let mode = Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 4 };
+    let mut plan = plan(mode, 1_500);
+    let step = |number: u64, rate: f64| Step {
+        from: Duration::from_millis(500 * number),
+        phase: number as usize,
+        rate: Some(rate),
+        ..Step::default()
+    };
+    plan.steps = vec![step(0, 400.0), step(1, 0.0), step(2, 100.0)];
+    let found = measure(&target, &plan).unwrap();
+    let open = found.open.unwrap();
+    assert_eq!(open.due, 250);
+    assert!((open.asked_per_s - 250.0 / 1.5).abs() < 1e-6, "{open:?}");
+    let phases: Vec<u64> = found.facts.phases.iter().map(|phase| phase.completed.iter().sum()).collect();
+    // Those at the very end may be answered after it.
+    assert_eq!(phases[..2], [200, 0]);
+    assert!((40..=50).contains(&phases[2]), "{phases:?}");
+}
+
+#[test]
+fn when_the_database_moves_warehouses_what_is_controlled_and_counted_moves_along() {
+    let placements =
+        [vec![0, 0], vec![0, 1]].map(|node_of| Placement { nodes: vec!["a".into(), "b".into()], node_of });
+    let (before, after) = (Arc::new(placements[0].clone()), placements[1].clone());
+    let target = Arc::new(Scripted::good().placed(move || after.clone()));
+    let mut plan = plan(Mode::Direct { terminals: 2 }, 1_500);
+    (plan.placement, plan.refresh) = (Some(before), Some(Duration::from_millis(400)));
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(found.moves.len(), 1, "{:?}", found.moves);
+    assert_eq!(found.moves[0].warehouses, 1);
+    assert_eq!(found.placement.as_deref(), Some(&placements[1]));
+    let touched = found.facts.all_phases().touched;
+    assert!(touched.of_node[0] > touched.of_node[1] && touched.of_node[1] > 0, "{touched:?}");
+    assert_eq!(
+        found.series[0].touched.of_node.iter().sum::<u64>()
+            + found.series[1].touched.of_node.iter().sum::<u64>(),
+        touched.of_node.iter().sum::<u64>()
+    );
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+}
+
+#[test]
+fn emulated_users_begin_with_the_mix_of_the_first_phase() {
+    let target = Arc::new(Scripted::new(|_| None));
+    let mut plan = plan(rte(200, 2, 0.02), 1_200);
+    plan.warehouses = 20;
+    let only = |shares| Mix::weights(shares).unwrap();
+    plan.steps = vec![
+        Step { mix: only([0.0, 100.0, 0.0, 0.0, 0.0]), ..Step::default() },
+        Step {
+            from: Duration::from_millis(600),
+            phase: 1,
+            mix: only([0.0, 0.0, 0.0, 0.0, 100.0]),
+            ..Step::default()
+        },
+    ];
+    let found = measure(&target, &plan).unwrap();
+    let [first, second] = &found.facts.phases[..] else { panic!("two phases") };
+    let (payment, stock_level) = (TransactionKind::Payment.index(), TransactionKind::StockLevel.index());
+    assert!(first.completed[payment] > 20, "{first:?}");
+    assert_eq!(first.completed[stock_level], 0, "a request of the second phase before it");
+    // What was chosen in the first may be due in the second.
+    assert!(second.completed[stock_level] > 20, "{second:?}");
+}

@@ -1,0 +1,373 @@
+//! What happens when the database gives a transaction up, or goes away.
+
+use crate::scripted::{Scripted, measure, pause, plan};
+use lydite_bench::{Mode, OutageCause, RunError, Status};
+use lydite_target::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+use lydite_tpcc::TransactionKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+const ONE: Mode = Mode::Direct { terminals: 1 };
+
+fn aborted(reason: AbortReason) -> Option<TxError> {
+    Some(TxError::Aborted { reason, detail: "try again".to_owned() })
+}
+
+fn gone(committed: Committed) -> Option<TxError> {
+    Some(TxError::Unavailable { committed, detail: "connection reset".to_owned() })
+}
+
+#[test]
+fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_counts() {
+    const ATTEMPT: Duration = Duration::from_millis(2);
+    // Every transaction is aborted twice, by a serialization failure and by a deadlock.
+    let target = Arc::new(Scripted::new(|call| {
+        std::thread::sleep(ATTEMPT);
+        match call.number % 3 {
+            0 => aborted(AbortReason::Serialization),
+            1 => aborted(AbortReason::Deadlock),
+            _ => None,
+        }
+    }));
+    let found = measure(&target, &plan(ONE, 500)).unwrap();
+    let seen = target.seen();
+    for attempts in seen.chunks(3) {
+        assert!(attempts.iter().all(|attempt| *attempt == attempts[0]));
+    }
+    let completed = found.completed();
+    assert!(completed > 0);
+    assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 2 * completed);
+    // Those of a last transaction that did not end count, too.
+    let [serialization, deadlock, ..] = found.aborts;
+    assert!((completed..=completed + 1).contains(&serialization), "{:?} of {completed}", found.aborts);
+    assert!((completed..=completed + 1).contains(&deadlock), "{:?} of {completed}", found.aborts);
+    let all: u64 = found.aborts.iter().sum();
+    assert_eq!(found.series.iter().map(|second| second.aborts).sum::<u64>(), all);
+    assert_eq!(all, serialization + deadlock);
+    for kind in found.kinds.iter().filter(|kind| kind.completed() > 0) {
+        assert!(u128::from(kind.latency.min()) >= 3 * ATTEMPT.as_nanos() * 999 / 1_000);
+        assert_eq!(kind.latency, kind.service, "in a closed loop nothing waits for a session");
+    }
+}
+
+#[test]
+fn attempts_are_counted_though_their_transaction_never_ends() {
+    let target = Arc::new(Scripted::new(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        aborted(AbortReason::Deadlock)
+    }));
+    let mut plan = plan(ONE, 1_200);
+    plan.retry.attempts = u32::MAX;
+    plan.retry.backoff_max = Duration::from_millis(1);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!(found.completed(), 0);
+    let aborts = found.aborts[AbortReason::Deadlock.index()];
+    assert!(aborts > 5, "{:?}", found.aborts);
+    let seconds: Vec<u64> = found.series.iter().map(|second| second.aborts).collect();
+    assert!(seconds.iter().sum::<u64>() == aborts && seconds[0] > 3, "{seconds:?}");
+}
+
+#[test]
+fn attempts_have_an_end() {
+    let target = Arc::new(Scripted::new(|_| aborted(AbortReason::LockTimeout)));
+    let mut plan = plan(ONE, 300);
+    plan.retry.attempts = 3;
+    plan.retry.backoff_max = Duration::from_millis(1);
+    let found = measure(&target, &plan).unwrap();
+    let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
+    assert!(failed > 0);
+    assert_eq!(found.completed(), 0);
+    let aborts = found.aborts[AbortReason::LockTimeout.index()];
+    assert!((3 * failed..=3 * failed + 2).contains(&aborts), "{aborts} of {failed}");
+    assert_eq!(found.errors[0].message, "given up after 3 attempts: try again");
+}
+
+#[test]
+fn a_commit_that_nobody_knows_of_is_neither_counted_nor_repeated() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        if call.total % 10 == 9 { gone(Committed::Unknown) } else { None }
+    }));
+    let found = measure(&target, &plan(ONE, 1_000)).unwrap();
+    let unknown: u64 = found.kinds.iter().map(|kind| kind.unknown).sum();
+    assert!(unknown > 0);
+    assert_eq!(found.completed() + unknown + found.straddling, target.calls());
+    assert_eq!(found.series.iter().map(|second| second.unknown).sum::<u64>(), unknown);
+    let seen = target.seen();
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "an input was sent twice");
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.retries).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_transaction_that_was_surely_not_committed_is_sent_again_on_a_new_connection() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        if call.total == 5 { gone(Committed::No) } else { None }
+    }));
+    let found = measure(&target, &plan(ONE, 600)).unwrap();
+    let seen = target.seen();
+    assert_eq!(seen[5], seen[6]);
+    assert_eq!(target.connections(), 2);
+    assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 1);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+    assert_eq!(found.outages.len(), 1, "there was only one session");
+}
+
+#[test]
+fn an_outage_shows_in_the_series_and_ends_with_the_first_answer() {
+    const OUTAGE: Duration = Duration::from_millis(400);
+    let back = Arc::new(OnceLock::new());
+    let seen_by_door = Arc::clone(&back);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            pause();
+            let over = |back: &Instant| Instant::now() >= *back;
+            if call.total >= 50 && !over(back.get_or_init(|| Instant::now() + OUTAGE)) {
+                return gone(Committed::No);
+            }
+            None
+        })
+        .with_door(move |_| match seen_by_door.get() {
+            Some(back) if Instant::now() < *back => Err(TargetError::unreachable("connection refused")),
+            _ => Ok(()),
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 2_500)).unwrap();
+    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+    let outage = found.outages[0];
+    assert_eq!(outage.cause, OutageCause::Lost);
+    assert!(outage.from_s > 0.0 && outage.to_s < 2.5 && outage.to_s > outage.from_s, "{outage:?}");
+    assert!(found.series.iter().any(|second| second.connected == 0));
+    assert_eq!(found.series.last().unwrap().connected, 2);
+    assert!(found.lost.is_none());
+    assert!(found.errors.iter().any(|error| error.message == "connection reset"));
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_server_that_is_silent_is_an_outage_though_no_connection_is_lost() {
+    const FROZEN: Duration = Duration::from_secs(3);
+    let thaws = Arc::new(OnceLock::new());
+    let target = Arc::new(Scripted::new(move |call| {
+        pause();
+        if call.total >= 50 {
+            let thaws: &Instant = thaws.get_or_init(|| Instant::now() + FROZEN);
+            std::thread::sleep(thaws.saturating_duration_since(Instant::now()));
+        }
+        None
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 5_000)).unwrap();
+    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+    let outage = found.outages[0];
+    assert_eq!(outage.cause, OutageCause::Silent);
+    assert!(outage.from_s >= 0.0 && outage.to_s - outage.from_s >= 2.9 && outage.to_s < 5.0, "{outage:?}");
+    assert!(found.lost.is_none() && found.series.iter().all(|second| second.connected == 2));
+}
+
+#[test]
+fn a_target_that_never_comes_back_is_lost_and_what_it_owes_has_failed() {
+    let down = Arc::new(AtomicBool::new(false));
+    let door = Arc::clone(&down);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            pause();
+            if call.number == 20 {
+                down.store(true, Ordering::SeqCst);
+                return gone(Committed::No);
+            }
+            None
+        })
+        .with_door(move |_| {
+            if door.load(Ordering::SeqCst) {
+                Err(TargetError::unreachable("connection refused"))
+            } else {
+                Ok(())
+            }
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 700)).unwrap();
+    assert_eq!(found.lost.as_deref(), Some("connection reset"));
+    assert_eq!(found.completed(), 40);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2);
+    assert_eq!(found.outages.len(), 1);
+    assert!((found.outages[0].to_s - 0.7).abs() < 1e-6, "it lasts to the end: {:?}", found.outages);
+    assert!(found.errors.iter().any(|error| error.message == "connection refused"));
+}
+
+#[test]
+fn no_transaction_is_sent_unless_all_sessions_are_connected() {
+    let target = Arc::new(Scripted::good().with_door(|connection| {
+        if connection == 5 { Err(TargetError::unreachable("too many connections")) } else { Ok(()) }
+    }));
+    let error = measure(&target, &plan(Mode::Direct { terminals: 8 }, 10_000)).unwrap_err();
+    assert!(matches!(&error, RunError::Target(cause) if cause.kind == TargetErrorKind::Unreachable));
+    assert_eq!(error.to_string(), "too many connections");
+    assert_eq!(target.calls(), 0);
+}
+
+fn failing(found: &lydite_bench::Measurement) -> &str {
+    match &found.status {
+        Status::Failing(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_type_that_fails_again_and_again_ends_the_run_though_others_succeed() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        // Now and then one comes through.
+        (call.transaction.kind() == TransactionKind::Payment && !call.total.is_multiple_of(7))
+            .then(|| TxError::Fatal("the \x1b[31mdisk is full\nand more".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 60_000)).unwrap();
+    assert_eq!(failing(&found), "the run ended early, Payment keeps failing: the [31mdisk is full");
+    assert!(found.window.measured < Duration::from_secs(30));
+    let payment = found.kind(TransactionKind::Payment);
+    assert!(payment.failed >= 100, "{payment:?}");
+    assert!(found.kind(TransactionKind::NewOrder).completed() > 0);
+}
+
+#[test]
+fn a_database_that_takes_no_more_transactions_ends_the_run_at_once() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (call.total >= 40).then(|| TxError::Broken("it is poisoned\nand more".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 60_000)).unwrap();
+    assert_eq!(failing(&found), "the run ended early: it is poisoned");
+    assert_eq!(found.completed(), 40);
+    assert_eq!(target.calls(), 42, "each terminal hears it once");
+    assert!(found.window.measured < Duration::from_secs(30));
+    assert!(found.errors.iter().any(|error| error.message == "it is poisoned"), "{:?}", found.errors);
+}
+
+#[test]
+fn a_type_that_failed_more_often_than_not_is_told_at_the_planned_end() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (call.transaction.kind() == TransactionKind::Delivery).then(|| TxError::Fatal("no".into()))
+    }));
+    let mut plan = plan(ONE, 60_000);
+    plan.duration = Duration::from_millis(300);
+    let found = measure(&target, &plan).unwrap();
+    let delivery = found.kind(TransactionKind::Delivery);
+    assert!(delivery.failed >= 10, "{delivery:?}");
+    let expected = format!("{0} of {0} Delivery transactions did not succeed: no", delivery.failed);
+    assert_eq!(failing(&found), expected);
+}
+
+#[test]
+fn failures_that_are_fewer_than_successes_do_not_end_a_run() {
+    let target =
+        Arc::new(Scripted::new(|call| (call.total % 5 == 0).then(|| TxError::Fatal("a hiccup".into()))));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 1_000)).unwrap();
+    assert!(
+        found.kinds.iter().all(|kind| kind.failed > 100 || kind.completed() < 1_000),
+        "{:?}",
+        found.kinds
+    );
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn a_burst_of_errors_that_is_over_in_no_time_does_not_end_a_run() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (500..2_500).contains(&call.total).then(|| TxError::Fatal("a failover".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 4_000)).unwrap();
+    assert_eq!(found.status, Status::Complete);
+    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2_000);
+}
+
+#[test]
+fn a_type_that_fails_nearly_half_of_the_time_is_a_result_however_long_the_run() {
+    // Chance favours the failures for a while again and again.
+    let target = Arc::new(Scripted::new(|call| {
+        // SplitMix64: one multiplication alone favours one type over millions of calls.
+        let mut drawn = (call.total as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((drawn ^ (drawn >> 31)) % 100 < 49).then(|| TxError::Fatal("half of it".into()))
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 8_000)).unwrap();
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn a_database_of_which_nobody_knows_whether_it_commits_is_no_result() {
+    let target = Arc::new(Scripted::new(|call| {
+        pause();
+        (call.transaction.kind() == TransactionKind::NewOrder).then(|| TxError::Unavailable {
+            committed: Committed::Unknown,
+            detail: "connection reset".into(),
+        })
+    }));
+    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 1_500)).unwrap();
+    let unknown = found.kind(TransactionKind::NewOrder).unknown;
+    let expected = format!("{unknown} of {unknown} New-Order transactions did not succeed: connection reset");
+    assert_eq!(failing(&found), expected);
+}
+
+#[test]
+fn a_single_failure_of_a_short_run_does_not_spoil_it_nor_does_the_warm_up() {
+    let target = Arc::new(Scripted::new(|call| {
+        std::thread::sleep(Duration::from_millis(2));
+        let delivery = call.transaction.kind() == TransactionKind::Delivery;
+        (call.total < 100 || delivery).then(|| TxError::Fatal("not yet".into()))
+    }));
+    let mut plan = plan(ONE, 200);
+    plan.warmup = Duration::from_millis(400);
+    let found = measure(&target, &plan).unwrap();
+    assert!(found.kind(TransactionKind::Delivery).failed < 10);
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn what_an_outage_cut_short_is_no_failure_of_its_type() {
+    let down = Arc::new(AtomicBool::new(false));
+    let door = Arc::clone(&down);
+    let target = Arc::new(
+        Scripted::new(move |call| {
+            if call.number == 0 {
+                return Some(TxError::Fatal("a hiccup".into()));
+            }
+            down.store(true, Ordering::SeqCst);
+            gone(Committed::No)
+        })
+        .with_door(move |_| match door.load(Ordering::SeqCst) {
+            true => Err(TargetError::unreachable("connection refused")),
+            false => Ok(()),
+        }),
+    );
+    let found = measure(&target, &plan(Mode::Direct { terminals: 16 }, 500)).unwrap();
+    assert!(found.kinds.iter().any(|kind| kind.failed >= 10), "{:?}", found.kinds);
+    assert!(found.lost.is_some());
+    assert_eq!(found.status, Status::Complete);
+}
+
+#[test]
+fn nothing_is_sent_again_after_the_end_however_long_a_connection_took() {
+    const LENGTH: u64 = 300;
+    // The first answer is a loss, and who connects again gets in when all is over.
+    let target = Arc::new(
+        Scripted::new(|call| {
+            pause();
+            (call.session == 0).then(|| gone(Committed::No)).flatten()
+        })
+        .with_door(|connection| {
+            if connection > 0 {
+                std::thread::sleep(Duration::from_millis(4 * LENGTH));
+            }
+            Ok(())
+        }),
+    );
+    let mut plan = plan(ONE, LENGTH);
+    plan.drain = Duration::from_millis(100);
+    let found = measure(&target, &plan).unwrap();
+    assert_eq!((found.completed(), found.whole.unknown), (0, 0));
+    std::thread::sleep(Duration::from_millis(6 * LENGTH));
+    assert_eq!((target.connections(), target.calls()), (2, 1), "the transaction was sent once");
+}

@@ -1,0 +1,120 @@
+//! Opening and closing while something else is under way, stopped where it matters.
+
+use super::*;
+use crate::files::fail_point::on_fail_point;
+use crate::options::Durability;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+
+/// Calls `step` at the first pass of a fail point by a thread that `who` picks.
+fn once_at(
+    name: &'static str,
+    who: impl Fn() -> bool + Send + Sync + 'static,
+    step: impl Fn() + Send + Sync + 'static,
+) {
+    let done = AtomicBool::new(false);
+    on_fail_point(name, move || {
+        if who() && !done.swap(true, Ordering::SeqCst) {
+            step();
+        }
+    });
+}
+
+fn put(db: &Database, key: &[u8]) {
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    transaction.put(&keyspace, key, b"v").unwrap();
+    transaction.commit().unwrap().wait().unwrap();
+}
+
+fn has(db: &Database, key: &[u8]) -> bool {
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    db.begin(Isolation::Snapshot).unwrap().get(&keyspace, key).unwrap().is_some()
+}
+
+#[test]
+fn a_database_that_another_made_just_before_the_lock_was_taken_is_opened_and_not_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let (here, other) = (std::thread::current().id(), path.clone());
+    once_at(
+        "open.before_lock",
+        move || std::thread::current().id() == here,
+        move || put(&Database::open(&other, Options::default()).unwrap(), b"other's"),
+    );
+    let db = Database::open(&path, Options::default()).unwrap();
+    assert!(has(&db, b"other's"), "the other's database was overwritten");
+}
+
+/// A database whose housekeeper stands at a fail point of its first checkpoint until something is sent, with a last commit
+/// that nothing but closing makes durable.
+fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Sender<()>) {
+    let options = Options {
+        checkpoint_log_bytes: 1 << 20,
+        durability: Durability::Relaxed(Duration::from_secs(3600)),
+        ..Options::default()
+    };
+    let db = Database::open(path, options).unwrap();
+    let housekeeper = db.housekeeper();
+    let (stands, standing) = mpsc::channel();
+    let (go, going) = mpsc::channel();
+    let going = Mutex::new(going);
+    once_at(
+        place,
+        move || std::thread::current().id() == housekeeper,
+        move || {
+            stands.send(()).unwrap();
+            let _ = going.lock().recv();
+        },
+    );
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    transaction.put(&keyspace, b"large", &vec![7; 2 << 20]).unwrap();
+    transaction.commit().unwrap().wait().unwrap();
+    standing.recv().unwrap();
+    put(&db, b"last");
+    (db, go)
+}
+
+#[test]
+fn closing_waits_for_the_checkpoint_that_is_under_way_and_makes_the_last_commit_durable() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let (db, go) = with_a_checkpoint_at("checkpoint.before_sync", &path);
+    let other = db.clone();
+    drop(db);
+    let closing = std::thread::spawn(move || other.close());
+    // If closing did not wait it would be done by now, most of the time.
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!closing.is_finished(), "closed while a checkpoint was being written");
+    go.send(()).unwrap();
+    closing.join().unwrap().unwrap();
+    assert!(has(&Database::open(&path, Options::default()).unwrap(), b"last"));
+}
+
+/// The log's thread can't wait for the housekeeper, which may be waiting for the log.
+#[test]
+fn a_database_whose_last_handle_goes_in_a_callback_of_the_log_closes_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let (db, go) = with_a_checkpoint_at("checkpoint.before_rename", &path);
+    let waiter = Arc::new(crate::log::waiter::Waiter::new(1));
+    let (dropped, dropping) = mpsc::channel();
+    let log = Arc::clone(&db.inner.core.logs.all()[0]);
+    waiter.on_done(Box::new(move |_| {
+        drop(db);
+        dropped.send(()).unwrap();
+    }));
+    log.enqueue(log.end(), &waiter);
+    dropping.recv_timeout(Duration::from_secs(60)).expect("the log's thread hangs");
+    go.send(()).unwrap();
+    let begun = Instant::now();
+    let db = loop {
+        match Database::open(&path, Options::default()) {
+            Ok(db) => break db,
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(has(&db, b"last"));
+}

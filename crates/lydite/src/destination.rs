@@ -1,0 +1,319 @@
+//! Places that documents are written to. A regular file is replaced as a whole. Everything else keeps what it is: FIFOs,
+//! character devices and descriptors are written into, and all other kinds are rejected.
+
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use lydite_report::store::{without_links, write_atomically};
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two attempts to write where nobody reads at the moment.
+const LOOK: Duration = Duration::from_millis(5);
+/// Time without progress after which the user learns what is being waited for.
+const SILENCE: Duration = Duration::from_secs(1);
+/// The standard output's descriptor.
+const STDOUT: RawFd = 1;
+
+/// A place for a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// A descriptor that the process was started with.
+    Descriptor(RawFd),
+    /// A path. Its kind is looked up whenever it is written, because it may have changed.
+    Path(PathBuf),
+}
+
+/// The kind of a path.
+enum Kind {
+    /// A regular file, or nothing yet.
+    File,
+    /// A FIFO.
+    Fifo,
+    /// A character device, such as a terminal.
+    Device,
+}
+
+impl Destination {
+    /// Reads what the user wrote: `-` and the names of the standard output's file mean the standard output.
+    pub(crate) fn new(written: impl AsRef<Path>) -> Self {
+        let path = written.as_ref();
+        if path == Path::new("-") || is_stdout(path) {
+            return Self::Descriptor(STDOUT);
+        }
+        descriptor(path).map_or_else(|| Self::Path(path.to_owned()), Self::Descriptor)
+    }
+
+    /// True if it is the standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        *self == Self::Descriptor(STDOUT)
+    }
+
+    /// True if it is written by replacing a file, so it can be written several times.
+    pub(crate) fn is_replaced(&self) -> bool {
+        matches!(self, Self::Path(path) if matches!(kind(path), Ok(Kind::File)))
+    }
+
+    /// The regular file that it leads to, without links, even if it does not exist yet.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let Self::Path(path) = self else { return None };
+        matches!(kind(path), Ok(Kind::File)).then(|| real(path)).flatten()
+    }
+
+    /// True if both are one place.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(other)) => {
+                one == other || real(one).is_some_and(|one| Some(one) == real(other))
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Name for people.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Descriptor(STDOUT) => "standard output".into(),
+            Self::Descriptor(2) => "standard error".into(),
+            Self::Descriptor(number) => format!("descriptor {number}"),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+
+    /// The name of its file.
+    pub(crate) fn file_name(&self) -> Option<&OsStr> {
+        match self {
+            Self::Descriptor(_) => None,
+            Self::Path(path) => path.file_name(),
+        }
+    }
+
+    /// Tries if it can be written, and changes nothing: a FIFO is not even opened, since its reader would notice.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let path = match self {
+            Self::Descriptor(number) => return check_descriptor(*number),
+            Self::Path(path) => path,
+        };
+        match kind(path)? {
+            Kind::File => check_file(path),
+            Kind::Fifo | Kind::Device => may_write(path),
+        }
+        .map_err(|error| format!("can't be written: {error}: choose another place"))
+    }
+
+    /// Does the same as [`Destination::check`] for a file that is written while the run lasts: it can't wait for a reader.
+    pub(crate) fn check_log(&self) -> Result<(), String> {
+        match self {
+            Self::Path(path) if !matches!(kind(path)?, Kind::Fifo) => self.check(),
+            _ => Err("is no file: name one for it alone".into()),
+        }
+    }
+
+    /// Writes a document. A FIFO without a reader is waited for, unless the user has interrupted.
+    ///
+    /// # Errors
+    /// The system's error; [`Failure::Interrupted`] if the user ended the waiting.
+    pub(crate) fn write(&self, document: &[u8], interrupt: Option<&Interrupt>) -> Result<(), Failure> {
+        let waiting = Waiting { place: self.shown(), interrupt, before: asked(interrupt) };
+        let failed = |error: io::Error| {
+            if error.kind() == ErrorKind::Interrupted {
+                return Failure::Interrupted(format!("interrupted: nobody reads {}", self.shown()));
+            }
+            Failure::usage(format!("cannot write {}: {error}", self.shown()))
+        };
+        match self {
+            Self::Descriptor(number) => {
+                // What was printed before comes before.
+                let flushed = io::stdout().flush();
+                flushed.and_then(|()| waiting.write(own(*number)?, document)).map_err(failed)
+            }
+            Self::Path(path) => match kind(path) {
+                Ok(Kind::File) => write_atomically(path, document).map_err(failed),
+                Ok(Kind::Fifo | Kind::Device) => {
+                    waiting.open(path).and_then(|file| waiting.write(file, document)).map_err(failed)
+                }
+                Err(problem) => Err(Failure::usage(format!("{} {problem}", self.shown()))),
+            },
+        }
+    }
+}
+
+fn asked(interrupt: Option<&Interrupt>) -> bool {
+    interrupt.is_some_and(Interrupt::asked)
+}
+
+/// Waiting for a reader.
+struct Waiting<'a> {
+    place: String,
+    /// Without one Ctrl-C ends the process anyway.
+    interrupt: Option<&'a Interrupt>,
+    /// True if the user had interrupted before.
+    before: bool,
+}
+
+impl Waiting<'_> {
+    /// Opens a FIFO or a device for writing.
+    fn open(&self, path: &Path) -> io::Result<File> {
+        let mut told = false;
+        loop {
+            let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+            match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+                // A FIFO without a reader.
+                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                    if self.before {
+                        return Err(io::Error::other("nobody reads it"));
+                    }
+                    self.pause(!told)?;
+                    told = true;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Writes all of a document.
+    fn write(&self, mut file: File, mut document: &[u8]) -> io::Result<()> {
+        let (mut progress, mut told) = (Instant::now(), false);
+        while !document.is_empty() {
+            match file.write(document) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    document = document.get(count..).unwrap_or_default();
+                    progress = Instant::now();
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let tell = !told && progress.elapsed() >= SILENCE;
+                    told |= tell;
+                    self.pause(tell)?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn pause(&self, tell: bool) -> io::Result<()> {
+        if tell {
+            complain(&format!("waiting for a reader of {}: Ctrl-C gives up", self.place));
+        }
+        if !self.before && asked(self.interrupt) {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        thread::sleep(LOOK);
+        Ok(())
+    }
+}
+
+/// The kind of a path that can be written, else what it is.
+fn kind(path: &Path) -> Result<Kind, String> {
+    match fs::metadata(path).map(|there| there.file_type()) {
+        Ok(there) if there.is_file() => Ok(Kind::File),
+        Ok(there) if there.is_dir() => Err("is a directory: name a file".into()),
+        Ok(there) if there.is_fifo() => Ok(Kind::Fifo),
+        Ok(there) if there.is_char_device() => Ok(Kind::Device),
+        Ok(there) if there.is_block_device() => Err("is a block device: name a file".into()),
+        Ok(_) => Err("is a socket: name a file".into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Kind::File),
+        Err(error) => Err(format!("can't be written: {error}: choose another place")),
+    }
+}
+
+/// A path without links, whose last part need not exist.
+fn real(path: &Path) -> Option<PathBuf> {
+    let path = without_links(path).ok()?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(directory.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// Tries if a file can be replaced, or made: with another name beside it.
+fn check_file(path: &Path) -> io::Result<()> {
+    let path = without_links(path)?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+    if path.exists() {
+        OpenOptions::new().write(true).open(&path)?;
+    }
+    let probe = path.with_file_name(format!(".{}.{}.probe", name.to_string_lossy(), std::process::id()));
+    File::create_new(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn may_write(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a terminated string that outlives the call.
+    if unsafe { libc::access(path.as_ptr(), libc::W_OK) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The number of a descriptor that a path names.
+fn descriptor(path: &Path) -> Option<RawFd> {
+    let path = path.to_str()?;
+    match path {
+        "/dev/stdin" => return Some(0),
+        "/dev/stdout" => return Some(STDOUT),
+        "/dev/stderr" => return Some(2),
+        _ => {}
+    }
+    let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+    number.parse().ok().filter(|number| *number >= 0)
+}
+
+/// Refuses a descriptor that the process was not started with, or can't write to.
+fn check_descriptor(number: RawFd) -> Result<(), String> {
+    // SAFETY: both calls only ask for the flags of a descriptor, whether or not it is open.
+    let (own, mode) = unsafe { (libc::fcntl(number, libc::F_GETFD), libc::fcntl(number, libc::F_GETFL)) };
+    // Those that this program opened itself are closed in its children.
+    if own == -1 || (number > 2 && own & libc::FD_CLOEXEC != 0) {
+        return Err("is not open: choose another place".into());
+    }
+    if mode & libc::O_ACCMODE == libc::O_RDONLY {
+        return Err("is open for reading only: choose another place".into());
+    }
+    Ok(())
+}
+
+/// A descriptor of this process, to be closed without closing it.
+fn own(number: RawFd) -> io::Result<File> {
+    // SAFETY: the descriptor was open when the process started, and nothing here closes it.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    descriptor.try_clone_to_owned().map(File::from)
+}
+
+/// True if a path leads to the file that the standard output goes to. A device that keeps nothing, such as /dev/null,
+/// holds many outputs side by side.
+fn is_stdout(path: &Path) -> bool {
+    let place = |there: &Metadata| (there.dev(), there.ino());
+    let Ok(stdout) = own(STDOUT).and_then(|file| file.metadata()) else { return false };
+    let shared = stdout.file_type().is_char_device() && !io::stdout().is_terminal();
+    !shared && fs::metadata(path).is_ok_and(|there| place(&there) == place(&stdout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_descriptors_are_known_and_nothing_else_is_taken_for_one() {
+        for (path, number) in [
+            ("/dev/stdout", Some(1)),
+            ("/dev/fd/63", Some(63)),
+            ("/proc/self/fd/2", Some(2)),
+            ("/dev/fd/", None),
+            ("/dev/fd/-1", None),
+            ("/dev/fd/1/x", None),
+            ("stdout", None),
+        ] {
+            assert_eq!(descriptor(Path::new(path)), number, "{path}");
+        }
+    }
+}

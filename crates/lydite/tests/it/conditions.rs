@@ -1,0 +1,269 @@
+//! A database that is broken is found out: each of the twelve consistency conditions (clause 3.3.2) fails when the
+//! rows say so, names the key, and no other condition is blamed for it.
+
+use crate::loaded;
+use crate::program::{Program, assert_checks_hold, json, lydite, scratch, text};
+use lydite_testkit::postgres;
+use rusqlite::Connection;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// A change that breaks a database as it was loaded.
+struct Break {
+    /// The condition that it is made for.
+    number: u8,
+    /// In both dialects; amounts are small numbers of whatever unit.
+    sql: &'static str,
+    /// A key that the condition names.
+    key: &'static str,
+    /// All conditions that it breaks.
+    broken: &'static [u8],
+}
+
+/// One for each condition. Orders up to 2 100 of a district are delivered, with amounts of zero; those from 2 101 on
+/// are new (clause 4.3.3.1).
+const BREAKS: [Break; 12] = [
+    Break {
+        number: 1,
+        sql: "UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1",
+        key: "w_id=1: w_ytd 3000",
+        broken: &[1, 8],
+    },
+    Break {
+        number: 2,
+        sql: "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 2",
+        key: "w_id=1 d_id=2: d_next_o_id 3002, max o_id 3000",
+        broken: &[2],
+    },
+    Break {
+        number: 3,
+        sql: "DELETE FROM new_order WHERE no_d_id = 3 AND no_o_id = 2500",
+        key: "w_id=1 d_id=3: no_o_id 2101 to 3000",
+        broken: &[3, 5, 11],
+    },
+    Break {
+        number: 4,
+        sql: "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 4 AND o_id = 1",
+        key: "w_id=1 d_id=4: ",
+        broken: &[4, 6],
+    },
+    Break {
+        number: 5,
+        sql: "UPDATE orders SET o_carrier_id = NULL WHERE o_d_id = 5 AND o_id = 7",
+        key: "w_id=1 d_id=5 o_id=7: undelivered, but not in new_order",
+        broken: &[5, 7],
+    },
+    Break {
+        number: 6,
+        sql: "UPDATE orders SET o_ol_cnt = o_ol_cnt + CASE o_id WHEN 1 THEN 1 ELSE -1 END \
+              WHERE o_d_id = 6 AND o_id IN (1, 2)",
+        key: "w_id=1 d_id=6 o_id=2: o_ol_cnt",
+        broken: &[6],
+    },
+    Break {
+        number: 7,
+        sql: "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 7 AND ol_o_id = 9 AND ol_number = 1",
+        key: "w_id=1 d_id=7 o_id=9: ",
+        broken: &[7],
+    },
+    Break {
+        number: 8,
+        sql: "UPDATE history SET h_amount = h_amount + 1 WHERE h_c_d_id = 8 AND h_c_id = 1",
+        key: "w_id=1: w_ytd 3000",
+        broken: &[8, 9, 10],
+    },
+    Break {
+        number: 9,
+        sql: "UPDATE history SET h_d_id = 10 WHERE h_c_d_id = 9 AND h_c_id = 1",
+        key: "w_id=1 d_id=9: d_ytd",
+        broken: &[9],
+    },
+    Break {
+        number: 10,
+        sql: "UPDATE history SET h_c_id = 2 WHERE h_c_d_id = 10 AND h_c_id = 1",
+        key: "w_id=1 d_id=10 c_id=1: c_balance",
+        broken: &[10],
+    },
+    Break {
+        number: 11,
+        sql: "UPDATE customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 1 AND c_id = 5",
+        key: "w_id=1 d_id=1: orders 3000, new orders 900, deliveries 1",
+        broken: &[11],
+    },
+    Break {
+        number: 12,
+        sql: "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 2 AND c_id = 5",
+        key: "w_id=1 d_id=2 c_id=5: c_balance",
+        broken: &[12],
+    },
+];
+
+/// Checks a database broken in this way: exit code 1, the broken conditions and no others, the key by name.
+#[track_caller]
+fn assert_found(change: &Break, url: &str) {
+    let ended = lydite(&["check", url]).code(1);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let verdicts = |verdict: &str| -> Vec<u8> {
+        let of =
+            lines.iter().filter_map(|line| line.strip_prefix(verdict)?.trim_start().strip_prefix("3.3.2."));
+        of.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
+    };
+    assert_eq!(verdicts("FAILED "), change.broken, "{}: {ended:?}", change.sql);
+    let held: Vec<u8> = (1..=12).filter(|number| !change.broken.contains(number)).collect();
+    assert_eq!(verdicts("ok "), held, "{}: {ended:?}", change.sql);
+    let failed = format!("FAILED 3.3.2.{} ", change.number);
+    let at = lines.iter().position(|line| line.starts_with(&failed)).expect("the condition");
+    assert!(
+        lines[at + 1..].iter().take_while(|line| line.starts_with(' ')).any(|line| line.contains(change.key)),
+        "{}: {ended:?}",
+        change.key
+    );
+    assert!(ended.stdout.contains(&format!("{} of 12 consistency conditions hold", held.len())), "{ended:?}");
+    assert_eq!(ended.stderr, "", "a broken database is a result, not an error");
+}
+
+/// Does all breaks, two at a time.
+fn for_each_break(work: impl Fn(&Break) + Sync) {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(change) = BREAKS.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(change);
+                }
+            });
+        }
+    });
+}
+
+fn change_sqlite(path: &Path, sql: &str) {
+    let database = Connection::open(path).expect("the file");
+    assert!(database.execute(sql, []).expect("a change") > 0, "{sql}");
+}
+
+/// A loaded SQLite database of one warehouse.
+fn load_sqlite(directory: &Path) -> (std::path::PathBuf, String) {
+    let path = directory.join("tpcc.sqlite");
+    let url = loaded::in_sqlite(&path, 1);
+    (path, url)
+}
+
+/// A loaded database whose payments leave a cent too much in D_YTD, as a lost update would; `more`: other triggers.
+fn load_sqlite_that_books_wrong_amounts(directory: &Path, more: &str) -> (std::path::PathBuf, String) {
+    let (path, url) = load_sqlite(directory);
+    let triggers = format!(
+        "CREATE TRIGGER wrong AFTER INSERT ON history BEGIN \
+         UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = NEW.h_w_id AND d_id = NEW.h_d_id; END; {more}"
+    );
+    Connection::open(&path).expect("the file").execute_batch(&triggers).expect("triggers");
+    (path, url)
+}
+
+#[test]
+fn each_condition_is_found_broken_in_postgres_by_its_key() {
+    let server = postgres::shared();
+    for_each_break(|change| {
+        let name = format!("broken_{}", change.number);
+        let url = loaded::on_postgres(&name, 1);
+        server.psql(&name, change.sql);
+        assert_found(change, &url);
+        server.psql("postgres", &format!("DROP DATABASE {name}"));
+    });
+}
+
+#[test]
+fn each_condition_is_found_broken_in_sqlite_by_its_key() {
+    let directory = scratch();
+    let (sound, _) = load_sqlite(directory.path());
+    for_each_break(|change| {
+        let path = directory.path().join(format!("broken_{}.sqlite", change.number));
+        fs::copy(&sound, &path).expect("a copy");
+        change_sqlite(&path, change.sql);
+        assert_found(change, &format!("sqlite:{}", text(&path)));
+        fs::remove_file(&path).expect("the copy");
+    });
+}
+
+#[test]
+fn a_run_refuses_a_broken_database_unless_told_not_to_check() {
+    let directory = scratch();
+    let (path, url) = load_sqlite(directory.path());
+    change_sqlite(&path, BREAKS[0].sql);
+    let result = directory.path().join("result.json");
+    let plan =
+        ["--terminals", "1", "--duration", "500ms", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let run = |more: &[&str]| lydite(&[["run", url.as_str()].as_slice(), &plan, more].concat());
+    let ended = run(&[]).code(1);
+    let error = ended.only_error();
+    assert!(error.contains("condition 3.3.2.1 does not hold before the run"), "{error}");
+    assert!(error.contains("w_id=1") && error.contains("--fresh") && error.contains("--no-check"), "{error}");
+    assert!(!result.exists(), "there is no result of a run that was not made");
+    run(&["--no-check"]).code(0);
+    assert_checks_hold(&json(&result), &[]);
+    let conditions = json(&result)["compliance"]
+        .as_array()
+        .expect("rules")
+        .iter()
+        .find(|line| line["clause"] == "3.3.2")
+        .cloned();
+    assert!(conditions.expect("the conditions")["met"].is_null(), "nobody looked");
+    run(&["--fresh"]).code(0);
+    assert_checks_hold(&json(&result), &["before", "after"]);
+}
+
+#[test]
+fn a_database_that_breaks_during_the_run_is_told_with_the_result() {
+    // The database's failure is a result.
+    let directory = scratch();
+    let (_path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), "");
+    let result = directory.path().join("result.json");
+    let plan = ["--terminals", "1", "--duration", "1s", "--warmup", "0", "--quiet", "--json", text(&result)];
+    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(1);
+    let result = json(&result);
+    assert_eq!(result["status"], "complete");
+    let broken: Vec<&str> = result["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .filter(|check| check["ok"] == false)
+        .map(|check| {
+            assert_eq!(check["when"], "after");
+            assert!(check["detail"].as_str().expect("a detail").contains("w_id=1"), "{check}");
+            check["id"].as_str().expect("an id")
+        })
+        .collect();
+    assert_eq!(broken, ["3.3.2.1", "3.3.2.9"]);
+    assert!(ended.stdout.contains("3.3.2.1"), "the table tells it: {}", ended.stdout);
+}
+
+#[test]
+fn a_broken_database_outweighs_whatever_else_went_wrong() {
+    // Deliveries fail all the time, and a trigger books wrong amounts; the page can't be written besides.
+    let directory = scratch();
+    let never =
+        "CREATE TRIGGER never BEFORE DELETE ON new_order BEGIN SELECT raise(ABORT, 'no deliveries'); END";
+    let (path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), never);
+    let pages = directory.path().join("pages");
+    fs::create_dir(&pages).expect("a directory");
+    let (result, page) = (directory.path().join("result.json"), pages.join("page.html"));
+    let plan = ["--terminals", "1", "--duration", "3s", "--warmup", "0", "--mix", "40,40,0,20,0", "--quiet"];
+    let files = ["--json", text(&result), "--report", text(&page)];
+    let run = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat());
+    // Where the page goes instead.
+    let mut running = run.env("TMPDIR", directory.path()).start();
+    running.wait_until("the first payment", || {
+        let count = Connection::open(&path)
+            .and_then(|file| file.query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0)));
+        count.is_ok_and(|count| count > 30_000)
+    });
+    fs::remove_dir(&pages).expect("the directory");
+    let ended = running.wait().code(1);
+    ended.told(&[
+        &["Delivery transactions did not succeed", "no deliveries"],
+        &["page.html", "it was written to"],
+    ]);
+    assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
+    assert_eq!(json(&result)["status"], "partial");
+}

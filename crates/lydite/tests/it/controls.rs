@@ -1,0 +1,596 @@
+//! What is asked of the controls is measured back, through the program.
+
+use crate::loaded;
+use crate::program::{json, lydite, scratch, text};
+use lydite_testkit::postgres;
+
+#[test]
+fn the_distribution_that_was_asked_for_is_measured_back() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    for strategy in ["placed", "expected"] {
+        let ended = lydite(&[
+            "run",
+            "null:?nodes=9",
+            "--warehouses",
+            "180",
+            "--dis-ratio",
+            "20",
+            "--dis-degree",
+            "3",
+            "--dis-strategy",
+            strategy,
+            "--duration",
+            "1s",
+            "--warmup",
+            "0",
+            "--json",
+            text(&result),
+        ])
+        .code(0);
+        assert!(ended.stdout.contains("(20 % asked)"), "{ended:?}");
+        let distribution = &json(&result)["controls"]["distribution"];
+        assert_eq!(distribution["asked"]["ratio_percent"], 20.0);
+        assert_eq!(distribution["asked"]["degree"], 3);
+        assert_eq!(distribution["asked"]["strategy"], strategy);
+        let actual = |key: &str| distribution["actual"][key].as_f64().expect("a number");
+        // Far more than 10 000 orders in a second, so chance explains no such difference.
+        assert!((actual("ratio_percent") - 20.0).abs() < 2.0, "{distribution}");
+        assert!((actual("degree") - 3.0).abs() < 0.05, "{distribution}");
+        assert_eq!(actual("degree_stddev") == 0.0, strategy == "placed", "{distribution}");
+        assert_eq!(distribution["nodes"].as_array().map(Vec::len), Some(9));
+    }
+}
+
+#[test]
+fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("t.db"), directory.path().join("r.json"));
+    let url = loaded::in_sqlite(&database, 4);
+    let run =
+        ["run", &url, "--dis-ratio", "50", "--duration", "1s", "--warmup", "0", "--json", text(&result)];
+    let refused = lydite(&run).code(2);
+    assert!(
+        refused.stderr.contains("does not tell on which node a warehouse is: say it by --nodes"),
+        "{refused:?}"
+    );
+    let refused = lydite(&["run", "gemel:", "--dis-ratio", "50"]).code(2);
+    assert!(!refused.stderr.contains("Load") && refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    let server = postgres::shared();
+    let refused = lydite(&["run", &server.create_database("untold"), "--dis-ratio", "50"]).code(2);
+    assert!(refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    assert_eq!(server.psql("untold", "SELECT count(*) FROM pg_tables WHERE tablename = 'warehouse'"), "0");
+    let asked = ["--nodes", "modulo:2", "--set", "dis_payment=100", "--set", "dis_stock_level=100"];
+    lydite(&[run.as_slice(), &asked].concat()).code(0);
+    let distribution = &json(&result)["controls"]["distribution"];
+    assert_eq!(distribution["placement"], "--nodes: 2 by modulo");
+    assert_eq!(distribution["actual"]["degree"], 2.0);
+    assert_eq!(distribution["actual"]["payment_percent"], 100.0);
+    assert_eq!(distribution["actual"]["stock_level_percent"], 100.0);
+    assert_eq!(distribution["actual"]["stock_level_degree"], 2.0);
+}
+
+#[test]
+fn what_can_not_be_asked_is_refused_all_at_once() {
+    let bad = lydite(&[
+        "run",
+        "null:",
+        "--dis-ratio",
+        "101",
+        "--dis-degree",
+        "1",
+        "--dis-strategy",
+        "best",
+        "--nodes",
+        "hash:3",
+    ])
+    .code(2);
+    for said in [
+        "--dis-ratio: \"101\" must be from 0 to 100",
+        "--dis-degree: \"1\" must be a whole number from 2",
+        "--dis-strategy: \"best\" is not known: use paper, expected or placed",
+        "--nodes: \"hash:3\" must be a number of nodes",
+    ] {
+        assert!(bad.stderr.contains(said), "{said}: {bad:?}");
+    }
+    for (arguments, said) in [
+        (["null:", "--dis-degree", "3", "--nodes", "9"], "--dis-degree: needs --dis-ratio"),
+        (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the nodes"),
+        (
+            ["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"],
+            "tells itself which node has which warehouse",
+        ),
+        (["null:", "--dis-ratio", "5", "--workload", "micro"], "is for --workload tpcc only"),
+    ] {
+        let refused = lydite(&[["run"].as_slice(), &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}
+
+/// Asks for 4, 12 and 8 transactions of 18 sessions that compete for a row of this table, and holds the phases against it.
+fn contention_is_kept(url: &str, hot: &str) -> serde_json::Value {
+    let directory = scratch();
+    let (result, page) = (directory.path().join("r.json"), directory.path().join("r.html"));
+    let ended = lydite(&[
+        "run",
+        url,
+        "--warehouses",
+        "2",
+        "--terminals",
+        "18",
+        "--set",
+        &format!("hot={hot}"),
+        "--ci",
+        "4,12,8",
+        "--phase",
+        "4s",
+        "--warmup",
+        "0",
+        "--json",
+        text(&result),
+        "--report",
+        text(&page),
+    ])
+    .code(0);
+    assert!(ended.stdout.contains("contend "), "{ended:?}");
+    let found = json(&result);
+    // Who is given up waits for its turn, and is not tried in vain until nobody tries any more. (Other rows are fought for, too.)
+    let orders = &found["transactions"]["new_order"];
+    let count = |key: &str| orders[key].as_u64().expect("a number");
+    assert!(20 * count("failed") <= count("committed"), "{ended:?}");
+    let contention = found["controls"]["contention"].clone();
+    let phases = contention["phases"].as_array().expect("phases");
+    assert_eq!((phases.len(), contention["hot"].as_str()), (3, Some(hot)));
+    for (phase, asked) in phases.iter().zip([4.0, 12.0, 8.0]) {
+        let actual = phase["actual"].as_f64().expect("a number");
+        assert_eq!(phase["asked"].as_f64(), Some(asked));
+        // The feedback holds it far closer on an idle machine; this one may be busy.
+        assert!((actual - asked).abs() < 0.25 * asked, "{phase}");
+    }
+    assert_eq!(json(&result)["window"]["measured_s"].as_f64().map(f64::round), Some(12.0));
+    assert!(std::fs::read_to_string(&page).expect("the page").contains("data-chart=\"contention\""));
+    contention
+}
+
+#[test]
+fn contention_is_kept_where_transactions_wait_for_the_row() {
+    let url = format!("{}?isolation=read-committed", loaded::on_postgres("ci_waits", 2));
+    assert_eq!(contention_is_kept(&url, "stock")["queued"], 0, "nobody is given up");
+}
+
+#[test]
+fn contention_is_kept_where_transactions_are_given_up() {
+    let queued = contention_is_kept(&loaded::on_postgres("ci_aborts", 2), "stock")["queued"].as_u64();
+    assert!(queued.is_some_and(|queued| queued > 10), "{queued:?} waited in the client's queue");
+    contention_is_kept("gemel:?isolation=snapshot&commit=wait", "stock");
+}
+
+#[test]
+fn contention_is_kept_for_a_district_as_well() {
+    let server = postgres::shared();
+    let url = format!("{}?isolation=read-committed", loaded::on_postgres("ci_district", 2));
+    let orders =
+        || server.psql("ci_district", "SELECT count(*) FROM orders WHERE o_w_id = 1 AND o_d_id = 10");
+    contention_is_kept(&url, "district");
+    // Those that contend are orders of the last district, and no others are.
+    let hot: u64 = orders().parse().expect("a number");
+    assert!(hot > 3_010, "{hot} orders of the hot district, 3 000 of them loaded");
+    lydite(&["check", &url]).code(0);
+}
+
+#[test]
+fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
+    for (arguments, said) in [
+        (["--ci", "10,20", "--terminals", "5"], "--ci: 20 transactions can't compete with 5 sessions"),
+        (["--ci", "3", "--terminals", "101"], "101 sessions need a district each"),
+        (["--ci", "3,x", "--terminals", "5"], "\"x\" must be a number of competing transactions"),
+        (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
+        (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
+        (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
+        (["--set", "hot=district", "--terminals", "5"], "hot: needs ci"),
+    ] {
+        let refused = lydite(&[["run", "null:"].as_slice(), &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    for (arguments, said) in [
+        (["--set", "hot=customer", "--ci", "3"], "must be stock or district"),
+        (["--set", "hot=district", "--ci", "1+1"], "2 hot districts need a warehouse each, and 1 are active"),
+        (["--set", "hot=district", "--ci", "10"], "10 sessions need a district each"),
+    ] {
+        let sessions = if said.starts_with("10") { "10" } else { "9" };
+        let run = ["run", "null:", "--warehouses", "1", "--terminals", sessions];
+        let refused = lydite(&[&run[..], &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    let long = ["run", "null:", "--ci", "1,2", "--phase", "3s", "--duration", "5s"];
+    let refused = lydite(&long).code(2);
+    assert!(refused.stderr.contains("2 phases last 6 s together, and the window 5 s"), "{refused:?}");
+}
+
+#[test]
+fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = [
+        "run",
+        "null:?nodes=4",
+        "--warehouses",
+        "20",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0",
+        "--json",
+        text(&result),
+    ];
+    for mode in [&["--mode", "direct"][..], &["--mode", "open", "--rate", "20000"]] {
+        let asked = ["--set", "homes=explicit(0.7,0.1,0.1,0.1)", "--dis-ratio", "10"];
+        let ended = lydite(&[&run[..], mode, &asked].concat()).code(0);
+        assert!(ended.stdout.contains("homes    explicit(0.7,0.1,0.1,0.1): 1"), "{ended:?}");
+        let imbalance = &json(&result)["controls"]["imbalance"];
+        for (node, asked) in
+            imbalance["nodes"].as_array().expect("nodes").iter().zip([70.0, 10.0, 10.0, 10.0])
+        {
+            assert!((node["asked_percent"].as_f64().expect("a number") - asked).abs() < 1e-9, "{node}");
+            // Of ten thousand transactions at least.
+            assert!((node["actual_percent"].as_f64().expect("a number") - asked).abs() < 3.0, "{node}");
+        }
+    }
+    // Homes that change are held against what was asked for while each was drawn from.
+    let moving = ["--set", "homes=hotspot(0.1,0.9)", "--set", "homes_shift=ramp(0,10)"];
+    lydite(&[&run[..], &moving].concat()).code(0);
+    let found = json(&result);
+    let (all, of_phase) = (&found["controls"]["imbalance"], &found["phases"][0]["controls"]["imbalance"]);
+    assert_eq!(all["asked"]["homes"], "hotspot(0.1,0.9)");
+    assert_eq!(all["actual"], of_phase["actual"]);
+    // The hot spot of two was on each of the first twelve in turn.
+    assert!(all["asked"]["most_frequent_percent"].as_f64().expect("a number") < 20.0, "{all}");
+    assert!(all["actual"]["greatest_deviation_points"].as_f64().expect("a number") < 3.0, "{all}");
+    for (arguments, said) in [
+        (["--set", "homes=zipf", "--seed", "1"], "is no distribution: use zipf(0.99)"),
+        (["--set", "homes=zipf(1)", "--mode", "rte"], "must be direct or open with homes"),
+        (["--set", "homes=zipf(1)", "--ci", "3"], "homes can't go together"),
+        (["--set", "homes=hotspot(0.001,0.5)", "--seed", "1"], "makes 0 of 20 warehouses hot"),
+    ] {
+        let refused = lydite(&[&run[..], &arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}
+
+/// At a rate, so that the shares of a second do not depend on how fast the machine is in each part of it.
+#[test]
+fn phases_of_a_plan_file_change_what_they_set_and_are_measured_each() {
+    let directory = scratch();
+    let (plan, result, page) =
+        (directory.path().join("p.toml"), directory.path().join("r.json"), directory.path().join("r.html"));
+    let written = r#"
+target = "null:?nodes=4"
+warehouses = 20
+terminals = 2
+mode = "open"
+rate = 10000
+arrival = "constant"
+warmup = "0s"
+mix = "45,43,4,4,4"
+[[phase]]
+name = "calm"
+lasts = "1s"
+dis_ratio = 10
+[[phase]]
+from = "2s"
+lasts = "1s"
+dis_ratio = 60
+dis_degree = 3
+mix = "ramp(80,20),ramp(10,70),4,3,3"
+homes = "explicit(1,0,0,0)"
+homes_shift = "step(0,5)"
+"#;
+    std::fs::write(&plan, written).expect("written");
+    let run = ["run", "--config", text(&plan), "--json", text(&result), "--report", text(&page)];
+    let ended = lydite(&run).code(0);
+    assert!(ended.stdout.contains("phase    1 calm, 0 to 1 s, dis_ratio 10: "), "{ended:?}");
+    assert!(ended.stdout.contains("% of New-Orders over 2.000"), "{ended:?}");
+    assert!(ended.stderr.contains("phase 2 of 3"), "{ended:?}");
+    let found = json(&result);
+    let phases = found["phases"].as_array().expect("phases");
+    assert_eq!(phases.len(), 3, "what lies between them is one, too");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    for (phase, (asked, degree)) in [&phases[0], &phases[2]].into_iter().zip([(10.0, 2.0), (60.0, 3.0)]) {
+        let distribution = &phase["controls"]["distribution"];
+        assert_eq!(number(&distribution["asked"]["ratio_percent"]), asked);
+        assert!((number(&distribution["actual"]["ratio_percent"]) - asked).abs() < 2.0, "{phase}");
+        assert_eq!(number(&distribution["actual"]["degree"]), degree, "{phase}");
+    }
+    assert_eq!(phases[1]["controls"]["distribution"]["asked"], serde_json::Value::Null);
+    // The mean of a ramp is its middle.
+    let transactions = &phases[2]["transactions"];
+    let all: f64 = transactions.as_object().expect("types").values().map(number).sum();
+    let share = 100.0 * number(&transactions["new_order"]) / all;
+    assert!((share - 50.0).abs() < 5.0, "{transactions}");
+    let total = |kind: &str| phases.iter().map(|phase| number(&phase["transactions"][kind])).sum::<f64>();
+    let completed = &found["transactions"]["new_order"];
+    assert_eq!(total("new_order"), number(&completed["committed"]) + number(&completed["rolled_back"]));
+    let seconds =
+        found["controls"]["distribution"]["per_second"]["ratio_percent"].as_array().expect("seconds");
+    assert!(
+        (number(&seconds[0]) - 10.0).abs() < 3.0 && (number(&seconds[2]) - 60.0).abs() < 3.0,
+        "{seconds:?}"
+    );
+    assert_eq!(found["plan"]["phases"][2]["homes_shift"], "step(0,5)");
+    assert!(std::fs::read_to_string(&page).expect("the page").contains("1 calm"));
+}
+
+#[test]
+fn what_a_phase_does_not_set_is_as_the_plan_has_it_whatever_the_others_set() {
+    let directory = scratch();
+    let (plan, result) = (directory.path().join("p.toml"), directory.path().join("r.json"));
+    let written = r#"
+target = "null:?nodes=10"
+warehouses = 10
+warmup = "0s"
+mode = "open"
+arrival = "constant"
+rate = 100
+sessions = 4
+[[phase]]
+lasts = "1s"
+rate = 1000
+homes = "hotspot(0.1,1)"
+[[phase]]
+lasts = "1s"
+[[phase]]
+lasts = "1s"
+sessions = 0
+"#;
+    std::fs::write(&plan, written).expect("written");
+    lydite(&["run", "--config", text(&plan), "--json", text(&result)]).code(0);
+    let found = json(&result);
+    let transactions = |phase: &serde_json::Value| -> u64 {
+        phase["transactions"].as_object().expect("types").values().filter_map(serde_json::Value::as_u64).sum()
+    };
+    let counts: Vec<u64> = found["phases"].as_array().expect("phases").iter().map(transactions).collect();
+    assert_eq!(counts[..2], [1_000, 100]);
+    assert_eq!(counts[2], 0, "nobody plays");
+    // The terminals are back in their own warehouses, ten of which are on ten nodes: were they not, the first node
+    // had all of the hundred, too. From a second on, as a transaction may end in the one after its own.
+    let from = |second: usize| -> Vec<u64> {
+        let ops = found["nodes"]["ops"].as_array().expect("ops").iter();
+        let seconds = ops.map(|node| node.as_array().expect("seconds")[second..].iter());
+        seconds.map(|ops| ops.map(|ops| ops.as_u64().expect("a number")).sum()).collect()
+    };
+    assert!((1_000..1_060).contains(&from(0)[0]), "{:?}", from(0));
+    assert!(from(1).iter().all(|&ops| ops > 0), "{:?}", from(1));
+}
+
+#[test]
+fn the_curves_of_the_book_are_curves() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = ["run", "null:", "-w", "10", "--warmup", "0", "--duration", "2s", "--json", text(&result)];
+    for curve in [
+        &["--mode", "open", "--rate", "gaussian(1s,0.3s,2000)"][..],
+        &["--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],
+        &["--mix", "ramp(45,40),ramp(43,25),4,4,ramp(4,27)"],
+    ] {
+        lydite(&[&run[..], curve].concat()).code(0);
+    }
+    // A jump is made where it is, however short it lasts.
+    let steps = ["--mode", "open", "--set", "arrival=constant", "--rate", "step(10,10,100000,10,10)"];
+    lydite(&[&run[..6], &["--duration", "1s"], &run[8..], &steps].concat()).code(0);
+    let asked = json(&result)["controls"]["rate"]["asked"]["per_s"].as_f64().expect("a rate");
+    assert!((asked - 20_008.0).abs() < 1.0, "{asked}");
+}
+
+#[test]
+fn lists_and_curves_of_flags_are_phases_too() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = ["run", "null:", "-w", "2", "--mode", "open", "--set", "arrival=constant", "--warmup", "0"];
+    let json_to = ["--json", text(&result)];
+    let rates = ["--rate", "200,step(1000,0)", "--phase", "1s"];
+    lydite(&[&run[..], &rates, &json_to].concat()).code(0);
+    let found = json(&result);
+    let asked: Vec<f64> = found["phases"]
+        .as_array()
+        .expect("phases")
+        .iter()
+        .map(|phase| phase["controls"]["rate"]["asked_per_s"].as_f64().expect("a rate"))
+        .collect();
+    assert_eq!(asked, [200.0, 500.0]);
+    assert_eq!(found["controls"]["rate"]["actual"]["due"], 700);
+    lydite(&[&run[..], &["--rate", "gaussian(1s,0.3s,1000)", "--duration", "2s"], &json_to].concat()).code(0);
+    let found = json(&result);
+    assert_eq!(
+        found["phases"][0]["asked"]["rate"], "gaussian(1s,0.3s,1000)",
+        "what was asked for is told as written"
+    );
+    // The area of a normal distribution's bell: its peak times its deviation times the root of 2 pi, but for its ends.
+    let due = found["controls"]["rate"]["actual"]["due"].as_f64().expect("a number");
+    assert!((due - 751.6).abs() < 10.0, "{due}");
+}
+
+#[test]
+fn all_that_is_wrong_with_phases_is_told_at_once_with_its_lines() {
+    let directory = scratch();
+    let plan = directory.path().join("p.toml");
+    let written = r#"target = "null:"
+warehouses = 2
+duration = "10s"
+[[phase]]
+lasts = "20s"
+rate = 10
+homez = 3
+[[phase]]
+from = "5s"
+lasts = "0s"
+ci = "x"
+homes = "zipf(ramp(1))"
+"#;
+    std::fs::write(&plan, written).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    for said in [
+        "line 7: homez is not known: did you mean homes? use name, from, lasts, mix",
+        "line 9, from: phase 2 begins before the one before it has ended, at 20 s",
+        "line 10, lasts: \"0s\" must be more than zero",
+        "line 3, duration: is 10 s, and the phases last until",
+        "line 6, rate: is for --mode open only",
+        "line 11, ci: \"x\" must be a number of competing transactions",
+        "line 12, homes: \"zipf(ramp(1))\" has ramp(1), which is no curve",
+    ] {
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    let refused = lydite(&["run", "--config", text(&plan), "--set", "homes=zipf(1)"]).code(2);
+    assert!(refused.stderr.contains("homes: would not hold in phase 2 of the plan file"), "{refused:?}");
+    // A value is wrong once, and what follows from it is not told.
+    for value in ["ramp(9", "ramp(9)"] {
+        let refused = lydite(&["run", "null:", "--mode", "open", "--rate", value]).code(2);
+        assert!(refused.only_error().contains("closing bracket") == (value == "ramp(9"), "{refused:?}");
+        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", value, "--dis-degree", "3"])
+            .code(2)
+            .only_error();
+        let homes = format!("homes=zipf({value})");
+        lydite(&["run", "null:", "-w", "8", "--set", &homes, "--set", "homes_shift=3"]).code(2).only_error();
+        let list = format!("10,{value}");
+        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", &list, "--dis-degree", "3"])
+            .code(2)
+            .only_error();
+        let of_phase = format!(
+            "target = \"null:?nodes=4\"\nwarehouses = 8\n[[phase]]\nlasts = \"1s\"\ndis_ratio = \"{value}\"\ndis_degree = 3\n\
+             [[phase]]\nlasts = \"1s\"\n"
+        );
+        std::fs::write(&plan, of_phase).expect("written");
+        lydite(&["run", "--config", text(&plan)]).code(2).only_error();
+    }
+    let mixes = "45,43,4,4,4; 50,40,6,2,2";
+    let refused = lydite(&["run", "null:", "--terminals", "9", "--mix", mixes, "--ci", "1,2,3"]).code(2);
+    assert!(refused.only_error().contains("--mix: has values for 2 phases, and there are 3"), "{refused:?}");
+    let beside =
+        "target = \"null:\"\nterminals = 9\nci = \"2,3\"\n[[phase]]\nlasts = \"1s\"\nterminals = 8\n";
+    std::fs::write(&plan, beside).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    assert!(refused.only_error().contains("line 3, ci: is a list or a curve"), "{refused:?}");
+    // Values that are wrong each are told each.
+    let refused = lydite(&["run", "null:", "--terminals", "9", "--ci", "x\"a,x\"b"]).code(2);
+    assert_eq!(refused.errors().len(), 2, "{refused:?}");
+    let overlapping = "target = \"null:\"\nduration = \"20s\"\n[[phase]]\nlasts = \"10s\"\n[[phase]]\nfrom = \"5s\"\n\
+                       lasts = \"10s\"\n[[phase]]\nfrom = \"15s\"\nlasts = \"5s\"\n";
+    std::fs::write(&plan, overlapping).expect("written");
+    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+    assert!(refused.only_error().contains("line 6, from: phase 2 begins before"), "{refused:?}");
+    // However many steps a curve has, it is wrong once.
+    let refused =
+        lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
+    assert_eq!(refused.stderr.matches("must be from 0").count(), 1, "{refused:?}");
+    assert!(refused.stderr.contains("--rate: \"ramp(9,-9)\" is \"-"), "{refused:?}");
+    for (tables, said) in [
+        ("[phase]\nlasts = \"1s\"", "line 2: phase must be a time, or tables with two brackets"),
+        (
+            "mode = \"open\"\n[[phase]]\nlasts = \"1s\"\nrate = 5\n[[phase]]\nlasts = \"1s\"",
+            "give the plan a rate",
+        ),
+        ("workload = \"micro\"\n[[phase]]\nlasts = \"1s\"\nmix = \"deck\"", "for --workload tpcc only"),
+        (
+            "mix = \"deck;deck\"\n[[phase]]\nlasts = \"1s\"",
+            "is a list or a curve, and the plan file has tables",
+        ),
+        (
+            "duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3",
+            "line 4, from: phase 1 does not say how long",
+        ),
+    ] {
+        std::fs::write(&plan, format!("target = \"null:\"\n{tables}\n")).expect("written");
+        let refused = lydite(&["run", "--config", text(&plan)]).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    for (arguments, said) in [
+        (
+            &["--ci", "10,20,30", "--terminals", "5,6"][..],
+            "--terminals: has values for 2 phases, and there are 3",
+        ),
+        (&["--terminals", "1,2", "--mode", "rte"], "--terminals: can't change where users are emulated"),
+        (&["--rate", "1,2", "--mode", "rte"], "--rate: is for --mode open only"),
+        (&["--ci", "10+5,20", "--terminals", "30", "-w", "3"], "has phases with fewer hot rows than others"),
+        (&["--ci", "5,8", "--terminals", "20,7", "-w", "3"], "8 transactions can't compete with 7 sessions"),
+        (&["--terminals", "1,2", "--workload", "micro"], "phases and curves are for --workload tpcc only"),
+        (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
+        (&["--set", "homes=zipf(0.9),zipf(0.1)"], "between phases write ;"),
+        (&["--set", "homes=explicit(1e308,1e308)"], "has shares of which one at least is more than 0"),
+        (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "a curve is looked at every 0.25 s"),
+        (&["--ci", "1,2,3", "--duration", "2us"], "are shorter than a millisecond each"),
+        (
+            &["-w", "20000", "--duration", "1h", "--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],
+            "20000 warehouses would have more than 10000000 shares",
+        ),
+    ] {
+        let refused = lydite(&[["run", "null:"].as_slice(), arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}
+
+/// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was loaded is known
+/// from then on.
+#[test]
+fn skewed_data_is_loaded_measured_checked_and_told() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("gemel"), directory.path().join("r.json"));
+    let url = format!("gemel:{}", text(&database));
+    let run = |more: &[&str]| {
+        let usual =
+            ["run", &url, "--duration", "1s", "--warmup", "0", "--terminals", "2", "--json", text(&result)];
+        lydite(&[&usual[..], more].concat())
+    };
+    run(&["--warehouses", "3", "--set", "data_skew=zipf(2)"]).code(0);
+    for wanted in ["data_skew=zipf(2)", "homes=zipf(1)"] {
+        let ended = run(&["--set", wanted]).code(0);
+        assert!(
+            ended.stdout.contains("data     zipf(2): 22 districts at the largest warehouse"),
+            "{ended:?}"
+        );
+        let result = json(&result);
+        assert_eq!(result["plan"]["data_skew"], "zipf(2)");
+        let data = &result["controls"]["imbalance"]["data"];
+        assert_eq!((&data["asked"], &data["districts"]), (&"zipf(2)".into(), &serde_json::json!([22, 6, 2])));
+        let checks = result["checks"].as_array().expect("checks");
+        assert!(checks.len() == 24 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        let rules = result["compliance"].as_array().expect("rules");
+        let population = rules.iter().find(|rule| rule["rule"] == "districts per warehouse").expect("a rule");
+        assert_eq!((&population["met"], &population["clause"]), (&false.into(), &"4.3.3.1".into()));
+    }
+    lydite(&["check", &url]).code(0);
+    for (arguments, said) in [
+        (
+            &["--set", "data_skew=zipf(1)"][..],
+            "holds districts that are spread by zipf(2), but the plan wants",
+        ),
+        (&["--set", "data_skew=zipf(0)"], "holds districts that are spread by zipf(2), but the plan wants"),
+        (&["--set", "data_skew=hotspot(0.1,0.9)"], "data is spread by zipf(s) alone"),
+        (&["--set", "data_skew=zipf(5)", "--warehouses", "4000"], "at most 32767 are possible"),
+        (&["--mode", "rte", "--set", "data_skew=zipf(2)"], "a warehouse's users are ten"),
+        (&["--set", "workload=micro", "--set", "data_skew=zipf(2)"], "data_skew"),
+    ] {
+        let refused = run(arguments).code(2);
+        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+    // What is loaded speaks too; and no plan that does not fit costs the data.
+    let refused = lydite(&["run", &url, "--duration", "1s", "--mode", "rte"]).code(2);
+    assert!(refused.stderr.contains("the database was loaded with zipf(2)"), "{refused:?}");
+    let refused = lydite(&["run", &url, "--ci", "3", "--phase", "5s", "--terminals", "4"]).code(2);
+    assert!(
+        refused.stderr.contains("4 sessions need a warehouse each with data_skew zipf(2)"),
+        "{refused:?}"
+    );
+    lydite(&["check", &url]).code(0);
+
+    let other = ["load", &url, "--warehouses", "3", "--data-skew"];
+    let refused = lydite(&[&other[..], &["zipf(2)"]].concat()).code(2);
+    assert!(refused.stderr.contains("3 warehouses with data_skew zipf(2) from seed 1"), "{refused:?}");
+    lydite(&[&other[..], &["explicit(1)", "--fresh"]].concat()).code(2);
+    lydite(&["check", &url]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--fresh"]).code(0);
+    let refused =
+        run(&["--set", "data_skew=zipf(0.5)", "--fresh", "--mode", "rte", "--warehouses", "2"]).code(2);
+    assert!(refused.stderr.contains("must be direct or open with data_skew"), "{refused:?}");
+    // One warehouse has the standard's ten, however steep.
+    let ended = run(&["--set", "data_skew=zipf(0.5)"]).code(0);
+    assert!(ended.stdout.contains("data     zipf(0.5): 10 districts at the largest warehouse"), "{ended:?}");
+}

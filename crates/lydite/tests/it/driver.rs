@@ -1,0 +1,481 @@
+//! `lydite driver`: scaffolds that work, and the kit on good and on broken targets.
+
+use crate::kit::{
+    SDK, assert_green, directory, kit, python_with_drivers, scaffold, step, uses_package_msgpack,
+};
+use crate::program::{Program, assert_checks_hold, json, lydite, text, total};
+use lydite_testkit::postgres::{self, Server};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+#[test]
+fn a_new_driver_passes_the_kit_as_it_is() {
+    let place = directory();
+    // Hides the package msgpack, so that the SDK's own is used; a driver over PostgreSQL uses the package.
+    std::fs::write(place.path().join("msgpack.py"), "raise ImportError('hidden')\n").expect("a module");
+    let path = text(place.path());
+    assert!(!uses_package_msgpack("python3", path));
+    for (name, arguments) in [
+        ("store", &["--lang", "python", "--kv"][..]),
+        ("sql", &["--lang", "python"][..]),
+        ("memory", &["--lang", "go", "--kv"][..]),
+        ("tables", &["--lang", "go"][..]),
+    ] {
+        let url = scaffold(&place, name, arguments);
+        let ended = Program::new(&["driver", "test", &url]).env("PYTHONPATH", path).run();
+        assert_green(&ended);
+        assert_eq!(step(&ended, "reconnect").0, "passed");
+        // What the kit made is gone: a run finds an empty database, and what it loads is not touched by the kit.
+        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        let refused = kit(&[&url]).code(2);
+        assert!(
+            refused.stderr.contains("is not empty, and the kit needs an empty database"),
+            "{}",
+            refused.stderr
+        );
+        lydite(&["check", &url]).code(0);
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_or_bad_is_refused_and_nothing_is_written() {
+    let place = directory();
+    let taken = place.path().join("taken");
+    std::fs::create_dir(&taken).expect("a directory");
+    for (name, words) in [("taken", "is there already"), ("a b", "use letters, digits"), ("x/..", "NAME")] {
+        let ended =
+            Program::new(&["driver", "new", name, "--lang", "python"]).within(place.path()).run().code(2);
+        assert!(ended.stderr.contains(words), "{name}: {}", ended.stderr);
+    }
+    assert_eq!(std::fs::read_dir(place.path()).expect("the directory").count(), 1);
+}
+
+#[test]
+fn the_kit_proves_built_in_targets_and_all_their_modes() {
+    assert_green(&kit(&["gemel:"]));
+    let server = postgres::shared();
+    let ended = kit(&[&server.create_database("kit")]);
+    assert_green(&ended);
+    for mode in ["--tx batched", "--tx procedures"] {
+        assert_eq!(step(&ended, mode).0, "passed", "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn targets_that_can_not_be_proved_are_refused() {
+    for (url, words) in [
+        ("null:", "stores nothing"),
+        ("nothing:", "is not known"),
+        ("driver:", "names no program"),
+        ("driver:./x?proceses=2", "\"proceses\" is not known"),
+    ] {
+        let ended = kit(&[url]).code(2);
+        assert!(ended.stderr.contains(words), "{url}: {}", ended.stderr);
+    }
+    let ended = kit(&["driver:/nonexistent --port 5432 --pass s3cret -ps3cret"]).code(1);
+    let (verdict, reason) = step(&ended, "greeting");
+    assert_eq!(verdict, "FAILED");
+    assert!(reason.contains("no such program"), "{reason}");
+    assert!(reason.contains("driver /nonexistent --port 5432 --pass *** -p***"), "{reason}");
+    let shown = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.py");
+
+/// Several faults at once, as far as one does not hide another.
+#[test]
+fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
+    /// How it is broken, the step that finds it, and what that says.
+    type Fault = (&'static str, &'static str, &'static str);
+    let cases: [(&[Fault], &str); 6] = [
+        (&[("forgets_notes", "schema", "lydite_meta has no warehouses")], ""),
+        (&[("keeps_old_unit", "load", "UNIQUE constraint failed")], ""),
+        (
+            &[
+                (
+                    "cuts_text",
+                    "rows as loaded",
+                    "stock has as many rows as it should, 100000, and other values",
+                ),
+                ("total_before_tax", "New-Order", "total is "),
+                ("no_answer_field", "Payment", "missing field `c_data`"),
+                ("forgets_carrier", "Order-Status", "carrier_id is None instead of "),
+                ("one_district", "Delivery", " instead of Delivery("),
+                ("counts_too_many", "Stock-Level", "low_stock is "),
+                ("dirty", "dirty read", "was seen, which was rolled back"),
+                ("forgets_on_restart", "reconnect", "after closing and opening again it holds Empty"),
+            ],
+            "",
+        ),
+        (
+            &[
+                ("loses_rows", "rows as loaded", "customer has "),
+                ("float_money", "New-Order", "total: invalid type: floating point"),
+                ("leaves_trace", "rollback", "district has as many rows as it should"),
+                ("overwrites", "lost update", "C_BALANCE is "),
+            ],
+            "",
+        ),
+        (
+            &[
+                ("crashes", "Delivery", "exit code 7 (its last words: out of memory)"),
+                ("hangs", "Stock-Level", "gave no answer for 10 s"),
+            ],
+            "?timeout=10s",
+        ),
+        (
+            &[
+                ("commits_unused_item", "New-Order", "it was committed and had to be rolled back"),
+                ("commits_unused_item", "rollback", "has an unused item and was committed"),
+                ("first_of_a_name", "Payment", "c_id is "),
+            ],
+            "",
+        ),
+    ];
+    for (faults, options) in cases {
+        let place = directory();
+        let kinds: Vec<&str> = faults.iter().map(|(kind, ..)| *kind).collect();
+        let ended = kit(&[&broken(&place, &kinds.join(","), options)]).code(1);
+        for (kind, name, words) in faults {
+            let (verdict, reason) = step(&ended, name);
+            assert!(
+                verdict == "FAILED" && reason.contains(words),
+                "{kind}: {words:?} is wanted: {}",
+                ended.stdout
+            );
+        }
+    }
+}
+
+/// The URL of a driver that is broken in these ways. It uses the package msgpack: with the SDK's own means a kit takes
+/// twice the processor time.
+fn broken(place: &TempDir, kinds: &str, options: &str) -> String {
+    let store = place.path().join("store.sqlite");
+    let python = python_with_drivers();
+    format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kinds}{options}", store.display())
+}
+
+#[test]
+fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
+    let place = directory();
+    let ended = kit(&[&broken(&place, "overwrites,promises_nothing", "")]).code(0);
+    let (verdict, reason) = step(&ended, "lost update");
+    assert_eq!(verdict, "not supported", "{}", ended.stdout);
+    assert!(reason.starts_with("not promised (isolation none): "), "{reason}");
+    let url = broken(&place, "promises_nothing", "");
+    let run =
+        ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
+    let ran = lydite(&run).code(0);
+    assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
+    // What its process used stands beside what Lydite did.
+    let used = ran.stdout.lines().find_map(|line| line.strip_prefix("driver   ")).expect("the driver's line");
+    let each: f64 =
+        used.split(' ').next().and_then(|word| word.replace(',', "").parse().ok()).expect("a number");
+    assert!(each > 0.0, "{used}");
+}
+
+/// Whether a process is there and no corpse.
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+}
+
+#[test]
+fn no_driver_is_left_behind_when_lydite_is_killed() {
+    let place = directory();
+    let url = scaffold(&place, "store", &["--lang", "python", "--kv"]);
+    let mut running = Program::new(&["load", &url, "--warehouses", "9"]).start();
+    let file = place.path().join("store").join("store.sqlite");
+    running.wait_until("the driver's start", || file.exists());
+    // The drivers are the processes that hold the store's file.
+    let drivers: Vec<String> = std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|pid| {
+            let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            command.contains(&format!("{}/driver", place.path().join("store").display()))
+                && !command.contains("lydite\0load")
+        })
+        .collect();
+    assert!(!drivers.is_empty());
+    // Dropping it kills it, as kill -9 does.
+    drop(running);
+    let deadline = Instant::now() + Duration::from_secs(5 * 60);
+    while drivers.iter().any(|pid| runs(pid)) {
+        assert!(Instant::now() < deadline, "a driver is left behind");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const PYTPCC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/pytpcc");
+
+/// The URL of a driver written to py-tpcc's contract, over a file in `place`.
+fn pytpcc(place: &TempDir, name: &str) -> String {
+    let config = place.path().join("config");
+    let database = place.path().join("tpcc.db").display().to_string();
+    std::fs::write(&config, format!("[{name}]\ndatabase = {database}\n")).expect("a configuration");
+    let python = python_with_drivers();
+    format!(
+        "driver:pytpcc?path={PYTPCC}/{name}driver.py&config={}&guarantee=serializable&python={python}",
+        config.display()
+    )
+}
+
+#[test]
+fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_kit() {
+    let place = directory();
+    let url = pytpcc(&place, "packaged");
+    let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet"];
+    // Python loads and checks row by row.
+    let ran = Program::new(&run).run().code(0);
+    assert!(
+        ran.stdout.contains("12/12 consistency conditions hold before the run, 12/12 after"),
+        "{}",
+        ran.stdout
+    );
+    assert_green(&kit(&[&url, "--fresh"]));
+    // For Python 2.
+    let place = directory();
+    assert_green(&kit(&[&pytpcc(&place, "plain")]));
+}
+
+/// A run in which some commits are of unknown outcome, none fails, and the conditions hold; its result.
+fn commits_are_left_open(url: &str, terminals: &str) -> serde_json::Value {
+    let place = directory();
+    let path = place.path().join("result.json");
+    let run =
+        ["run", url, "-w", "1", "--terminals", terminals, "--duration", "5s", "--warmup", "0s", "--quiet"];
+    lydite(&[&run[..], &["--json", text(&path)]].concat()).code(0);
+    let result = json(&path);
+    assert!(total(&result, "unknown") > 0, "{result}");
+    assert_eq!(total(&result, "failed"), 0, "{result}");
+    assert_checks_hold(&result, &["before", "after"]);
+    result
+}
+
+#[test]
+fn a_py_tpcc_driver_whose_connection_is_lost_gets_a_new_one() {
+    let place = directory();
+    let url = pytpcc(&place, "losing");
+    // Each connection is lost after fifty transactions.
+    let result = commits_are_left_open(&url, "2");
+    assert!(total(&result, "committed") > 100, "{result}");
+}
+
+#[test]
+fn an_error_that_a_store_does_not_explain_leaves_its_commit_open() {
+    let place = directory();
+    let store = place.path().join("store.sqlite");
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/forgetful.py");
+    let url = format!("driver:env PYTHONPATH={SDK} STORE_FILE={} python3 {program}", store.display());
+    commits_are_left_open(&url, "3");
+}
+
+#[test]
+fn wrong_results_of_a_py_tpcc_driver_are_named_field_by_field() {
+    let place = directory();
+    let ended = kit(&[&pytpcc(&place, "misshapen")]).code(1);
+    for (name, words) in [
+        ("New-Order", "new_order.misc.TOTAL is 'much', and has to be an amount"),
+        ("Payment", "payment returned [1, 2], and has to return [warehouse, district, customer]"),
+        ("Order-Status", "order_status.customer has 2 columns, and has to have 5: C_ID, C_FIRST"),
+        ("Delivery", "delivery.result[0].O_ID is None, and has to be a whole number"),
+        ("Stock-Level", "stock_level returned 'low', and has to return a whole number"),
+    ] {
+        let (verdict, reason) = step(&ended, name);
+        assert_eq!(verdict, "FAILED", "{}", ended.stdout);
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
+fn a_function_of_a_store_that_is_wrong_is_named_before_any_transaction() {
+    let place = directory();
+    for (name, wrong, found_by, words) in [
+        (
+            "empty",
+            "return []",
+            "functions",
+            "scan before the commit gave no keys, and 01, 01 00, 02, ff ff are there",
+        ),
+        ("deaf", "raise KeyError('boom')", "state", "KeyError: 'boom' (driver, line "),
+    ] {
+        let url = scaffold(&place, name, &["--lang", "python", "--kv"]);
+        let file = place.path().join(name).join("driver");
+        let text = std::fs::read_to_string(&file).expect("the driver");
+        let old = text.split_once("    def scan(").expect("a scan").1;
+        let broken = text.replace(
+            &format!("    def scan({old}"),
+            &format!("    def scan(self, *_: object) -> object:\n        {wrong}\n\n    def old({old}"),
+        );
+        std::fs::write(&file, broken).expect("a change");
+        let ended = kit(&[&url]).code(1);
+        let (verdict, reason) = step(&ended, found_by);
+        assert_eq!(verdict, "FAILED", "{}", ended.stdout);
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
+fn an_abort_that_commits_and_a_scan_without_its_limit_are_found() {
+    let place = directory();
+    let commits = ("self.db.execute(\"ROLLBACK\")", "self.db.execute(\"COMMIT\")");
+    let atomic = ("guarantee = \"serializable\"", "guarantee = \"atomic\"");
+    let limit = ("    def scan(self, table, start, end, limit, backward):\n", "        limit = -1\n");
+    let limit = (limit.0, &*format!("{}{}", limit.0, limit.1));
+    let rolled_back = "get of 01 after a transaction that was rolled back gave nothing";
+    for (name, changes, words) in [
+        ("commits", &[commits][..], rolled_back),
+        ("atomic", &[commits, atomic], rolled_back),
+        ("unlimited", &[limit], "a scan of history gave 200 entries, and 16 were asked for"),
+    ] {
+        let url = scaffold(&place, name, &["--lang", "python", "--kv"]);
+        let file = place.path().join(name).join("driver");
+        let mut text = std::fs::read_to_string(&file).expect("the driver");
+        for (right, wrong) in changes {
+            assert!(text.contains(right), "{right}");
+            text = text.replace(right, wrong);
+        }
+        std::fs::write(&file, text).expect("a change");
+        let ended = kit(&[&url]).code(1);
+        let (verdict, reason) = step(&ended, "functions");
+        assert_eq!(verdict, "FAILED", "{name}: {}", ended.stdout);
+        assert!(reason.contains(words), "{name}: {reason}");
+    }
+}
+
+#[test]
+fn a_kit_that_is_interrupted_leaves_nothing_in_the_store() {
+    let place = directory();
+    let url = scaffold(&place, "store", &["--lang", "python", "--kv"]);
+    let file = place.path().join("store").join("store.sqlite");
+    let mut running = Program::new(&["driver", "test", &url]).start();
+    // Larger than its tables alone: rows are being loaded.
+    running.wait_until("the load", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 1_000_000));
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(ended.stderr.contains("interrupted: the steps that are left were skipped"), "{ended:?}");
+    assert_eq!(step(&ended, "rollback"), ("skipped", "interrupted"), "{}", ended.stdout);
+    assert_eq!(step(&ended, "clean up").0, "passed", "{}", ended.stdout);
+}
+
+#[test]
+fn options_of_py_tpcc_are_checked_before_anything_is_started() {
+    let place = directory();
+    for (url, words) in [
+        ("driver:pytpcc".to_string(), "needs path"),
+        ("driver:./x?path=y".to_string(), "is for driver:pytpcc"),
+        (format!("driver:pytpcc?path={}/none.py", place.path().display()), "no such file"),
+        (format!("driver:pytpcc?path={PYTPCC}/plaindriver.py&guarantee=much"), "guarantee"),
+    ] {
+        let ended = lydite(&["check", &url]).code(2);
+        assert!(ended.stderr.contains(words), "{url}: {}", ended.stderr);
+    }
+}
+
+/// What psycopg and pgx read as a connection to a new database of the server.
+fn connection(server: &Server, database: &str) -> String {
+    server.psql("postgres", &format!("CREATE DATABASE {database}"));
+    format!("host=127.0.0.1 port={} user=postgres dbname={database}", server.port())
+}
+
+fn assert_proved_on_postgresql(url: &str) {
+    let ended = kit(&[url]);
+    assert_green(&ended);
+    let (_, contention) = step(&ended, "contention");
+    assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+}
+
+fn psycopg(connection: &str) -> String {
+    format!(
+        "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py {connection}",
+        python_with_drivers()
+    )
+}
+
+const PGX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/go/examples/pgx");
+
+/// Builds the driver over pgx, which Go fetches when it has not yet.
+fn pgx(place: &TempDir, connection: &str) -> String {
+    let program = place.path().join("pgx");
+    let mut go = std::process::Command::new("go");
+    go.args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".").current_dir(PGX);
+    let built = go.output().expect("Go: run `make test`, which installs it");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    format!("driver:{} {connection}", program.display())
+}
+
+#[test]
+fn the_psycopg_driver_passes_the_kit_on_postgresql_with_the_package_msgpack() {
+    assert!(uses_package_msgpack(&python_with_drivers(), SDK));
+    assert_proved_on_postgresql(&psycopg(&connection(postgres::shared(), "psycopg")));
+}
+
+/// Sends a message to an SDK driver that uses the package msgpack (`path` empty) or its own code; returns the error.
+fn refusal_of_message(path: &str, message: &[u8]) -> String {
+    let mut driver = std::process::Command::new(python_with_drivers())
+        .arg(format!("{SDK}/examples/sqlite_kv.py"))
+        .env("PYTHONPATH", format!("{path}:{SDK}"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("a driver");
+    driver.stdin.take().expect("its input").write_all(message).expect("a message");
+    let ended = driver.wait_with_output().expect("its end");
+    assert!(!ended.status.success(), "{ended:?}");
+    String::from_utf8_lossy(&ended.stderr).lines().last().unwrap_or_default().to_string()
+}
+
+#[test]
+fn a_python_driver_rejects_messages_that_are_too_long_or_lie_about_their_parts() {
+    let hidden = directory();
+    std::fs::write(hidden.path().join("msgpack.py"), "raise ImportError('hidden')\n").expect("a module");
+    for path in ["", text(hidden.path())] {
+        let said = refusal_of_message(path, &[0xff; 4]);
+        assert!(said.contains("a message of 4294967295 bytes came from Lydite"), "{said}");
+        // A list of four thousand million, and a text of them, in messages of five bytes.
+        for part in [0xdd, 0xdb] {
+            let said = refusal_of_message(path, &[0, 0, 0, 5, part, 0xff, 0xff, 0xff, 0xff]);
+            assert!(said.starts_with("ValueError") || said.starts_with("IndexError"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn the_pgx_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&pgx(&directory(), &connection(postgres::shared(), "pgx")));
+}
+
+#[test]
+fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
+    let server = postgres::shared();
+    let place = directory();
+    let pgx = pgx(&place, &connection(server, "pgx_lost"));
+    let psycopg = psycopg(&connection(server, "psycopg_lost"));
+    for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost")] {
+        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        let orders = || -> u64 {
+            let count = server.psql(database, "SELECT sum(d_next_o_id - 3001) FROM district");
+            count.parse().expect("a count")
+        };
+        let mut running =
+            Program::new(&["run", &url, "--terminals", "2", "--duration", "6s", "--quiet"]).start();
+        running.wait_until("the first orders", || orders() > 0);
+        let ended = server.psql(
+            database,
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+        assert!(ended.parse::<u32>().expect("a count") >= 2, "{ended}");
+        let before = orders();
+        running.wait_until("orders after that", || orders() > before);
+        let ended = running.wait().code(0);
+        assert!(ended.stdout.contains("12/12 after"), "{}", ended.stdout);
+    }
+}

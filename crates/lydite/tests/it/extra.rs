@@ -1,0 +1,216 @@
+//! The Dike paper's transactions beside the standard's, through the program.
+
+use crate::kit::{directory, scaffold};
+use crate::loaded;
+use crate::program::{TYPES, json, lydite, scratch, text};
+use serde_json::Value;
+
+const SHORT: [&str; 4] = ["--duration", "1s", "--warmup", "0"];
+
+fn names(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn sum(list: &Value) -> u64 {
+    list.as_array().expect("a list").iter().map(|number| number.as_u64().expect("a count")).sum()
+}
+
+#[test]
+fn a_type_that_the_standard_does_not_have_is_told_where_the_mix_has_it_and_nowhere_else() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run = [&["run", "null:?nodes=9", "--warehouses", "180", "--json", text(&path)], &SHORT[..]].concat();
+    let ended = lydite(&run).code(0);
+    let result = json(&path);
+    assert!(!result.to_string().contains("update_stock") && !ended.stdout.contains("dUpdateStock"));
+
+    let shown = lydite(
+        &[&run[..], &["--mix", "new_order=40,update_stock=60", "--set", "update_stock_rounds=3"]].concat(),
+    );
+    let shown = shown.code(0);
+    let result = json(&path);
+    assert!(shown.stdout.contains("dUpdateStock  "), "{shown:?}");
+    assert_eq!(result["plan"]["mix"], "new_order=40,update_stock=60");
+    assert_eq!(result["plan"]["update_stock_rounds"], 3);
+    let mut all = [&TYPES[..], &["update_stock"]].concat();
+    all.sort_unstable();
+    assert_eq!(names(&result["transactions"]), all);
+    let done = |of: &str| result["transactions"][of]["committed"].as_u64().expect("a count");
+    assert!(done("update_stock") > 1_000 && done("payment") == 0, "{}", result["transactions"]);
+    assert_eq!(sum(&result["series"]["update_stock"]), done("update_stock"));
+    let share = result["transactions"]["update_stock"]["share_percent"].as_f64().expect("a share");
+    assert!((share - 60.0).abs() < 3.0, "{share}");
+    // Three warehouses of 180 on nine equal nodes: seldom all on one.
+    let actual = &result["controls"]["distribution"]["actual"];
+    let percent = actual["update_stock_percent"].as_f64().expect("a share");
+    assert!((percent - 100.0 * (1.0 - (19.0 / 179.0) * (18.0 / 178.0))).abs() < 1.0, "{actual}");
+    let rules = result["compliance"].as_array().expect("rules");
+    let mix = rules.iter().find(|rule| rule["rule"] == "transaction mix").expect("the rule");
+    assert_eq!(mix["met"], false);
+    assert!(mix["note"].as_str().expect("a note").contains("update_stock in the mix, % "), "{mix}");
+}
+
+#[test]
+fn phases_and_curves_have_shares_by_name_too() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run = [&["run", "null:", "--json", text(&path)], &SHORT[..]].concat();
+    for mix in [
+        "45,43,4,4,4; update_stock=100",
+        "new_order=100; update_stock=ramp(40,60),new_order=ramp(60,40)",
+        "deck; new_order=33.33,payment=ramp(33.337,33.337),update_stock=33.333",
+    ] {
+        lydite(&[&run[..], &["--mix", mix]].concat()).code(0);
+        let phases = json(&path)["phases"].clone();
+        let of = |phase: usize| phases[phase]["transactions"]["update_stock"].as_u64().expect("a count");
+        assert!(of(0) == 0 && of(1) > 1_000, "{mix}: {phases}");
+    }
+}
+
+#[test]
+fn orders_and_updates_of_stock_together_keep_the_conditions() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    for url in ["gemel:", "sqlite:"] {
+        let mix = [
+            "--mix",
+            "new_order=30,payment=20,delivery=10,update_stock=30,update_item=10",
+            "--json",
+            text(&path),
+        ];
+        let run = ["run", url, "--warehouses", "2", "--terminals", "4", "--set", "update_stock_rounds=2"];
+        lydite(&[&run[..], &SHORT, &mix].concat()).code(0);
+        let result = json(&path);
+        let checks = result["checks"].as_array().expect("checks");
+        assert_eq!(checks.len(), 28, "twelve conditions, items and stock, before and after: {checks:?}");
+        assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        assert_eq!((&checks[12]["id"], &checks[27]["id"]), (&"item".into(), &"stock".into()));
+        for of in ["update_stock", "update_item"] {
+            let update = &result["transactions"][of];
+            assert!(update["committed"].as_u64() > Some(0) && update["failed"] == 0, "{update}");
+            assert_eq!(sum(&result["series"][of]), update["committed"].as_u64().expect("a count"));
+        }
+    }
+}
+
+#[test]
+fn a_broken_price_is_found_where_it_is_asked_for() {
+    let directory = scratch();
+    let file = directory.path().join("t.db");
+    let url = loaded::in_sqlite(&file, 1);
+    let checked = lydite(&["check", &url, "--extra"]).code(0);
+    assert!(checked.stdout.contains("14 of 14 consistency conditions hold"), "{checked:?}");
+    let database = rusqlite::Connection::open(&file).expect("the file");
+    database.execute_batch("UPDATE item SET i_price = i_price + 1 WHERE i_id = 1").expect("a change");
+    drop(database);
+    lydite(&["check", &url]).code(0);
+    let broken = lydite(&["check", &url, "--extra"]).code(1);
+    assert!(broken.stdout.contains("FAILED item      I_PRICE has the sum that was loaded"), "{broken:?}");
+    assert!(broken.stdout.contains("13 of 14 consistency conditions hold"), "{broken:?}");
+    // A run whose mix does not touch items does not ask.
+    lydite(&[&["run", &url][..], &SHORT].concat()).code(0);
+    let refused = lydite(&[&["run", &url, "--mix", "update_item=100"][..], &SHORT].concat()).code(1);
+    assert!(refused.stderr.contains("condition item does not hold before the run"), "{refused:?}");
+}
+
+#[test]
+fn co_access_is_measured_back() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run =
+        ["run", "null:?nodes=9", "--warehouses", "180", "--json", text(&path), "--mix", "update_stock=100"];
+    let rounds = ["--set", "update_stock_rounds=3", "--set"];
+    for (asked, words) in [
+        ("80", "(80 % asked)"),
+        (
+            "100",
+            "100.00 % of the dUpdateStocks of a whole group of 3 warehouses (100 % asked), 3.00 nodes on average",
+        ),
+    ] {
+        let coaccess = format!("coaccess={asked}");
+        let ended = lydite(&[&run[..], &SHORT, &rounds, &[&coaccess]].concat()).code(0);
+        let told = ended.stdout.lines().find(|line| line.starts_with("groups   ")).expect("the line");
+        assert!(told.contains(words), "{told}");
+        let result = json(&path);
+        let coaccess = &result["controls"]["coaccess"];
+        assert_eq!((&coaccess["rounds"], &coaccess["groups"]), (&3.into(), &60.into()));
+        let actual = coaccess["actual"]["percent"].as_f64().expect("a share");
+        let asked: f64 = asked.parse().expect("a share");
+        assert!((actual - asked).abs() < 1.5 && coaccess["asked"]["percent"] == asked, "{coaccess}");
+        assert_eq!(coaccess["actual"]["updates"], result["transactions"]["update_stock"]["committed"]);
+        assert_eq!(result["plan"]["coaccess"], asked);
+        // Groups lie on three nodes each; others seldom meet.
+        assert!(coaccess["actual"]["nodes_mean"].as_f64() > Some(2.9), "{coaccess}");
+    }
+    // Each phase has its own counts.
+    let mix = ["--set", "mix=update_stock=100; deck; update_stock=50,payment=50"];
+    lydite(&[&run[..6], &SHORT, &mix, &rounds, &["coaccess=50"]].concat()).code(0);
+    let phases = json(&path)["phases"].clone();
+    let of = |phase: usize| &phases[phase]["controls"]["coaccess"]["actual"];
+    assert!(of(1)["updates"] == 0 && of(1)["percent"].is_null(), "{phases}");
+    assert!((of(2)["percent"].as_f64().expect("a share") - 50.0).abs() < 3.0, "{phases}");
+}
+
+#[test]
+fn co_access_changes_from_phase_to_phase_and_by_curves() {
+    let directory = scratch();
+    let path = directory.path().join("r.json");
+    let run = ["run", "null:", "--warehouses", "60", "--json", text(&path), "--mix", "update_stock=100"];
+    let more = ["--set", "update_stock_rounds=3", "--set", "coaccess=10,90,ramp(20,60)"];
+    lydite(&[&run[..], &SHORT, &more].concat()).code(0);
+    let result = json(&path);
+    let near = |coaccess: &Value, wanted: f64, why: &str| {
+        for of in ["asked", "actual"] {
+            let percent = coaccess[of]["percent"].as_f64().expect("a share");
+            assert!((percent - wanted).abs() < 2.0, "{why}: {of} {percent} instead of {wanted}");
+        }
+    };
+    for (phase, wanted) in [(0, 10.0), (1, 90.0), (2, 40.0)] {
+        near(&result["phases"][phase]["controls"]["coaccess"], wanted, "a phase");
+    }
+    let whole = &result["controls"]["coaccess"];
+    let (asked, actual) = (whole["asked"]["percent"].as_f64(), whole["actual"]["percent"].as_f64());
+    assert!((asked.expect("a mean") - actual.expect("a share")).abs() < 1.5, "{whole}");
+    assert!(result["plan"]["coaccess"].is_null());
+    let refused = lydite(&[&run[..], &SHORT, &more[..3], &["coaccess=10,101"]].concat()).code(2);
+    assert!(refused.stderr.contains("--set coaccess: \"101\" must be from 0 to 100"), "{refused:?}");
+}
+
+#[test]
+fn what_can_not_be_had_is_refused_before_anything_is_touched() {
+    let rounds = |number: &'static str| ["--mix", "update_stock=100", "--set", number];
+    for (arguments, said) in [
+        (
+            &["--mix", "update_stock=100", "--mode", "rte"][..],
+            "has update_stock, for which the standard has no keying",
+        ),
+        (&["--set", "update_stock_rounds=2"], "update_stock_rounds: needs a mix with update_stock"),
+        (&rounds("update_stock_rounds=16"), "must be a whole number from 1 to 15"),
+        (&rounds("update_stock_rounds=3"), "3 rounds are each of another warehouse, and 2 are active"),
+        (
+            &["--mix", "update_stock=100", "--set", "coaccess=80"],
+            "coaccess: needs update_stock_rounds of 2 at least",
+        ),
+        (&["--set", "update_stock_rounds=2", "--set", "coaccess=80"], "needs a mix with update_stock"),
+        (
+            &["--mix", "update_stock=100", "--set", "update_stock_rounds=2", "--set", "coaccess=101"],
+            "must be from 0 to 100",
+        ),
+        (
+            &["--mix", "update_stock=100", "--set", "update_stock_rounds=2", "--set", "coaccess=80"],
+            "coaccess: 2 active warehouses are one group of 2, and nothing is outside of it: use at least 4",
+        ),
+        (&["--mix", "update_stok=100"], "there is no type \"update_stok\", but new_order, payment"),
+        (&["--workload", "micro", "--set", "update_stock_rounds=3"], "is for --workload tpcc only"),
+    ] {
+        let run = ["run", "gemel:", "--warehouses", "2"];
+        let run = if arguments.contains(&"micro") { &run[..2] } else { &run[..] };
+        let refused = lydite(&[run, arguments].concat()).code(2);
+        assert!(refused.stderr.contains(said) && !refused.stderr.contains("oading"), "{said}: {refused:?}");
+    }
+    // A driver that plays the transactions itself knows the standard's.
+    let place = directory();
+    let url = scaffold(&place, "own", &["--lang", "python"]);
+    let refused = lydite(&["run", &url, "--mix", "payment=50,update_stock=50"]).code(2);
+    assert!(refused.stderr.contains("knows the standard's five, and not update_stock"), "{refused:?}");
+}

@@ -1,0 +1,88 @@
+//! Databases as `lydite load` leaves them: loaded once, and copied for each test.
+
+use crate::program::{Program, checksums, scratch, text};
+use lydite_testkit::{mariadb, postgres};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Loads a database. Others may be loaded and measured beside it.
+fn load(url: &str, warehouses: u32) {
+    let warehouses = warehouses.to_string();
+    Program::new(&["load", url, "--warehouses", &warehouses, "--quiet"]).run().code(0);
+}
+
+/// Values by number of warehouses. The first caller for a number makes its value.
+struct Once<T>(Mutex<BTreeMap<u32, Arc<OnceLock<T>>>>);
+
+impl<T: Clone> Once<T> {
+    const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    fn get(&self, warehouses: u32, make: impl FnOnce() -> T) -> T {
+        let entry = Arc::clone(self.0.lock().unwrap().entry(warehouses).or_default());
+        entry.get_or_init(make).clone()
+    }
+}
+
+/// Makes a database on the shared PostgreSQL server and gives its URL.
+pub(crate) fn on_postgres(name: &str, warehouses: u32) -> String {
+    static TEMPLATES: Once<String> = Once::new();
+    let server = postgres::shared();
+    let template = TEMPLATES.get(warehouses, || {
+        let template = format!("loaded_{warehouses}");
+        load(&server.create_database(&template), warehouses);
+        template
+    });
+    copy_on(server, &template, name)
+}
+
+/// Makes a copy of a database, to which nobody is connected, and gives its URL.
+pub(crate) fn copy_on(server: &postgres::Server, template: &str, name: &str) -> String {
+    server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"));
+    server.url(name)
+}
+
+/// Starts a PostgreSQL server with a database `tpcc`, and with these settings beside the usual ones.
+pub(crate) fn postgres(warehouses: u32, settings: &[&str]) -> postgres::Server {
+    postgres::Server::start_filled(&format!("tpcc {warehouses}"), settings, |server| {
+        load(&server.create_database("tpcc"), warehouses);
+    })
+}
+
+/// Starts a MariaDB server with a database `tpcc`, and with these settings beside the usual ones.
+pub(crate) fn mariadb(warehouses: u32, settings: &[&str]) -> mariadb::Server {
+    mariadb::Server::start_filled(&format!("tpcc {warehouses}"), settings, |server| {
+        load(&server.create_database("tpcc"), warehouses);
+    })
+}
+
+/// Makes an SQLite file and gives its URL.
+pub(crate) fn in_sqlite(path: &Path, warehouses: u32) -> String {
+    static FILES: Once<Arc<Vec<u8>>> = Once::new();
+    let bytes = FILES.get(warehouses, || {
+        let directory = scratch();
+        let path = directory.path().join("loaded");
+        load(&format!("sqlite:{}", text(&path)), warehouses);
+        Arc::new(std::fs::read(&path).expect("the file"))
+    });
+    std::fs::write(path, &*bytes).expect("a copy");
+    format!("sqlite:{}", text(path))
+}
+
+/// Makes a database of Gemel, whose load takes less time than a copy, and gives its URL.
+pub(crate) fn in_gemel(path: &Path, warehouses: u32) -> String {
+    let url = format!("gemel:{}", text(path));
+    load(&url, warehouses);
+    url
+}
+
+/// The checksums of all tables as loaded from the usual seed: the same in every database.
+pub(crate) fn sums(warehouses: u32) -> Vec<String> {
+    static SUMS: Once<Vec<String>> = Once::new();
+    SUMS.get(warehouses, || {
+        let directory = scratch();
+        checksums(&in_gemel(&directory.path().join("loaded"), warehouses))
+    })
+}

@@ -1,0 +1,193 @@
+//! Loading: the same seed gives the same rows, however many connections load and whatever breaks in the midst.
+
+use crate::loaded;
+use crate::program::{Ended, Program, Running, assert_consistent, checksums, lydite, scratch, text};
+use lydite_testkit::postgres::{self, Server};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn load(url: &str, more: &[&str]) -> Program {
+    Program::new(&[["load", url, "--warehouses", "2", "--jobs", "1", "--quiet"].as_slice(), more].concat())
+}
+
+/// Starts a load and waits until ITEM and the first warehouse are in and the second is on its way.
+fn half_way(program: Program, mut units: impl FnMut() -> u32) -> Running {
+    let mut running = program.start();
+    running.wait_until("the first warehouse is loaded", || units() == 2);
+    running
+}
+
+/// How many units a PostgreSQL database has: ITEM and warehouses.
+fn units_of(server: &Server, database: &str) -> u32 {
+    let tables = server.psql(database, "SELECT count(*) FROM pg_tables WHERE tablename = 'lydite_load'");
+    if tables == "0" {
+        return 0;
+    }
+    server.psql(database, "SELECT count(*) FROM lydite_load").parse().expect("a count")
+}
+
+/// The same of an SQLite file.
+fn units_in(path: &Path) -> u32 {
+    if !path.exists() {
+        return 0;
+    }
+    let database = Connection::open(path).expect("the file");
+    // The tables are not there yet, or are being made.
+    database.query_row("SELECT count(*) FROM lydite_load", [], |row| row.get(0)).unwrap_or(0)
+}
+
+/// A scratch directory, the path of a file in it that is not there yet, and the URL of an SQLite database in that file.
+fn sqlite_file() -> (TempDir, PathBuf, String) {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    (directory, path, url)
+}
+
+/// Interrupts a load half-way: it says how to go on, and can be.
+fn assert_interrupted_and_resumed(running: Running, url: &str) {
+    running.signal(libc::SIGINT);
+    assert_says_how_to_go_on(&running.wait().code(130));
+    assert_resumable(url);
+}
+
+/// A load that did not end is refused by all commands with advice, and only the same load resumes it; then it is
+/// as if nothing had happened.
+fn assert_resumable(url: &str) {
+    for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
+        let ended = lydite(&arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("an interrupted load (1 of 2 warehouses)"), "{error}");
+        let advice = format!("lydite load {url} --warehouses 2 --seed 1 --resume");
+        let anew = format!("lydite load {url} --warehouses 2 --fresh");
+        assert!(error.contains(&advice) && error.contains(&anew), "{error}");
+    }
+    let ended = load(url, &[]).run().code(2);
+    let error = ended.only_error();
+    assert!(error.contains("an unfinished load of 2 warehouses from seed 1"), "{error}");
+    assert!(error.contains("--resume") && error.contains("--fresh"), "{error}");
+    let ended = load(url, &["--resume", "--seed", "2"]).run().code(2);
+    let error = ended.only_error();
+    assert!(error.contains("from seed 1, not of 2 warehouses from seed 2"), "{error}");
+    load(url, &["--resume"]).run().code(0);
+    assert_eq!(checksums(url), loaded::sums(2));
+}
+
+fn assert_says_how_to_go_on(ended: &Ended) {
+    assert!(ended.only_error().contains("--resume"), "{ended:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_with_one_job_and_with_two_in_sqlite_and_in_postgres() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    lydite(&["load", &url, "--warehouses", "2", "--jobs", "2", "--quiet"]).code(0);
+    assert_eq!(checksums(&url), loaded::sums(2), "SQLite with two jobs");
+    let server = postgres::shared();
+    for jobs in ["1", "2"] {
+        let url = server.create_database(&format!("jobs_{jobs}"));
+        lydite(&["load", &url, "--warehouses", "2", "--jobs", jobs, "--quiet"]).code(0);
+        assert_eq!(checksums(&url), loaded::sums(2), "PostgreSQL with {jobs} jobs");
+    }
+}
+
+#[test]
+fn a_server_killed_during_a_load_is_told_and_the_load_is_resumed_after_its_restart() {
+    let server = Server::start(&["fsync=off", "max_wal_size=4GB"]);
+    let url = server.create_database("tpcc");
+    let running = half_way(load(&url, &[]), || units_of(&server, "tpcc"));
+    server.kill();
+    let ended = running.wait().code(3);
+    assert!(ended.only_error().contains(&format!("127.0.0.1:{}", server.port())), "{ended:?}");
+    assert_says_how_to_go_on(&ended);
+    server.restart();
+    assert_resumable(&url);
+}
+
+#[test]
+fn a_load_into_postgres_that_is_killed_is_resumed() {
+    let server = postgres::shared();
+    let url = server.create_database("killed_load");
+    let running = half_way(load(&url, &[]), || units_of(server, "killed_load"));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    assert_resumable(&url);
+}
+
+#[test]
+fn a_load_does_not_begin_while_the_server_works_on_for_one_that_was_killed() {
+    // A key is built to its end though nobody waits for it; the next loader would build it once more.
+    let server = Server::start(&["fsync=off", "max_wal_size=4GB", "max_prepared_transactions=2"]);
+    let url = server.create_database("tpcc");
+    let mut running = Program::new(&["load", &url, "--warehouses", "1", "--quiet"]).start();
+    running.wait_until("the tables", || units_of(&server, "tpcc") > 0);
+    // Keeps nobody from loading rows, but keys from being added; held without a connection.
+    let hold = "BEGIN; LOCK TABLE order_line IN ACCESS SHARE MODE; PREPARE TRANSACTION 'hold'";
+    server.psql("tpcc", hold);
+    let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE order_line%'";
+    let mut process = String::new();
+    running.wait_until("the key", || {
+        process = server.psql("tpcc", waiting);
+        !process.is_empty()
+    });
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    let resume = ["load", &url, "--warehouses", "1", "--resume", "--quiet"];
+    let ended = lydite(&resume).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("another load is running on this database (backend PID"), "{error}");
+    assert!(error.contains(&process) && error.contains("wait for it, or end it"), "{error}");
+    server.psql("tpcc", "ROLLBACK PREPARED 'hold'");
+    lydite(&resume).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn of_two_loads_of_one_database_the_second_is_told_of_the_first() {
+    let server = postgres::shared();
+    let url = server.create_database("two_loads");
+    let load = ["load", &url, "--warehouses", "2", "--quiet"];
+    let both = [Program::new(&load).start(), Program::new(&load).start()];
+    let mut ended = both.map(Running::wait);
+    ended.sort_by_key(|ended| ended.code);
+    assert_eq!(ended.each_ref().map(|ended| ended.code), [Some(0), Some(2)], "{ended:?}");
+    let error = ended[1].only_error();
+    assert!(error.contains("another load is running on this database (backend PID"), "{error}");
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_load_into_sqlite_that_is_killed_is_resumed() {
+    let (_directory, path, url) = sqlite_file();
+    let running = half_way(load(&url, &[]), || units_in(&path));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    assert_resumable(&url);
+}
+
+#[test]
+fn ctrl_c_ends_a_load_with_130_and_it_is_resumed() {
+    let server = postgres::shared();
+    let url = server.create_database("interrupted_load");
+    let running = half_way(load(&url, &[]), || units_of(server, "interrupted_load"));
+    assert_interrupted_and_resumed(running, &url);
+}
+
+#[test]
+fn ctrl_c_ends_the_load_of_a_run_with_130_and_it_is_resumed() {
+    let (_directory, path, url) = sqlite_file();
+    let run = Program::new(&["run", &url, "--warehouses", "2", "--jobs", "1", "--quiet"]);
+    let running = half_way(run, || units_in(&path));
+    assert_interrupted_and_resumed(running, &url);
+}
+
+#[test]
+fn an_unfinished_load_is_replaced_when_told_fresh() {
+    let (_directory, path, url) = sqlite_file();
+    let running = half_way(load(&url, &[]), || units_in(&path));
+    running.signal(libc::SIGKILL);
+    assert_eq!(running.wait().code, None);
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+}

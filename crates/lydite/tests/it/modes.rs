@@ -1,0 +1,275 @@
+//! Runs that go well, in all modes: what the result says, and that the same plan does the same.
+
+use crate::loaded;
+use crate::program::{self, TYPES, assert_checks_hold, checksums, json, lydite, scratch, text, total};
+use lydite_report::{RunResult, hdr};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Fails unless the object has these names, whatever else it has.
+#[track_caller]
+fn assert_names(object: &Value, names: &[&str]) {
+    let found = object.as_object().unwrap_or_else(|| panic!("no object with {names:?}: {object}"));
+    for name in names {
+        assert!(found.contains_key(*name), "no {name} in {:?}", found.keys());
+    }
+}
+
+/// The contract: every name that scripts may rely on. And what must be true of every complete run.
+#[track_caller]
+fn assert_complete(result: &Value) {
+    assert_eq!((&result["status"], &result["format"]), (&"complete".into(), &1.into()));
+    assert_eq!(result["lydite"], env!("CARGO_PKG_VERSION"));
+    assert_names(
+        result,
+        &[
+            "plan",
+            "target",
+            "host",
+            "window",
+            "nopm",
+            "tps",
+            "efficiency_percent",
+            "transactions",
+            "aborts",
+            "series",
+            "client",
+            "checks",
+            "controls",
+            "compliance",
+        ],
+    );
+    assert_names(&result["target"], &["kind", "version", "url", "settings"]);
+    assert_names(&result["window"], &["start", "warmup_s", "measured_s"]);
+    assert_names(&result["aborts"], &["serialization", "deadlock", "lock_timeout", "other"]);
+    assert_names(&result["client"], &["cpu_s", "peak_rss_bytes", "cpu_us_per_transaction"]);
+    for name in ["cpu_s", "peak_rss_bytes", "cpu_us_per_transaction"] {
+        assert!(result["client"][name].as_f64().expect("a number") > 0.0, "{name}: {}", result["client"]);
+    }
+    for line in result["compliance"].as_array().expect("rules") {
+        assert_names(line, &["rule", "met", "note"]);
+    }
+    let measured_s = result["window"]["measured_s"].as_f64().expect("a length");
+    let seconds: Vec<i64> = serde_json::from_value(result["series"]["second"].clone()).expect("seconds");
+    assert_eq!(seconds, (0..measured_s.ceil() as i64).collect::<Vec<_>>());
+    let number = |value: &Value| value.as_f64().expect("a number");
+    for kind in TYPES {
+        let of = &result["transactions"][kind];
+        assert_names(of, &["committed", "rolled_back", "retries", "failed", "unknown", "hdr"]);
+        let completed =
+            of["committed"].as_u64().expect("a count") + of["rolled_back"].as_u64().expect("a count");
+        assert!(completed > 0, "{kind}: {of}");
+        assert_eq!((&of["failed"], &of["unknown"]), (&0.into(), &0.into()), "{kind}");
+        let series: Vec<u64> = serde_json::from_value(result["series"][kind].clone()).expect("a series");
+        assert_eq!((series.len(), series.iter().sum()), (seconds.len(), completed), "{kind}");
+        let (latency, queue, service) = (&of["latency_ms"], &of["queue_ms"], &of["service_ms"]);
+        for distribution in [latency, queue, service] {
+            let values = ["p50", "p90", "p95", "p99", "p999", "max"].map(|name| number(&distribution[name]));
+            assert!(values.is_sorted() && values[0] >= 0.0, "{kind}: {distribution}");
+            assert!(number(&distribution["mean"]) <= values[5], "{kind}: {distribution}");
+        }
+        // What the user feels is the wait for a session and the database's share; three digits are kept of each.
+        for name in ["mean", "p50", "p99", "max"] {
+            let (whole, part) = (number(&latency[name]), number(&service[name]));
+            assert!(whole >= part * 0.998, "{kind} {name}: latency {whole}, service {part}");
+            assert!(part > 0.0, "{kind} {name}: service {part}");
+        }
+        let (whole, parts) = (number(&latency["mean"]), number(&queue["mean"]) + number(&service["mean"]));
+        assert!((whole - parts).abs() <= 0.005 * whole + 0.001, "{kind}: {whole} is not {parts}");
+        let histogram = hdr::decode(of["hdr"].as_str().expect("a histogram")).expect("a histogram");
+        assert_eq!(histogram.len(), completed, "{kind}: the whole histogram is in the result");
+    }
+    // Clause 2.4.1.4 rolls back one New-Order in a hundred; nothing else is rolled back.
+    for kind in &TYPES[1..] {
+        assert_eq!(result["transactions"][kind]["rolled_back"], 0, "{kind}");
+    }
+    let orders = &result["transactions"]["new_order"];
+    let orders = number(&orders["committed"]) + number(&orders["rolled_back"]);
+    assert!((number(&result["nopm"]) - orders * 60.0 / measured_s).abs() < 0.5, "{}", result["nopm"]);
+    let completed = (total(result, "committed") + total(result, "rolled_back")) as f64;
+    assert!((number(&result["tps"]) - completed / measured_s).abs() < 0.5, "{}", result["tps"]);
+}
+
+fn assert_self_contained(path: &Path) {
+    let page = fs::read_to_string(path).expect("a page");
+    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"), "a page");
+    for outside in ["<link", "src=\"", "@import", "url(http", "href=\"http"] {
+        assert!(!page.contains(outside), "{outside} reaches out of the page");
+    }
+    assert!(page.contains("NOPM"), "the number");
+}
+
+#[test]
+fn each_way_of_sending_runs_on_postgres_with_all_conditions_before_and_after() {
+    for tx in ["statements", "batched", "procedures"] {
+        let url = loaded::on_postgres(&format!("tx_{tx}"), 1);
+        let directory = scratch();
+        let (result, page) = (directory.path().join("result.json"), directory.path().join("page.html"));
+        let plan = ["--terminals", "2", "--duration", "3s", "--warmup", "500ms", "--tx", tx];
+        let files = ["--json", text(&result), "--report", text(&page)];
+        let ended = lydite(&[["run", url.as_str(), "--quiet"].as_slice(), &plan, &files].concat()).code(0);
+        for words in ["NOPM", "New-Order", text(&result), text(&page)] {
+            assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+        }
+        assert_eq!(ended.stderr, "", "nothing to complain of");
+        let result = json(&result);
+        assert_complete(&result);
+        assert_checks_hold(&result, &["before", "after"]);
+        assert_eq!((&result["plan"]["mode"], &result["plan"]["tx"]), (&"direct".into(), &tx.into()));
+        assert_eq!(result["plan"]["terminals"], 2);
+        assert_eq!(result["target"]["kind"], "postgres");
+        assert_eq!(result["target"]["url"], url.as_str());
+        assert!(result["target"]["settings"]["shared_buffers"].is_string(), "{}", result["target"]);
+        assert_eq!(result["window"]["warmup_s"], 0.5);
+        assert!(result["load"].is_null(), "this run loaded nothing");
+        assert_self_contained(&page);
+    }
+}
+
+#[test]
+fn a_run_on_an_empty_database_loads_it_first_and_tells_what_that_took() {
+    let directory = scratch();
+    let (database, result) = (directory.path().join("tpcc.sqlite"), directory.path().join("result.json"));
+    let url = format!("sqlite:{}", text(&database));
+    let plan = ["--warehouses", "1", "--terminals", "2", "--duration", "3s", "--warmup", "0"];
+    let ended = lydite(&[["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat()).code(0);
+    assert!(ended.stderr.contains("Loading 1 warehouse"), "progress: {}", ended.stderr);
+    let found = json(&result);
+    assert_complete(&found);
+    assert_checks_hold(&found, &["before", "after"]);
+    assert_names(&found["load"], &["seconds", "rows", "bytes", "warehouses"]);
+    assert_eq!(found["load"]["warehouses"], 1);
+    assert!(found["load"]["rows"].as_u64().expect("a count") > 590_000, "{}", found["load"]);
+    assert_eq!((&found["target"]["kind"], &found["target"]["url"]), (&"sqlite".into(), &url.into()));
+
+    // Results are read again, shown side by side and compared.
+    let page = directory.path().join("both.html");
+    let ended = lydite(&["report", text(&result), text(&result), "-o", text(&page)]).code(0);
+    assert!(ended.stdout.contains(text(&page)), "{ended:?}");
+    assert_self_contained(&page);
+    let ended = lydite(&["compare", text(&result), text(&result)]).code(0);
+    assert!(ended.stdout.contains("NOPM") || ended.stdout.contains("nopm"), "{ended:?}");
+    let read = RunResult::load(&result).expect("a result");
+    assert_eq!(read.warehouses(), Some(1));
+}
+
+#[test]
+fn without_a_target_the_built_in_gemel_is_measured_in_a_temporary_directory_that_is_gone_afterwards() {
+    let (directory, temporary) = (scratch(), scratch());
+    let result = directory.path().join("result.json");
+    let plan = ["run", "-w", "1", "-d", "2s", "--warmup", "0", "--quiet", "--json", text(&result)];
+    program::Program::new(&plan).env("TMPDIR", temporary.path()).run().code(0);
+    let found = json(&result);
+    assert_complete(&found);
+    assert_checks_hold(&found, &["before", "after"]);
+    let target = &found["target"];
+    assert_eq!((&target["kind"], &target["url"]), (&"gemel".into(), &"gemel: (temporary)".into()));
+    assert_eq!(target["embedded"], true);
+    assert_eq!(fs::read_dir(temporary.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn emulated_users_wait_and_their_deliveries_are_deferred() {
+    let url = loaded::on_postgres("emulated", 1);
+    let directory = scratch();
+    let (plan, result, log) =
+        ["plan.toml", "result.json", "deliveries.jsonl"].map(|name| directory.path().join(name)).into();
+    fs::write(
+        &plan,
+        format!(
+            "target = \"{url}\"\nmode = \"rte\"\nsessions = 2\nduration = \"4s\"\nwarmup = \"1s\"\n\
+             json = \"{}\"\n[rte]\nwait_factor = 0.002\ndelivery_log = \"{}\"\n",
+            text(&result),
+            text(&log)
+        ),
+    )
+    .expect("a plan");
+    lydite(&["run", "--config", text(&plan), "--quiet"]).code(0);
+    let result = json(&result);
+    assert_complete(&result);
+    assert_checks_hold(&result, &["before", "after"]);
+    assert_eq!(result["plan"]["mode"], "rte");
+    // Clause 4.2.1: ten for each warehouse unless told otherwise.
+    assert_eq!((&result["plan"]["terminals"], &result["plan"]["sessions"]), (&10.into(), &2.into()));
+    let delivery = &result["delivery"];
+    assert!(delivery["queued"].as_u64() > Some(0) && delivery["completed"].as_u64() > Some(0), "{delivery}");
+    assert_eq!(delivery["within_80s_percent"], 100.0, "{delivery}");
+    let lines = fs::read_to_string(&log).expect("the delivery log");
+    assert!(lines.lines().count() as u64 >= delivery["completed"].as_u64().expect("a count"), "{delivery}");
+    for line in lines.lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
+    }
+    for kind in TYPES {
+        // Clause 5.2.5.7: keying times are constants, think times have a mean; here 0.002 of both.
+        let keying =
+            0.002 * [18.0, 3.0, 2.0, 2.0, 2.0][TYPES.iter().position(|name| *name == kind).expect("a type")];
+        let found = result["pacing"][kind]["keying_min_s"].as_f64().expect("a time");
+        assert!(found >= keying, "{kind}: {found} s, not {keying} s");
+    }
+    assert!(result["transactions"]["delivery"]["interactive_ms"].is_object(), "the answer at the terminal");
+}
+
+#[test]
+fn an_open_loop_sends_at_its_rate_and_shows_it() {
+    let url = loaded::on_postgres("open_loop", 1);
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let plan = ["--mode", "open", "--rate", "60", "--arrival", "constant", "--terminals", "4"];
+    let times = ["--duration", "3s", "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
+    lydite(&[["run", url.as_str()].as_slice(), &plan, &times].concat()).code(0);
+    let result = json(&result);
+    assert_complete(&result);
+    let rate = &result["controls"]["rate"];
+    assert_eq!(rate["asked"]["per_s"], 60.0, "what was asked is measured back");
+    assert_eq!(rate["actual"]["due"], 180, "{rate}");
+    assert!(result["client"]["lateness_ms"].is_object(), "how late we were ourselves");
+}
+
+#[test]
+fn the_null_target_measures_ourselves() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let plan = ["--warehouses", "3", "--terminals", "2", "--duration", "1s", "--warmup", "0"];
+    lydite(&[["run", "null:", "--quiet", "--json", text(&result)].as_slice(), &plan].concat()).code(0);
+    let result = json(&result);
+    assert_complete(&result);
+    assert_checks_hold(&result, &[]);
+    assert_eq!((&result["target"]["kind"], &result["plan"]["warehouses"]), (&"null".into(), &3.into()));
+}
+
+/// Sends forty transactions on one session, and gives the checksums of what they leave.
+fn forty(name: &str, more: &[&str]) -> Vec<String> {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    for attempt in 0.. {
+        let url = loaded::on_postgres(&format!("{name}_{attempt}"), 1);
+        let plan = ["--mode", "open", "--rate", "20", "--arrival", "constant", "--terminals", "1"];
+        let times = ["--duration", "2s", "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
+        lydite(&[["run", url.as_str()].as_slice(), &plan, &times, more].concat()).code(0);
+        let result = json(&result);
+        assert_eq!(result["controls"]["rate"]["actual"]["due"], 40);
+        // A machine that stands still for a moment leaves the last ones undone.
+        if result["controls"]["queue"]["actual"]["backlog"] == 0 {
+            return checksums(&url);
+        }
+        assert!(attempt < 5, "{}", result["controls"]);
+    }
+    unreachable!("the attempts have an end")
+}
+
+#[test]
+fn the_same_seed_sends_the_same_transactions_and_leaves_the_same_database() {
+    let first = forty("seed_1", &[]);
+    assert_ne!(first, loaded::sums(1), "the transactions changed something");
+    assert_eq!(first, forty("seed_1_procedures", &["--tx", "procedures", "--seed", "1"]));
+    assert_ne!(first, forty("seed_2", &["--seed", "2"]), "another seed sends others");
+}
+
+#[test]
+fn a_run_without_a_database_tells_of_none() {
+    let ended = lydite(&["run", "null:", "--duration", "200ms", "--warmup", "0", "--quiet"]).code(0);
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("of processor per transaction"), "{ended:?}");
+    assert!(!words.contains("embedded"), "{ended:?}");
+}

@@ -1,0 +1,312 @@
+//! Runs the built program as a user does, and looks at what comes out: exit code, lines, result documents.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Far longer than any command of these tests takes on a busy machine: what takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(20 * 60);
+/// Time between two looks at a condition.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The five types of transactions, as results name them.
+pub(crate) const TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+
+/// Runs the program to its end.
+pub(crate) fn lydite<S: AsRef<OsStr>>(arguments: &[S]) -> Ended {
+    Program::new(arguments).run()
+}
+
+/// The program with its arguments, not started yet.
+pub(crate) struct Program {
+    command: Command,
+}
+
+impl Program {
+    /// With these arguments, and nothing of this process's environment that bears on passwords or looks.
+    pub(crate) fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for name in ["LYDITE_PASSWORD", "PGUSER", "PGPASSWORD", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        command.env("PGPASSFILE", "/nonexistent");
+        Self { command }
+    }
+
+    /// With a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// In a directory.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// With files of at most so many bytes, as by `ulimit -f`.
+    pub(crate) fn file_size_at_most(mut self, bytes: u64) -> Self {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: setrlimit is async-signal-safe, reads the structure that the closure owns, and changes only
+        // the child.
+        unsafe {
+            self.command.pre_exec(move || {
+                if libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) == 0 {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::last_os_error())
+                }
+            });
+        }
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(self) -> Ended {
+        self.start().wait()
+    }
+
+    /// Starts it. It dies with the thread that starts it.
+    pub(crate) fn start(mut self) -> Running {
+        // SAFETY: prctl and signal are async-signal-safe, and nothing else is done between fork and exec.
+        unsafe {
+            self.command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Tests that were started by nohup would hand on that it is ignored.
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let shown = format!("{:?}", self.command);
+        let mut child = self.command.spawn().expect("the program starts");
+        let (stdout, _) = read_all(child.stdout.take().expect("its output"));
+        let (stderr, said) = read_all(child.stderr.take().expect("its errors"));
+        Running { child, shown, stdout: Some(stdout), stderr: Some(stderr), said, begun: Instant::now() }
+    }
+}
+
+/// Reads to the end, and shows what came so far.
+fn read_all(mut stream: impl Read + Send + 'static) -> (JoinHandle<String>, Said) {
+    let said = Said::default();
+    let so_far = said.clone();
+    let read = move || {
+        let mut part = [0; 4096];
+        loop {
+            match stream.read(&mut part).expect("the program's output") {
+                0 => break,
+                count => so_far.0.lock().expect("its output so far").extend_from_slice(&part[..count]),
+            }
+        }
+        let bytes = std::mem::take(&mut *so_far.0.lock().expect("its output so far"));
+        String::from_utf8(bytes).expect("output in UTF-8")
+    };
+    (thread::spawn(read), said)
+}
+
+/// The text that a program has written so far.
+#[derive(Clone, Default)]
+pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Said {
+    /// True if the text contains these words.
+    pub(crate) fn has(&self, words: &str) -> bool {
+        String::from_utf8_lossy(&self.0.lock().expect("its output so far")).contains(words)
+    }
+}
+
+/// The program at work. Dropping it kills it.
+pub(crate) struct Running {
+    child: Child,
+    shown: String,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+    said: Said,
+    begun: Instant,
+}
+
+impl Running {
+    /// Returns its standard error, which grows while the program runs.
+    pub(crate) fn said(&self) -> Said {
+        self.said.clone()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: i32) {
+        // SAFETY: kill has no memory preconditions; the child has not been waited for, so the id is its own.
+        let sent = unsafe { libc::kill(self.child.id() as i32, signal) };
+        assert_eq!(sent, 0, "{}: signal {signal}", self.shown);
+    }
+
+    /// Whether it is still at work.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("the program's state").is_none()
+    }
+
+    /// Waits until `condition` holds; the program must not end before.
+    pub(crate) fn wait_until(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
+        while !condition() {
+            if !self.is_running() || self.begun.elapsed() > PATIENCE {
+                let ended = self.end();
+                panic!("{} before {what}: {ended:?}", self.shown);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> Ended {
+        while self.is_running() {
+            if self.begun.elapsed() > PATIENCE {
+                let ended = self.end();
+                panic!("{} hangs: {ended:?}", self.shown);
+            }
+            thread::sleep(LOOK);
+        }
+        self.end()
+    }
+
+    /// Ends it if it has not ended, and collects what it said.
+    fn end(&mut self) -> Ended {
+        if self.is_running() {
+            self.child.kill().expect("the program can be killed");
+        }
+        let status: ExitStatus = self.child.wait().expect("the program's end");
+        let join = |stream: Option<JoinHandle<String>>| stream.and_then(|stream| stream.join().ok());
+        Ended {
+            shown: self.shown.clone(),
+            code: status.code(),
+            stdout: join(self.stdout.take()).unwrap_or_default(),
+            stderr: join(self.stderr.take()).unwrap_or_default(),
+            took: self.begun.elapsed(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended; then there is nothing to kill.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    #[expect(dead_code, reason = "a failed test prints it, by Debug")]
+    shown: String,
+    /// The exit code; none if a signal killed it.
+    pub(crate) code: Option<i32>,
+    /// What it wrote to its standard output.
+    pub(crate) stdout: String,
+    /// What it wrote to its standard error.
+    pub(crate) stderr: String,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+impl Ended {
+    /// Fails with all that is known unless the exit code is `code`.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// The lines of its errors, without the program's name; progress is not among them.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.stderr.lines().filter_map(|line| line.strip_prefix("lydite: ")).collect()
+    }
+
+    /// Its only error. Fails unless it is all that was said.
+    #[track_caller]
+    pub(crate) fn only_error(&self) -> &str {
+        let errors = self.errors();
+        assert_eq!(errors.len(), 1, "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "nothing but the error: {self:?}");
+        errors[0]
+    }
+
+    /// Fails unless exactly these errors were told, each on a line of its own that contains the words.
+    #[track_caller]
+    pub(crate) fn told(&self, expected: &[&[&str]]) {
+        let errors = self.errors();
+        assert_eq!(errors.len(), expected.len(), "{self:?}");
+        for words in expected {
+            assert!(
+                errors.iter().any(|error| words.iter().all(|word| error.contains(word))),
+                "no error with {words:?}: {self:?}"
+            );
+        }
+        assert_no_panic(self);
+    }
+}
+
+/// Fails if the program panicked, whatever else it said.
+#[track_caller]
+pub(crate) fn assert_no_panic(ended: &Ended) {
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+}
+
+/// Reads a result document.
+#[track_caller]
+pub(crate) fn json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("a result file");
+    serde_json::from_str(&text).expect("a result in JSON")
+}
+
+/// The sum of a count over the five types.
+pub(crate) fn total(result: &Value, count: &str) -> u64 {
+    TYPES.iter().map(|kind| result["transactions"][kind][count].as_u64().expect("a count")).sum()
+}
+
+/// Fails unless the result has twelve conditions of each of these times, and all hold.
+#[track_caller]
+pub(crate) fn assert_checks_hold(result: &Value, times: &[&str]) {
+    let checks = result["checks"].as_array().expect("checks");
+    for when in times {
+        let of_then: Vec<&Value> = checks.iter().filter(|check| check["when"] == *when).collect();
+        assert_eq!(of_then.len(), 12, "conditions {when}: {checks:?}");
+        assert!(of_then.iter().all(|check| check["ok"] == true), "{of_then:?}");
+    }
+    assert_eq!(checks.len(), 12 * times.len(), "{checks:?}");
+}
+
+/// Fails unless `lydite check` finds that all twelve conditions hold.
+#[track_caller]
+pub(crate) fn assert_consistent(url: &str) {
+    let checked = lydite(&["check", url]).code(0);
+    assert!(checked.stdout.contains("12 of 12 consistency conditions hold"), "{checked:?}");
+}
+
+/// The table checksums of a database that is consistent, by `lydite check --checksums`: names, rows and sums.
+#[track_caller]
+pub(crate) fn checksums(url: &str) -> Vec<String> {
+    let checked = lydite(&["check", "--checksums", url]).code(0);
+    let sums: Vec<String> = checked
+        .stdout
+        .lines()
+        .filter(|line| line.contains(" rows  "))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(sums.len(), 9, "{checked:?}");
+    sums
+}
+
+/// A scratch directory.
+pub(crate) fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("lydite-e2e-").tempdir().expect("a temporary directory")
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}

@@ -1,0 +1,306 @@
+//! A server that is not there or does not let us in: one line with the place and what to do, exit code 3. And the
+//! password: found where it may be, shown nowhere.
+
+use crate::program;
+use crate::program::{Ended, Program, assert_no_panic, lydite, scratch, text};
+use lydite_testkit::postgres::{self, Server};
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// What each command that connects says of a URL; all say the same.
+fn every_command(url: &str) -> Vec<Ended> {
+    [
+        vec!["check", url, "--quiet"],
+        vec!["load", url, "--warehouses", "1", "--quiet"],
+        vec!["run", url, "--warehouses", "1", "--quiet"],
+    ]
+    .iter()
+    .map(|arguments| lydite(arguments).code(3))
+    .collect()
+}
+
+/// The words of a password that must be found nowhere.
+const PASSWORD: &str = "pa55:w/ord";
+/// The same in a URL.
+const PASSWORD_IN_URL: &str = "pa55%3Aw%2Ford";
+
+/// A server that lets `postgres` in, and `guarded`, `hashed` and `plain` with the password by SCRAM, MD5 and as it
+/// is. Few connections.
+fn guarded() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        // The server reads its rules when it starts, and no more.
+        let directory = scratch();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+        let rules = directory.path().join("pg_hba.conf");
+        fs::write(
+            &rules,
+            "host all postgres 127.0.0.1/32 trust\n\
+             host all hashed   127.0.0.1/32 md5\n\
+             host all plain    127.0.0.1/32 password\n\
+             host all outcast  127.0.0.1/32 reject\n\
+             host all all      127.0.0.1/32 scram-sha-256\n",
+        )
+        .expect("rules");
+        let rules = format!("hba_file={}", text(&rules));
+        let server = Server::start(&["fsync=off", &rules, "max_connections=12"]);
+        server.psql(
+            "postgres",
+            &format!(
+                "CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE plain LOGIN PASSWORD '{PASSWORD}'; \
+                 SET password_encryption = 'md5'; CREATE ROLE hashed LOGIN PASSWORD '{PASSWORD}'; \
+                 CREATE ROLE outcast LOGIN"
+            ),
+        );
+        server
+    })
+}
+
+fn url_of(server: &Server, user: &str, database: &str) -> String {
+    format!("postgres://{user}@127.0.0.1:{}/{database}", server.port())
+}
+
+#[test]
+fn a_closed_port_is_told_with_host_port_and_advice() {
+    let port = lydite_testkit::free_port();
+    for ended in every_command(&format!("postgres://me@127.0.0.1:{port}/tpcc")) {
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+        assert!(error.contains("connection refused: is the server running"), "{error}");
+    }
+}
+
+#[test]
+fn a_host_name_that_does_not_exist_is_told() {
+    for ended in every_command("postgres://me@no-such-host.invalid/tpcc") {
+        let error = ended.only_error();
+        assert!(
+            error.contains("no-such-host.invalid:5432") && error.contains("check the host's name"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_takes_connections_but_never_answers_is_given_up_soon() {
+    // As a frozen server, or a port that a firewall half-opens: the system takes the connection, nobody reads.
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    let started = ["prefer", "disable"].map(|sslmode| {
+        let url = format!("postgres://me@127.0.0.1:{port}/tpcc?sslmode={sslmode}");
+        Program::new(&["check", &url, "--quiet"]).start()
+    });
+    for running in started {
+        let ended = running.wait().code(3);
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{port}")) && error.contains("no answer"), "{error}");
+        assert!(ended.took < Duration::from_secs(40), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_server_of_another_kind_is_told() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("its number").port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            // The client may hang up in the midst of it.
+            let _cut = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+        }
+    });
+    for ended in every_command(&format!("postgres://me@127.0.0.1:{port}/tpcc")) {
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+        assert_no_panic(&ended);
+    }
+}
+
+#[test]
+fn a_database_that_does_not_exist_is_told() {
+    let server = postgres::shared();
+    for ended in every_command(&server.url("nowhere")) {
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{}, database \"nowhere\"", server.port())), "{error}");
+        assert!(error.contains("does not exist") && error.contains("create it first"), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_privilege_is_told() {
+    let server = postgres::shared();
+    server.psql("postgres", "CREATE ROLE reader LOGIN");
+    let _by_owner = server.create_database("private");
+    server.psql("private", "REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+    let url = url_of(server, "reader", "private");
+    for arguments in [
+        vec!["load", &url, "--warehouses", "1", "--quiet"],
+        vec!["run", &url, "--warehouses", "1", "--quiet"],
+    ] {
+        let ended = lydite(&arguments).code(3);
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+        assert!(error.contains("permission denied") && error.contains("GRANT CREATE"), "{error}");
+    }
+}
+
+#[test]
+fn a_schema_that_does_not_exist_is_told() {
+    let server = postgres::shared();
+    let url = format!("{}?schema=nowhere", server.create_database("no_schema"));
+    for arguments in [
+        vec!["load", &url, "--warehouses", "1", "--quiet"],
+        vec!["run", &url, "--warehouses", "1", "--quiet"],
+    ] {
+        let ended = lydite(&arguments).code(3);
+        let error = ended.only_error();
+        assert!(error.contains("create the schema first"), "{error}");
+    }
+}
+
+#[test]
+fn more_sessions_than_the_server_takes_are_refused_before_anything_is_loaded() {
+    let server = guarded();
+    let url = server.create_database("crowded");
+    for plan in [["--terminals", "13"].as_slice(), &["--mode", "open", "--rate", "5", "--sessions", "13"]] {
+        let ended = lydite(&[&["run", &url, "--quiet"], plan].concat()).code(3);
+        let error = ended.only_error();
+        assert!(
+            error.contains("takes 12 connections at most") && error.contains("has 13 sessions"),
+            "{error}"
+        );
+        assert!(error.contains("use fewer sessions, or raise max_connections"), "{error}");
+    }
+    assert_eq!(server.psql("crowded", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
+}
+
+#[test]
+fn a_missing_or_wrong_password_is_told_and_a_host_that_is_refused() {
+    let server = guarded();
+    let port = server.port();
+    for user in ["guarded", "hashed", "plain"] {
+        let url = url_of(server, user, "postgres");
+        let ended = lydite(&["check", &url]).code(3);
+        let error = ended.only_error();
+        assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+        assert!(error.contains(&format!("a password for user \"{user}\"")), "{error}");
+        assert!(error.contains("LYDITE_PASSWORD or in ~/.pgpass"), "{error}");
+
+        let ended = Program::new(&["check", &url]).env("LYDITE_PASSWORD", "wrong").run().code(3);
+        let error = ended.only_error();
+        assert!(
+            error.contains("password authentication failed") && error.contains("LYDITE_PASSWORD"),
+            "{error}"
+        );
+    }
+    let ended = lydite(&["check", &url_of(server, "outcast", "postgres")]).code(3);
+    assert!(ended.only_error().contains("pg_hba.conf"), "{ended:?}");
+}
+
+/// Fails if the password is anywhere in what was said.
+fn assert_secret(ended: &Ended) {
+    for said in [&ended.stdout, &ended.stderr] {
+        assert!(
+            !said.contains(PASSWORD) && !said.contains(PASSWORD_IN_URL) && !said.contains("pa55"),
+            "{said}"
+        );
+    }
+}
+
+fn assert_secret_file(path: &Path) {
+    let text = fs::read_to_string(path).expect("a file");
+    assert!(!text.contains("pa55"), "the password is in {}", path.display());
+}
+
+#[test]
+fn the_password_is_taken_from_the_url_the_environment_or_the_password_file() {
+    let server = guarded();
+    let port = server.port();
+    let directory = scratch();
+    let file = directory.path().join("pgpass");
+    let escaped = PASSWORD.replace(':', "\\:");
+    fs::write(&file, format!("# ours\nelsewhere:*:*:*:wrong\n127.0.0.1:{port}:*:*:{escaped}\n"))
+        .expect("a password file");
+    for user in ["guarded", "hashed", "plain"] {
+        let url = url_of(server, user, "postgres");
+        let with = format!("postgres://{user}:{PASSWORD_IN_URL}@127.0.0.1:{port}/postgres");
+        for program in [
+            Program::new(&["check", with.as_str()]),
+            Program::new(&["check", &url]).env("LYDITE_PASSWORD", PASSWORD),
+            Program::new(&["check", &url]).env("PGPASSFILE", &file),
+        ] {
+            // In, and the database is empty: that it says so shows that it was let in.
+            let ended = program.run().code(2);
+            assert!(ended.only_error().contains("is empty"), "{ended:?}");
+            assert_secret(&ended);
+        }
+    }
+}
+
+#[test]
+fn the_password_is_shown_nowhere_when_all_goes_well() {
+    let server = guarded();
+    server.psql("postgres", "CREATE DATABASE secret OWNER guarded");
+    let url = format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{}/secret", server.port());
+    let directory = scratch();
+    let (result, page) = (directory.path().join("result.json"), directory.path().join("page.html"));
+    let short = ["--warehouses", "1", "--terminals", "2", "--duration", "1s", "--warmup", "0"];
+    let files = ["--json", text(&result), "--report", text(&page)];
+    let ended = lydite(&[["run", url.as_str()].as_slice(), &short, &files].concat()).code(0);
+    assert_secret(&ended);
+    for path in [&result, &page] {
+        assert_secret_file(path);
+    }
+    let without = format!("postgres://guarded@127.0.0.1:{}/secret", server.port());
+    assert_eq!(program::json(&result)["target"]["url"], without.as_str());
+    for arguments in [["check", url.as_str(), "--checksums"], ["check", &url, "--quiet"]] {
+        assert_secret(&lydite(&arguments).code(0));
+    }
+}
+
+#[test]
+fn the_password_is_shown_nowhere_when_things_go_wrong() {
+    let server = guarded();
+    let (open, closed) = (server.port(), lydite_testkit::free_port());
+    let directory = scratch();
+    let plan = directory.path().join("plan.toml");
+    for (target, code) in [
+        // Nobody there, a wrong password, no such database.
+        (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{closed}/tpcc"), 3),
+        (format!("postgres://guarded:{PASSWORD_IN_URL}x@127.0.0.1:{open}/postgres"), 3),
+        (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{open}/nowhere"), 3),
+        // Bad options, a bad port, a password where none can be, slips of the pen.
+        (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{open}/postgres?isolation=none"), 2),
+        (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:99999/postgres"), 2),
+        (format!("postgres://guarded:{PASSWORD_IN_URL}@/postgres"), 2),
+        (format!("postgres://127.0.0.1:{open}/postgres?password={PASSWORD_IN_URL}"), 2),
+        (format!("postgres:guarded:{PASSWORD_IN_URL}@127.0.0.1"), 2),
+        (format!("postgres:guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres:/guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres://guarded:12/{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres://guarded:12#{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres://guarded:12?{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres://guarded:12?{PASSWORD_IN_URL}=4@127.0.0.1/postgres"), 2),
+        (format!("postgress://guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+        (format!("postgres//guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
+    ] {
+        fs::write(&plan, format!("target = \"{target}\"\n")).expect("a plan");
+        for arguments in [
+            vec!["check", &target],
+            vec!["load", &target, "--warehouses", "1"],
+            vec!["run", &target, "--warehouses", "1"],
+            vec!["run", "--config", text(&plan), "--warehouses", "1"],
+        ] {
+            let ended = lydite(&arguments);
+            assert_secret(&ended);
+            assert_no_panic(&ended);
+            assert_eq!(ended.code, Some(code), "{ended:?}");
+        }
+    }
+}

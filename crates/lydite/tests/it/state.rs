@@ -1,0 +1,136 @@
+//! What a database holds already decides what happens: nothing is dropped that the user did not ask to drop.
+
+use crate::loaded;
+use crate::program::{assert_consistent, lydite, scratch};
+use lydite_testkit::postgres;
+use rusqlite::Connection;
+
+#[test]
+fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
+    let directory = scratch();
+    let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 1);
+    let ended = lydite(&["run", &url, "--warehouses", "2", "--quiet"]).code(2);
+    let error = ended.only_error();
+    assert!(error.contains(&format!("{url} holds 1 warehouses, but the plan wants 2")), "{error}");
+    assert!(error.contains("leave --warehouses out, or load again with --fresh"), "{error}");
+    let ended = lydite(&["run", &url, "--mode", "rte", "--terminals", "11", "--quiet"]).code(2);
+    let error = ended.only_error();
+    assert!(error.contains("ten for each of 1 warehouses (clause 4.2.1)"), "{error}");
+    assert_consistent(&url);
+}
+
+#[test]
+fn a_load_on_a_loaded_database_is_refused_and_replaces_it_only_when_told_fresh() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = loaded::in_sqlite(&path, 1);
+    let mark = Connection::open(&path).expect("the file");
+    mark.execute("UPDATE item SET i_data = 'mine' WHERE i_id = 1", []).expect("a mark");
+    let marked = || -> bool {
+        mark.query_row("SELECT i_data = 'mine' FROM item WHERE i_id = 1", [], |row| row.get(0))
+            .expect("item 1")
+    };
+    for more in [vec![], vec!["--resume"]] {
+        let ended =
+            lydite(&[["load", &url, "--warehouses", "1", "--quiet"].as_slice(), &more].concat()).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("loaded already, with 1 warehouse from seed 1"), "{error}");
+        assert!(error.contains("--fresh"), "{error}");
+    }
+    assert!(marked(), "the refused loads touched nothing");
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert!(!marked(), "--fresh loads anew");
+    assert_consistent(&url);
+    let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--resume"]).code(2);
+    assert!(ended.stderr.contains("cannot be used with"), "{ended:?}");
+}
+
+#[test]
+fn a_foreign_table_of_the_same_name_is_left_alone_unless_told_fresh() {
+    let server = postgres::shared();
+    let url = server.create_database("foreign_tables");
+    server.psql(
+        "foreign_tables",
+        "CREATE TABLE stock (mine text); INSERT INTO stock VALUES ('shares'); \
+         CREATE TABLE diary (mine text); INSERT INTO diary VALUES ('Dear diary')",
+    );
+    for arguments in [
+        vec!["run", &url, "--quiet"],
+        vec!["load", &url, "--warehouses", "1", "--quiet"],
+        vec!["load", &url, "--warehouses", "1", "--resume", "--quiet"],
+        vec!["check", &url],
+    ] {
+        let ended = lydite(&arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("did not make (stock)") && error.contains("--fresh"), "{error}");
+    }
+    assert_eq!(server.psql("foreign_tables", "SELECT mine FROM stock"), "shares");
+    assert_eq!(
+        server.psql("foreign_tables", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "2",
+        "nothing was made"
+    );
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+    assert_eq!(server.psql("foreign_tables", "SELECT mine FROM diary"), "Dear diary");
+}
+
+#[test]
+fn foreign_views_that_are_in_the_way_are_told_and_dropped_only_when_told_fresh() {
+    let server = postgres::shared();
+    let url = server.create_database("foreign_view");
+    // Views of views, of both kinds, in an order that neither names nor kinds tell.
+    server.psql(
+        "foreign_view",
+        "CREATE TABLE diary (mine text); CREATE VIEW item AS SELECT * FROM diary; \
+         CREATE MATERIALIZED VIEW stock AS SELECT * FROM item; CREATE VIEW customer AS SELECT * FROM stock; \
+         CREATE VIEW district AS SELECT * FROM customer; CREATE TABLE orders (mine text); \
+         CREATE MATERIALIZED VIEW history AS SELECT mine FROM orders",
+    );
+    let ended = lydite(&["run", &url, "--quiet"]).code(2);
+    assert!(ended.only_error().contains("did not make ("), "{ended:?}");
+    assert!(ended.only_error().contains("item"), "{ended:?}");
+    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+    assert_eq!(server.psql("foreign_view", "SELECT count(*) FROM diary"), "0", "it stays");
+}
+
+#[test]
+fn what_depends_on_the_tables_is_not_dropped_and_told_with_advice() {
+    let server = postgres::shared();
+    let url = server.create_database("dependent_view");
+    server.psql(
+        "dependent_view",
+        "CREATE TABLE item (mine text); INSERT INTO item VALUES ('a'); CREATE VIEW mine AS SELECT * FROM item",
+    );
+    let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(3);
+    assert!(ended.only_error().contains("drop what depends on it first"), "{ended:?}");
+    assert_eq!(server.psql("dependent_view", "SELECT mine FROM mine"), "a");
+}
+
+#[test]
+fn databases_in_two_schemas_do_not_see_each_other() {
+    let server = postgres::shared();
+    let url = loaded::on_postgres("two_schemas", 1);
+    server.psql("two_schemas", "CREATE SCHEMA \"Other One\"");
+    let other = format!("{url}?schema=Other%20One");
+    let ended = lydite(&["check", &other]).code(2);
+    assert!(ended.only_error().contains("is empty"), "{ended:?}");
+    lydite(&["load", &other, "--warehouses", "1", "--seed", "2", "--quiet"]).code(0);
+    assert_consistent(&other);
+    lydite(&["load", &other, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    assert_consistent(&url);
+}
+
+#[test]
+fn check_on_an_empty_database_says_how_to_load_it() {
+    let server = postgres::shared();
+    let url = server.create_database("empty");
+    let ended = lydite(&["check", &url]).code(2);
+    let error = ended.only_error();
+    assert!(
+        error.contains("is empty") && error.contains(&format!("lydite load {url} --warehouses N")),
+        "{error}"
+    );
+    assert_eq!(server.psql("empty", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
+}

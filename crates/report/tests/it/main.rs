@@ -1,0 +1,9 @@
+//! All tests of this crate from outside, in one program: they overlap, and share servers and loaded databases.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod document;
+mod metrics;
+mod page;
+mod sample;
+mod sweep;
+mod terminal;

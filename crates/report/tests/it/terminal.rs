@@ -1,0 +1,306 @@
+//! The terminal table and the comparison, as text.
+
+use crate::sample::{Look, sample};
+use lydite_report::compare::{Verdict, compare, render_comparison};
+use lydite_report::model::{Latency, Outage, RunResult, Status, TransactionResult};
+use lydite_report::render_table;
+
+fn quick(seed: u64, speed: f64) -> RunResult {
+    sample(Look { seed, speed, seconds: 120, ..Look::default() })
+}
+
+#[test]
+fn the_table_tells_the_run_at_a_glance() {
+    let text = render_table(&quick(1, 1.0), 160, false);
+    for wanted in [
+        "new orders per minute",
+        "target   postgres 17.2",
+        "10 warehouses, 16 terminals, mode direct, tx batched",
+        "status   complete",
+        "12/12 consistency conditions hold before the run, 12/12 after the run",
+        "not met: Measurement interval of 120 minutes (5.5.2): measured 5 min",
+        "41.3 µs of processor per transaction",
+        "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    let at = |name: &str| text.find(&format!("\n{name} ")).unwrap_or_else(|| panic!("no row {name}\n{text}"));
+    let rows = ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"].map(at);
+    assert!(rows.is_sorted(), "the types stand in the standard's order");
+    assert!(!text.contains('\x1b'), "no colour unless asked");
+}
+
+#[test]
+fn failures_stand_in_the_table_with_their_details() {
+    let text = render_table(&sample(Look { troubled: true, ..Look::default() }), 100, false);
+    for wanted in [
+        "status   PARTIAL",
+        "10/12 after the run",
+        "C3: W=4 D=7: NO_O_ID 2101 to 3120 but 1019 rows",
+        "! 2 checks fail: C3, C10.",
+        "! 3 transactions ended without an answer",
+        "! The database answered nothing for 6 s, from 201 s to 207 s",
+        "more was asked than is answered with these sessions",
+    ] {
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted = wanted.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains(&wanted), "{wanted:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "an error message cannot drive the terminal");
+}
+
+#[test]
+fn a_check_that_was_interrupted_is_not_shown_as_one_that_holds() {
+    let mut result = quick(1, 1.0);
+    for (number, check) in result.checks.iter_mut().enumerate() {
+        check.id = format!("3.3.2.{}", number % 12 + 1);
+    }
+    let green = "\x1b[32m12/12 consistency conditions hold before the run";
+    assert!(render_table(&result, 160, true).contains(green), "{}", render_table(&result, 160, true));
+    result.status = Status::Partial;
+    for (made, words) in [
+        (2, "12/12 consistency conditions hold before the run, 2 of 12 made after the run, interrupted"),
+        (0, "12/12 consistency conditions hold before the run, none made after the run"),
+    ] {
+        result.checks.truncate(12 + made);
+        let text = render_table(&result, 160, true);
+        assert!(text.contains(&format!("\x1b[33m{words}\x1b[0m")), "{text}");
+        let page = lydite_report::render_html(std::slice::from_ref(&result));
+        assert!(page.contains(words) && !page.contains("14/14") && !page.contains("12/12<"), "{words}");
+    }
+}
+
+#[test]
+fn where_the_plan_sets_the_pace_the_client_costs_a_share_of_a_processor() {
+    let mut result = sample(Look { mode: "rte", ..Look::default() });
+    result.client.cpu_s = 0.05 * result.window.measured_s;
+    let text = render_table(&result, 160, false);
+    assert!(text.contains("client   5.00 % of one processor, "), "{text}");
+    assert!(!text.contains("per transaction,"), "{text}");
+    let page = lydite_report::render_html(std::slice::from_ref(&result));
+    assert!(page.contains("of one processor") && !page.contains("processor time per transaction"));
+}
+
+#[test]
+fn a_closed_loop_says_that_its_percentiles_do_not_show_an_outage() {
+    for (mode, told) in [("direct", true), ("rte", false)] {
+        let text = render_table(&sample(Look { troubled: true, mode, ..Look::default() }), 400, false);
+        let words = "The percentiles hardly show these 6 s: a closed loop sends nothing while it waits";
+        assert_eq!(text.contains(words), told, "{text}");
+    }
+}
+
+#[test]
+fn seconds_without_anything_are_told_unless_the_connections_were_lost() {
+    let mut result = quick(1, 1.0);
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
+    let counts = |result: &mut RunResult, from: i64, to: i64| {
+        let series = &mut result.series;
+        let of_time = |at: usize| (from..to).contains(&series.second[at]);
+        let places: Vec<usize> = (0..series.second.len()).filter(|&at| of_time(at)).collect();
+        for counts in [
+            &mut series.new_order,
+            &mut series.payment,
+            &mut series.order_status,
+            &mut series.delivery,
+            &mut series.stock_level,
+        ] {
+            places.iter().for_each(|&at| counts[at] = 0);
+        }
+    };
+    counts(&mut result, 13, 17);
+    for of in result.transactions.values_mut() {
+        of.latency_ms.max = Some(900.0);
+    }
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"), "nobody was to play");
+    result.transactions.get_mut("payment").expect("payments").latency_ms.max = Some(4_100.0);
+    let text = render_table(&result, 400, false);
+    assert!(
+        text.contains("In 4 seconds of the window nothing was completed, the first of them second 13"),
+        "{text}"
+    );
+    result.outages = vec![Outage { from_s: 12.5, to_s: 17.2, ..Outage::default() }];
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
+    // One that is always so slow.
+    counts(&mut result, 0, 70);
+    assert!(!render_table(&result, 400, false).contains("nothing was completed"));
+}
+
+/// A result in which one type was never completed.
+fn without_stock_level() -> RunResult {
+    let mut result = quick(1, 1.0);
+    result.transactions.insert("stock_level".to_owned(), TransactionResult::default());
+    result
+}
+
+fn row<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("no row {name}\n{text}")).split_whitespace().collect()
+}
+
+#[test]
+fn a_type_that_never_was_has_no_times() {
+    let empty = hdrhistogram::Histogram::new(3).unwrap();
+    assert_eq!(Latency::from_histogram(&empty), Latency::default());
+    let result = without_stock_level();
+    let json = serde_json::to_value(&result).unwrap();
+    for times in ["latency_ms", "queue_ms", "service_ms"] {
+        for name in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+            let value = json["transactions"]["stock_level"][times].get(name);
+            assert!(value.is_some_and(serde_json::Value::is_null), "{times}.{name}: {value:?}");
+        }
+    }
+    let text = render_table(&result, 160, false);
+    assert_eq!(row(&text, "Stock-Level")[4..9], ["–"; 5], "{text}");
+    let comparison = compare(&quick(2, 1.0), &result);
+    assert!(comparison.metrics.iter().all(|m| !m.name.starts_with("Stock-Level")), "{comparison:?}");
+    assert!(comparison.metrics.iter().any(|m| m.name.starts_with("Delivery p99")), "{comparison:?}");
+    let warning = "B completed no Stock-Level: its latency is not compared.";
+    assert!(comparison.warnings.iter().any(|w| w == warning), "{:?}", comparison.warnings);
+    let page = lydite_report::render_html(std::slice::from_ref(&result));
+    assert!(page.contains("Stock-Level p99 – ms"));
+}
+
+#[test]
+fn where_requests_wait_for_a_session_their_wait_and_the_service_stand_apart() {
+    let paced = sample(Look { mode: "rte", ..Look::default() });
+    let times = paced.transactions["payment"].clone();
+    let numbers = |text: &str| (text.contains("queue p95"), text.contains("service p95"));
+    for width in [80, 110, 200] {
+        let text = render_table(&paced, width, false);
+        assert_eq!(numbers(&text), (true, true), "{width}\n{text}");
+    }
+    let text = render_table(&paced, 200, false);
+    let shown = [times.queue_ms.p95, times.service_ms.p95].map(lydite_report::figures::number);
+    assert_eq!(row(&text, "Payment")[9..11], shown, "{text}");
+    assert_eq!(numbers(&render_table(&quick(1, 1.0), 110, false)), (false, false));
+}
+
+#[test]
+fn what_must_be_known_with_the_numbers_stands_before_them() {
+    let mut result = quick(1, 1.0);
+    result.client.bottleneck = Some("Lydite itself was likely the limit".to_owned());
+    result.transactions.get_mut("payment").unwrap().failed = 7;
+    result.transactions.get_mut("payment").unwrap().unknown = 2;
+    let text = render_table(&result, 110, false);
+    let table = text.find("\ntransaction ").unwrap_or_else(|| panic!("{text}"));
+    for warning in ["! Lydite itself was likely", "! 7 transactions failed", "! 2 transactions ended without"]
+    {
+        assert!(text.find(warning).is_some_and(|at| at < table), "{warning:?}\n{text}");
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    for width in [60, 80, 100, 140, 200] {
+        for look in [
+            Look { seconds: 30, ..Look::default() },
+            Look { troubled: true, ..Look::default() },
+            Look { mode: "rte", ..Look::default() },
+        ] {
+            for line in render_table(&sample(look), width, false).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_result_renders() {
+    let text = render_table(&RunResult::default(), 80, true);
+    assert!(text.contains("consistency was not checked"));
+}
+
+#[test]
+fn a_known_ratio_lies_in_the_interval() {
+    let comparison = compare(&quick(1, 1.0), &quick(2, 1.25));
+    let nopm = &comparison.metrics[0];
+    let (low, high) = nopm.interval.unwrap();
+    assert!(low < 1.25 && 1.25 < high, "{low} to {high}");
+    assert!(high - low < 0.3, "{low} to {high} says nothing");
+    assert_eq!(comparison.verdict, Verdict::Faster);
+    assert!(comparison.sentence.starts_with("B is 1.2"), "{}", comparison.sentence);
+    assert_eq!(compare(&quick(2, 1.25), &quick(1, 1.0)).verdict, Verdict::Slower);
+}
+
+#[test]
+fn equal_runs_show_no_difference() {
+    let a = quick(1, 1.0);
+    for b in [a.clone(), quick(2, 1.0)] {
+        let comparison = compare(&a, &b);
+        assert_eq!(comparison.verdict, Verdict::NoDifferenceShown, "{}", comparison.sentence);
+        assert!(comparison.sentence.contains("no difference"), "{}", comparison.sentence);
+    }
+}
+
+/// The true coverage of the interval on autocorrelated seconds: 95 % is asked; that of the block bootstrap is a
+/// little less for short series, but an interval that misses often would be worse than none.
+#[test]
+fn the_interval_covers_the_truth_about_as_often_as_it_says() {
+    let covered = (0..40)
+        .filter(|i| {
+            let comparison = compare(&quick(100 + i, 1.0), &quick(200 + i, 1.0));
+            comparison.metrics[0].interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
+        })
+        .count();
+    assert!(covered >= 33, "{covered} of 40");
+}
+
+#[test]
+fn too_few_seconds_get_a_ratio_but_no_interval() {
+    let short = sample(Look { seconds: 10, ..Look::default() });
+    let comparison = compare(&short, &short);
+    assert_eq!(comparison.verdict, Verdict::NotJudged);
+    assert!(comparison.metrics.iter().all(|m| m.interval.is_none()));
+    assert!(render_comparison(&comparison).contains("at least 20 measured seconds"));
+    assert_eq!(compare(&RunResult::default(), &short).verdict, Verdict::NotJudged);
+}
+
+#[test]
+fn differences_that_spoil_a_comparison_are_named() {
+    let a = quick(1, 1.0);
+    let mut b = a.clone();
+    b.plan["warehouses"] = 20.into();
+    b.host.hostname = "elsewhere".to_owned();
+    b.target.version = "16.1".to_owned();
+    b.target.settings.insert("fsync".to_owned(), "off\x1b[31m".to_owned());
+    b.status = Status::Partial;
+    b.checks[0].ok = false;
+    // Also a setting of the target, which needs not be told twice.
+    b.plan["tx"] = "procedures".into();
+    b.target.settings.insert("tx".to_owned(), "procedures".to_owned());
+    let text = render_comparison(&compare(&a, &b));
+    assert_eq!(text.matches("tx (").count(), 1, "{text}");
+    for wanted in [
+        "The plans differ: tx (batched / procedures), warehouses (10 / 20).",
+        "The hosts differ: bench-01",
+        "The targets differ: postgres 17.2",
+        "fsync (on / off",
+        "B is partial",
+        "B failed 1 of 24 checks",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    assert!(!text.contains('\x1b'));
+    assert!(compare(&a, &a.clone()).warnings.is_empty());
+}
+
+#[test]
+fn a_short_last_second_is_no_second_of_the_comparison() {
+    let a = quick(1, 1.0);
+    let mut b = a.clone();
+    // Half a second more, in which half a second's transactions were answered.
+    b.window.measured_s = 120.5;
+    let series = &mut b.series;
+    series.second.push(120);
+    for counts in [&mut series.new_order, &mut series.payment, &mut series.aborts, &mut series.errors] {
+        counts.push(1);
+    }
+    series.new_order_p99_ms.push(Some(1e6));
+    let mut a = a;
+    a.window.measured_s = 120.0;
+    let of = |comparison: lydite_report::compare::Comparison| -> Vec<_> {
+        comparison.metrics.into_iter().map(|metric| metric.interval).collect()
+    };
+    assert_eq!(of(compare(&a, &b)), of(compare(&a, &a)));
+}

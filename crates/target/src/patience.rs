@@ -1,0 +1,617 @@
+//! Waits for servers outside of the measured window. Each wait has a limit, reports what it waits for, and ends when the
+//! user interrupts it.
+//!
+//! A server may work on one statement for hours without sending a byte (a condition over a thousand warehouses, an index on a
+//! large table), so silence alone proves nothing. When an answer is late, a new connection is tried. A server that answers new
+//! connections is alive, and the wait goes on. The wait fails when neither the answer nor a new connection came within the
+//! limit that the URL sets.
+//!
+//! A thread of its own sends the request and reads the answer. When the wait fails, that thread is left behind: nothing else
+//! ends a read from a connection that delivers no bytes.
+
+use crate::balances::Balances;
+use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
+use crate::micro::{MicroLoader, MicroTarget};
+use crate::registry::OptionSpec;
+use crate::replicas::{Positions, Replication};
+use crate::target::{
+    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
+    TableChecksum, Target,
+};
+use crate::workload::Micro;
+use lydite_micro::{Engines, Meta, TableId, Totals};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{Districts, Placement, TransactionKind};
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+/// Longest silence of a server, unless its URL says otherwise.
+pub(crate) const SILENCE: Duration = Duration::from_secs(30);
+/// The option of URLs that sets it.
+pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
+    name: "timeout",
+    values: "a time, as 90s",
+    default: "30s",
+    about: "how long the server may be silent outside of the measured window: no answer to a request, nor to a new connection",
+};
+
+/// Time between two looks at what came.
+const LOOK: Duration = Duration::from_millis(50);
+/// The most that counts as waited between two looks. A longer gap means that this process itself was stopped.
+const STEP_MAX: Duration = Duration::from_secs(1);
+/// Time between two trial connections to a silent server, and before the first.
+const TRY: Duration = Duration::from_secs(3);
+/// Time without an answer after which a line reports the wait.
+const LATE: Duration = Duration::from_secs(5);
+/// Limit for a server that an earlier wait gave up.
+const ONCE_MORE: Duration = Duration::from_secs(3);
+/// Time that an interrupted request has to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+/// The longest time between two lines about one wait.
+const TELL_MAX: Duration = Duration::from_secs(60);
+
+/// The user's side of a wait: ends it, and gets its reports.
+pub trait Waiter: fmt::Debug + Send + Sync {
+    /// True once the user wants to wait no more.
+    fn has_enough(&self) -> bool;
+
+    /// Reports a wait. `alive`: the server answers new connections, so it is at work.
+    fn tell(&self, line: &str, alive: bool);
+}
+
+/// Waits for one target and everything that it opens.
+#[derive(Clone)]
+pub(crate) struct Patience(Arc<Shared>);
+
+struct Shared {
+    place: String,
+    limit: Duration,
+    waiter: Arc<dyn Waiter>,
+    /// Tries a new connection; true if the server answers it.
+    answers: Box<dyn Fn() -> bool + Send + Sync>,
+    pulse: Mutex<Pulse>,
+}
+
+impl fmt::Debug for Patience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patience").field("limit", &self.0.limit).finish_non_exhaustive()
+    }
+}
+
+/// Signs of life of the server, shared by all requests that wait for it.
+struct Pulse {
+    waiting: usize,
+    looked: Instant,
+    /// Time waited since the last sign of life.
+    silent: Duration,
+    /// The silence at the last trial connection.
+    tried: Duration,
+    trying: bool,
+    /// True if a trial connection was the last sign of life.
+    by_connection: bool,
+    /// True if a wait has given the server up.
+    gone: bool,
+    told: Option<Instant>,
+}
+
+/// Messages from the thread of a request to the thread that waits.
+enum Said<E, R> {
+    Heard(E),
+    End(Result<R, TargetError>),
+}
+
+/// A request that waits.
+struct Turn<'a>(&'a Shared);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.pulse().waiting -= 1;
+    }
+}
+
+impl Shared {
+    fn pulse(&self) -> MutexGuard<'_, Pulse> {
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the silence before the first trial connection and between two of them.
+    fn patient_for(&self) -> Duration {
+        TRY.min(self.limit / 4)
+    }
+
+    fn begin(&self) -> Turn<'_> {
+        let mut pulse = self.pulse();
+        if pulse.waiting == 0 {
+            pulse.looked = Instant::now();
+            pulse.silent = if pulse.gone { self.limit.saturating_sub(ONCE_MORE) } else { Duration::ZERO };
+            pulse.tried = Duration::ZERO;
+            pulse.by_connection = false;
+        }
+        pulse.waiting += 1;
+        Turn(self)
+    }
+
+    fn sign_of_life(&self, by_connection: bool) {
+        let mut pulse = self.pulse();
+        pulse.silent = Duration::ZERO;
+        pulse.tried = Duration::ZERO;
+        pulse.by_connection = by_connection;
+        pulse.gone = false;
+    }
+}
+
+impl Patience {
+    pub(crate) fn new(
+        (place, limit): (String, Duration),
+        waiter: Arc<dyn Waiter>,
+        answers: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let pulse = Pulse {
+            waiting: 0,
+            looked: Instant::now(),
+            silent: Duration::ZERO,
+            tried: Duration::ZERO,
+            trying: false,
+            by_connection: false,
+            gone: false,
+            told: None,
+        };
+        let answers = Box::new(answers);
+        Self(Arc::new(Shared { place, limit, waiter, answers, pulse: Mutex::new(pulse) }))
+    }
+
+    /// Asks for something that has one answer.
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce() -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        self.ask_for(&|| what.to_owned(), &|| 0, &mut |()| {}, move |_| work())
+    }
+
+    /// Asks for something whose parts are heard as they come. `moved`: a number that changes as long as the work goes on.
+    fn ask_for<E: Send + 'static, R: Send + 'static>(
+        &self,
+        what: &dyn Fn() -> String,
+        moved: &dyn Fn() -> u64,
+        heard: &mut dyn FnMut(E),
+        work: impl FnOnce(&(dyn Fn(E) + Sync)) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        let shared = &*self.0;
+        // What is asked for after an interruption is what has to be put in order.
+        let deaf = shared.waiter.has_enough();
+        let turn = shared.begin();
+        let (sender, receiver) = channel();
+        let asking = move || {
+            // Nobody listens any more if it was left behind.
+            let result = work(&|event| drop(sender.send(Said::Heard(event))));
+            let _heard = sender.send(Said::End(result));
+        };
+        let thread = Builder::new().name("asking".to_owned()).spawn(asking).map_err(|error| {
+            TargetError::usage(format!(
+                "can't start a thread to ask {}: {error}: raise ulimit -u",
+                shared.place
+            ))
+        })?;
+        let (mut quiet_since, mut next, mut known, mut stopped) = (Instant::now(), LATE, moved(), None);
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(Said::End(result)) => {
+                    if !matches!(&result, Err(error) if error.kind == TargetErrorKind::Unreachable) {
+                        shared.sign_of_life(false);
+                    }
+                    return result;
+                }
+                Ok(Said::Heard(event)) => {
+                    heard(event);
+                    shared.sign_of_life(false);
+                    (quiet_since, next) = (Instant::now(), LATE);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                    Err(panic) => resume_unwind(panic),
+                    Ok(()) => return Err(TargetError::database("a request ended without an answer")),
+                },
+            }
+            let now = moved();
+            if now != known {
+                known = now;
+                shared.sign_of_life(false);
+                (quiet_since, next) = (Instant::now(), LATE);
+            }
+            if !deaf && shared.waiter.has_enough() {
+                let since = *stopped.get_or_insert_with(Instant::now);
+                if since.elapsed() >= GRACE {
+                    drop(turn);
+                    return Err(TargetError::interrupted(format!(
+                        "interrupted while waiting for the server: {}",
+                        what()
+                    )));
+                }
+            }
+            let quiet = quiet_since.elapsed();
+            let late = quiet >= next;
+            if late {
+                next += next.min(TELL_MAX);
+            }
+            self.look(what, late.then_some(quiet))?;
+        }
+    }
+
+    /// Counts the silence, tries a new connection when it is due, and fails at the limit. Reports the wait if an answer is
+    /// `late`.
+    fn look(&self, what: &dyn Fn() -> String, late: Option<Duration>) -> Result<(), TargetError> {
+        let shared = &*self.0;
+        let (silent, alive, tell) = {
+            let mut pulse = shared.pulse();
+            let now = Instant::now();
+            let step = now.saturating_duration_since(pulse.looked).min(STEP_MAX);
+            pulse.silent += step;
+            pulse.looked = now;
+            if !pulse.trying && pulse.silent >= pulse.tried + shared.patient_for() {
+                pulse.tried = pulse.silent;
+                pulse.trying = self.try_it();
+            }
+            pulse.gone |= pulse.silent >= shared.limit;
+            // Of several that wait for the same server one tells it.
+            let tell = late.filter(|_| pulse.told.is_none_or(|told| told.elapsed() >= LATE));
+            if tell.is_some() {
+                pulse.told = Some(now);
+            }
+            (pulse.silent, pulse.by_connection && pulse.silent < 2 * TRY, tell)
+        };
+        let (limit, place) = (shared.limit.as_secs(), &shared.place);
+        if silent >= shared.limit {
+            return Err(TargetError::unreachable(format!(
+                "{place}: waited for {}: no answer for {limit} s, nor to a new connection: is the server frozen, or the network \
+                 cut? run the same command when it answers again (?timeout=TIME in the URL sets the limit)",
+                what()
+            )));
+        }
+        if let Some(quiet) = tell {
+            let state = if alive {
+                format!("{} s; it answers new connections", quiet.as_secs())
+            } else {
+                format!("{} s; silent for {} s of at most {limit} s", quiet.as_secs(), silent.as_secs())
+            };
+            shared.waiter.tell(&format!("waiting for the server: {} ({state})", what()), alive);
+        }
+        Ok(())
+    }
+
+    /// Tries a new connection on a thread of its own; false if the system gives no thread.
+    fn try_it(&self) -> bool {
+        let patience = self.clone();
+        let work = move || {
+            let answered = (patience.0.answers)();
+            if answered {
+                patience.0.sign_of_life(true);
+            }
+            patience.0.pulse().trying = false;
+        };
+        Builder::new().name("trying".to_owned()).spawn(work).is_ok()
+    }
+
+    /// Runs `work` on a thread and waits for it at most [`GRACE`].
+    fn leave(&self, work: impl FnOnce() + Send + 'static) {
+        let (done, end) = channel();
+        let work = move || {
+            work();
+            let _heard = done.send(());
+        };
+        // Without a thread it is dropped with the closure.
+        if Builder::new().name("leaving".to_owned()).spawn(work).is_ok() {
+            let _ended = end.recv_timeout(GRACE);
+        }
+    }
+}
+
+/// Something that is lent to a thread for each request.
+struct Lent<T: ?Sized> {
+    /// None after a request that was given up.
+    thing: Option<Box<T>>,
+    patience: Patience,
+}
+
+impl<T: ?Sized + Send + 'static> Lent<T> {
+    fn new(thing: Box<T>, patience: &Patience) -> Self {
+        Self { thing: Some(thing), patience: patience.clone() }
+    }
+
+    fn ask<R: Send + 'static>(
+        &mut self,
+        what: &dyn Fn() -> String,
+        moved: &dyn Fn() -> u64,
+        work: impl FnOnce(&mut T) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        let Some(mut thing) = self.thing.take() else {
+            return Err(TargetError::unreachable(format!(
+                "{}: the connection was given up: no answer came on it",
+                self.patience.0.place
+            )));
+        };
+        let asked = self.patience.ask_for(what, moved, &mut |()| {}, move |_| {
+            let result = work(&mut thing);
+            // Back with the answer, whatever that is.
+            Ok((thing, result))
+        });
+        let (thing, result) = asked?;
+        self.thing = Some(thing);
+        result
+    }
+}
+
+/// A target whose requests have a limit, reports and an end by the user.
+pub(crate) struct Patient {
+    target: Arc<dyn MicroTarget>,
+    patience: Patience,
+}
+
+impl Patient {
+    pub(crate) fn new(target: Arc<dyn MicroTarget>, patience: Patience) -> Self {
+        Self { target, patience }
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce(&dyn MicroTarget) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        let target = Arc::clone(&self.target);
+        self.patience.ask(what, move || work(&*target))
+    }
+
+    /// Asks for work that has stages.
+    fn finish(
+        &self,
+        stage: &(dyn Fn(&str) + Sync),
+        work: impl FnOnce(&dyn MicroTarget, &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> + Send + 'static,
+    ) -> Result<(), TargetError> {
+        let target = Arc::clone(&self.target);
+        let now = Mutex::new("the end of the load".to_owned());
+        let now = || now.lock().unwrap_or_else(PoisonError::into_inner);
+        self.patience.ask_for(
+            &|| now().clone(),
+            &|| 0,
+            &mut |begins: String| {
+                stage(&begins);
+                *now() = begins;
+            },
+            move |heard| work(&*target, &|begins| heard(begins.to_owned())),
+        )
+    }
+}
+
+/// Names the conditions that have no finding yet.
+fn unanswered(conditions: &[Condition]) -> String {
+    let clauses: Vec<&str> = conditions.iter().map(|condition| condition.clause).collect();
+    match &clauses[..] {
+        [] => "the end of the check".to_owned(),
+        [one] => format!("consistency condition {one}"),
+        several => format!("consistency conditions {}", several.join(", ")),
+    }
+}
+
+impl Target for Patient {
+    fn describe(&self) -> Result<Description, TargetError> {
+        self.ask("its version and settings", |target| target.describe())
+    }
+
+    fn answers(&self) -> bool {
+        self.target.answers()
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        self.ask("what the database holds", |target| target.state())
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let meta = meta.clone();
+        self.ask("the new tables", move |target| target.create_schema(&meta))
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        let held = self.ask("the right to load", |target| target.begin_load())?;
+        Ok(Box::new(Held { right: Some(held), patience: self.patience.clone() }))
+    }
+
+    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        self.ask("what a load needs", |target| target.load_notes())
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        let loader = self.ask("a new connection for the load", |target| target.loader())?;
+        Ok(Box::new(Lent::new(loader, &self.patience)))
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        self.finish(stage, move |target, stage| target.finish_load(jobs, stage))
+    }
+
+    fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
+        let districts = districts.clone();
+        self.ask("which districts it takes", move |target| target.check_districts(&districts))
+    }
+
+    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
+        self.ask("whether Stock-Levels go over warehouses", |target| target.check_far_stock_levels())
+    }
+
+    fn check_transactions(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let kinds = kinds.to_vec();
+        self.ask("which transactions it plays", move |target| target.check_transactions(&kinds))
+    }
+
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.ask("how many connections it takes", move |target| target.check_sessions(sessions))
+    }
+
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.ask("where the warehouses are", move |target| target.placement(warehouses))
+    }
+
+    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.ask("how much data the nodes hold", |target| target.node_sizes())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.ask("a new session", |target| target.connect())
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.ask("a new session", |target| target.connect_to_read())
+    }
+
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.ask("whom it follows", |target| target.replication())
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let positions = self.ask("how far its data have come", |target| target.positions())?;
+        Ok(positions.map(|positions| Box::new(Lent::new(positions, &self.patience)) as Box<dyn Positions>))
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        self.ask("when it looks for deadlocks", |target| target.deadlock_timeout())
+    }
+
+    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
+        self.ask("the engines of its tables", |target| target.engines_of_balances())
+    }
+
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        self.ask("a new session for balances", move |target| target.connect_balances(longest_wait))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        self.ask("dropping the tables", |target| target.reset())
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let (target, asked) = (Arc::clone(&self.target), conditions.to_vec());
+        let left = Mutex::new(conditions.to_vec());
+        let left = || left.lock().unwrap_or_else(PoisonError::into_inner);
+        self.patience.ask_for(
+            &|| unanswered(&left()),
+            &|| 0,
+            &mut |finding: ConditionFinding| {
+                left().retain(|condition| condition.number != finding.condition.number);
+                done(&finding);
+            },
+            move |heard| target.check(&asked, &|finding| heard(finding.clone())),
+        )
+    }
+
+    fn functions(&self) -> Option<Result<String, TargetError>> {
+        self.ask("its functions", |target| Ok(target.functions())).unwrap_or_else(|error| Some(Err(error)))
+    }
+
+    fn stop_work(&self) {
+        let target = Arc::clone(&self.target);
+        // A frozen server does not hear it.
+        let _without = Builder::new().name("cancel".to_owned()).spawn(move || target.stop_work());
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        self.ask("the checksums of the tables", |target| target.checksums())
+    }
+}
+
+impl MicroTarget for Patient {
+    fn engines(&self) -> Engines {
+        self.target.engines()
+    }
+
+    fn create_tables(&self, meta: &Meta) -> Result<(), TargetError> {
+        let meta = meta.clone();
+        self.ask("the new tables", move |target| target.create_tables(&meta))
+    }
+
+    fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
+        let meta = meta.clone();
+        let loader = self.ask("a new connection for the load", move |target| target.table_loader(&meta))?;
+        Ok(Box::new(Lent::new(loader, &self.patience)))
+    }
+
+    fn finish_tables(
+        &self,
+        meta: &Meta,
+        jobs: usize,
+        stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError> {
+        let meta = meta.clone();
+        self.finish(stage, move |target, stage| target.finish_tables(&meta, jobs, stage))
+    }
+
+    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
+        let meta = meta.clone();
+        self.ask("a new session", move |target| target.connect_micro(&meta))
+    }
+
+    fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {
+        let meta = meta.clone();
+        self.ask("the sums of a table", move |target| target.totals(&meta, table))
+    }
+}
+
+impl Loader for Lent<dyn Loader> {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let (population, counted) = (population.clone(), progress.clone());
+        let what = || format!("the rows of {unit}");
+        self.ask(&what, &|| progress.bytes(), move |loader| loader.load(unit, &population, &counted))
+    }
+}
+
+impl MicroLoader for Lent<dyn MicroLoader> {
+    fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
+        let counted = progress.clone();
+        let what = || format!("the rows of table {}", table.number + 1);
+        self.ask(&what, &|| progress.bytes(), move |loader| loader.load(table, &counted))
+    }
+}
+
+impl Positions for Lent<dyn Positions> {
+    fn position(&mut self) -> Result<String, TxError> {
+        let what = || "how far its data have come".to_owned();
+        self.ask(&what, &|| 0, |positions| Ok(positions.position())).map_err(unavailable)?
+    }
+
+    fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError> {
+        let (what, position) = (|| "how far its data have come".to_owned(), position.to_owned());
+        self.ask(&what, &|| 0, move |positions| Ok(positions.reach(&position, longest)))
+            .map_err(unavailable)?
+    }
+}
+
+/// The error of a connection that was given up.
+fn unavailable(error: TargetError) -> TxError {
+    TxError::Unavailable { committed: Committed::No, detail: error.message }
+}
+
+/// The right to load. Giving it back waits at most [`GRACE`].
+struct Held {
+    right: Option<Box<dyn Send>>,
+    patience: Patience,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let right = self.right.take();
+        self.patience.leave(move || drop(right));
+    }
+}

@@ -1,0 +1,139 @@
+//! Loading targets and playing transactions on them, for the tests of all kinds of databases. The functions panic where
+//! something fails.
+
+use crate::error::TxError;
+use crate::target::{LoadProgress, LoadUnit, Target};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::deck::Mix;
+use lydite_tpcc::input::InputPlan;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Outcome, Timestamp, Transaction};
+
+/// Seed of rows and inputs.
+pub const SEED: u64 = 7;
+
+/// Describes a database of so many warehouses.
+#[must_use]
+pub fn meta(warehouses: u32) -> DatabaseMeta {
+    DatabaseMeta::uniform(warehouses, SEED, "test")
+}
+
+/// The rows of a database of so many warehouses.
+#[must_use]
+pub fn population(warehouses: u32) -> Population {
+    population_of(&meta(warehouses))
+}
+
+fn population_of(meta: &DatabaseMeta) -> Population {
+    Population::from_meta(meta, Timestamp(1_700_000_000_000_000))
+}
+
+/// Loads an empty database.
+pub fn load(target: &dyn Target, warehouses: u32) {
+    load_as(target, &meta(warehouses));
+}
+
+/// Loads an empty database as described.
+pub fn load_as(target: &dyn Target, meta: &DatabaseMeta) {
+    target.create_schema(meta).expect("create_schema");
+    let population = population_of(meta);
+    let progress = LoadProgress::default();
+    let mut loader = target.loader().expect("loader");
+    loader.load(LoadUnit::Items, &population, &progress).expect("load ITEM");
+    for warehouse in population.warehouse_ids() {
+        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load a warehouse");
+    }
+    drop(loader);
+    target.finish_load(2, &|_| ()).expect("finish_load");
+    let rows: u64 = Table::ALL
+        .iter()
+        .flat_map(|&table| population.warehouse_ids().map(move |w| (table, w)))
+        .filter(|(table, w)| *table != Table::Item || w.0 == 1)
+        .map(|(table, w)| population.table_rows(table, w))
+        .sum();
+    assert_eq!(progress.rows(), rows);
+}
+
+/// The first `count` inputs of all terminals in turn.
+#[must_use]
+pub fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
+    inputs_on(&meta(warehouses), count)
+}
+
+/// The first `count` inputs of all terminals in turn, on a database as described.
+#[must_use]
+pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
+    let plan = InputPlan {
+        districts: meta.districts.clone(),
+        ..InputPlan::new(SEED, meta.warehouses, meta.c_load, Mix::Deck)
+    };
+    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
+    (0..count)
+        .map(|number| {
+            let terminal = number % terminals.len();
+            terminals[terminal].next(&plan)
+        })
+        .collect()
+}
+
+/// The database's answers to inputs, without its clock.
+pub type Answers = Vec<Result<Outcome, TxError>>;
+
+/// Takes the database's clock out of an outcome, for comparison between runs.
+#[must_use]
+pub fn timeless(mut outcome: Outcome) -> Outcome {
+    match &mut outcome {
+        Outcome::NewOrder(order) => order.entry_d = Timestamp(0),
+        Outcome::Payment(payment) => payment.h_date = Timestamp(0),
+        Outcome::OrderStatus(status) => {
+            status.entry_d = Timestamp(0);
+            for line in &mut status.lines {
+                line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
+            }
+        }
+        _ => {}
+    }
+    outcome
+}
+
+/// Plays inputs one after the other in one session.
+pub fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
+    let mut session = target.connect().expect("connect");
+    inputs.iter().map(|input| session.execute(input).map(timeless)).collect()
+}
+
+/// All twelve consistency conditions hold.
+pub fn assert_conditions(target: &dyn Target) {
+    let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
+    assert_eq!(findings.len(), 12);
+    for finding in findings {
+        let condition = finding.condition;
+        assert!(finding.holds(), "{} {}: {:?}", condition.clause, condition.title, finding.examples);
+    }
+}
+
+/// Plays `count` inputs of a terminal of the first warehouse, with twice as many deliveries as usual: they are what goes
+/// wrong below repeatable read. Sends again what is aborted, and returns what was committed.
+pub fn fight(target: &dyn Target, terminal: u32, count: usize) -> Vec<Transaction> {
+    let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
+    let plan = InputPlan::new(SEED, 1, CLoad::from_seed(SEED), mix);
+    let mut terminal = plan.terminal(terminal);
+    let mut session = target.connect().expect("connect");
+    let mut committed = Vec::new();
+    for _ in 0..count {
+        let input = terminal.next(&plan);
+        loop {
+            match session.execute(&input) {
+                Ok(_) => committed.push(input),
+                Err(TxError::RolledBack(_)) => {}
+                Err(TxError::Aborted { .. }) => continue,
+                Err(error) => panic!("{input:?}: {error}"),
+            }
+            break;
+        }
+    }
+    committed
+}

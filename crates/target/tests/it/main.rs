@@ -1,0 +1,14 @@
+//! All tests of this crate from outside, in one program: they overlap, and share servers and loaded databases.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
+
+mod extra;
+mod mysql_target;
+mod oceanbase;
+mod playing;
+mod postgres_family;
+mod replicas;
+mod sharded;
+mod skewed;
+mod spider;
+mod sql_targets;
+mod tidb;

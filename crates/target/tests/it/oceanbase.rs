@@ -1,0 +1,69 @@
+//! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` leaves it out.
+
+use crate::playing::{assert_conditions, fight, inputs, load, open, play};
+use lydite_target::{AbortReason, TxError, TxMode};
+use lydite_testkit::seekdb::Server;
+use lydite_tpcc::Transaction;
+use std::time::Duration;
+
+#[test]
+fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_sessions_fight() {
+    let Some(server) = Server::start() else { return };
+    let url = server.create_database("tpcc");
+    let reference = open("sqlite:", TxMode::Statements);
+    load(&*reference, 1);
+    load(&*open(&url, TxMode::Statements), 1);
+    let inputs = inputs(1, 300);
+    for (mode, inputs) in TxMode::ALL.into_iter().zip(inputs.chunks(100)) {
+        let target = open(&url, mode);
+        for ((wanted, answer), input) in
+            play(&*reference, inputs).iter().zip(play(&*target, inputs)).zip(inputs)
+        {
+            assert_eq!(wanted, &answer, "{mode}: {input:?}");
+        }
+        assert_eq!(
+            reference.checksums().expect("checksums"),
+            target.checksums().expect("checksums"),
+            "{mode}"
+        );
+        assert_conditions(&*target);
+    }
+    let told = open(&url, TxMode::Statements).describe().expect("a description");
+    assert!(told.version.contains("OceanBase") && told.version.contains("seekdb"), "{told:?}");
+
+    for mode in TxMode::ALL {
+        let target = open(&url, mode);
+        let committed: usize = std::thread::scope(|scope| {
+            let target = &*target;
+            let fighters: Vec<_> =
+                (0..4).map(|fighter| scope.spawn(move || fight(target, fighter, 60).len())).collect();
+            fighters.into_iter().map(|fighter| fighter.join().expect("no panic")).sum()
+        });
+        assert!(committed > 0, "{mode}");
+        assert_conditions(&*target);
+    }
+
+    // A row that another transaction changes after ours has taken its snapshot (error 6235).
+    let order = inputs.iter().find(|input| matches!(input, Transaction::NewOrder(_))).expect("an order");
+    for mode in TxMode::ALL {
+        let target = open(&url, mode);
+        let mut session = target.connect().expect("a session");
+        let answer = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                server.sql(
+                    "USE tpcc; BEGIN; UPDATE district SET d_tax = d_tax + 0.0001; SELECT sleep(3); \
+                     UPDATE district SET d_tax = d_tax - 0.0001; COMMIT",
+                )
+            });
+            std::thread::sleep(Duration::from_secs(1));
+            let answer = session.execute(order);
+            other.join().expect("the other transaction");
+            answer
+        });
+        assert!(
+            matches!(&answer, Err(TxError::Aborted { reason: AbortReason::Serialization, detail }) if detail.contains("6235")),
+            "{mode}: {answer:?}"
+        );
+        assert!(matches!(session.execute(order), Ok(_) | Err(TxError::RolledBack(_))), "{mode}");
+    }
+}
