@@ -20,7 +20,9 @@ use crate::row::{Layout, Schema, Table};
 use crate::transaction::Transaction;
 use parking_lot::{Condvar, Mutex};
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::ops::{Bound, ControlFlow, Deref};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,8 +73,32 @@ impl std::fmt::Debug for Database {
 /// The state that clones share. The housekeeper shares [`Inner`] with it, so this is dropped with the last clone, whatever the
 /// housekeeper is doing.
 struct Handle {
-    inner: Arc<Inner>,
+    inner: ManuallyDrop<Arc<Inner>>,
+    closing: Arc<Closing>,
     housekeeper: Option<JoinHandle<()>>,
+}
+
+/// Tells the housekeeper that the last clone is gone. It is not part of [`Inner`], which the housekeeper drops afterwards.
+#[derive(Default)]
+struct Closing {
+    begun: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl Closing {
+    fn begin(&self) {
+        *self.begun.lock() = true;
+        self.wake.notify_all();
+    }
+
+    /// Waits at most so long. Returns true if it has begun.
+    fn wait_for(&self, time: Duration) -> bool {
+        let mut begun = self.begun.lock();
+        if !*begun {
+            self.wake.wait_for(&mut begun, time);
+        }
+        *begun
+    }
 }
 
 impl Deref for Handle {
@@ -96,10 +122,6 @@ struct Inner {
     checkpoints: Mutex<CheckpointState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
-    /// The last clone is gone.
-    closing: Mutex<bool>,
-    /// Wakes the housekeeper when it is.
-    wake: Condvar,
     /// The directory, locked as long as the database is open: the lock ends with the process, however that ends.
     lock: fs::File,
 }
@@ -308,18 +330,22 @@ impl Database {
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             checkpoints: Mutex::default(),
-            closing: Mutex::default(),
-            wake: Condvar::new(),
             lock,
         });
+        let closing = Arc::new(Closing::default());
         let housekeeper = std::thread::Builder::new()
             .name("gemel-housekeeper".into())
             .spawn({
-                let inner = Arc::clone(&inner);
-                move || keep_house(&inner)
+                let (inner, closing) = (Arc::clone(&inner), Arc::clone(&closing));
+                move || {
+                    // After a panic too it holds `inner` until the last clone is gone: a log's thread leaves closing to it.
+                    let house = std::panic::catch_unwind(AssertUnwindSafe(|| keep_house(&inner, &closing)));
+                    while house.is_err() && !closing.wait_for(LOOK_EVERY) {}
+                }
             })
             .map_err(io("can't start a thread for", &inner.path))?;
-        Ok(Self { inner: Arc::new(Handle { inner, housekeeper: Some(housekeeper) }) })
+        let inner = ManuallyDrop::new(inner);
+        Ok(Self { inner: Arc::new(Handle { inner, closing, housekeeper: Some(housekeeper) }) })
     }
 
     #[cfg(test)]
@@ -675,15 +701,24 @@ impl Inner {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        *self.inner.closing.lock() = true;
-        self.inner.wake.notify_all();
-        // A log's thread, in a ticket's callback, can't wait: the housekeeper may be waiting for that log.
-        if let Some(housekeeper) = self.housekeeper.take()
-            && !self.inner.core.logs.is_thread_of_one()
-        {
-            // A panic ended it; there is nothing left to do for it.
+        let of_a_log = self.inner.core.logs.is_thread_of_one();
+        let release = |handle: &mut Self| {
+            // SAFETY: each of the two ways below releases it once, and nothing uses it afterwards.
+            unsafe { ManuallyDrop::drop(&mut handle.inner) };
+        };
+        if of_a_log {
+            // A ticket's callback, on a log's thread, can't close that log. The housekeeper holds `inner` until it is told, so it
+            // is the one that closes.
+            release(self);
+            self.closing.begin();
+            return;
+        }
+        self.closing.begin();
+        if let Some(housekeeper) = self.housekeeper.take() {
+            // It ends without a panic, and there would be nothing left to do for it.
             let _ = housekeeper.join();
         }
+        release(self);
     }
 }
 
@@ -698,18 +733,9 @@ impl Drop for Inner {
 }
 
 /// Writes checkpoints when they are due, and collects garbage where no commit does.
-fn keep_house(inner: &Inner) {
+fn keep_house(inner: &Inner, closing: &Closing) {
     let mut not_before = Instant::now();
-    loop {
-        {
-            let mut closing = inner.closing.lock();
-            if !*closing {
-                inner.wake.wait_for(&mut closing, LOOK_EVERY);
-            }
-            if *closing {
-                return;
-            }
-        }
+    while !closing.wait_for(LOOK_EVERY) {
         inner.core.collect_now();
         if inner.checkpoint_is_due() && Instant::now() >= not_before && inner.checkpoint().is_err() {
             // The failure stands in the state; the log goes on growing meanwhile.

@@ -49,6 +49,21 @@ fn a_database_that_another_made_just_before_the_lock_was_taken_is_opened_and_not
 /// A database whose housekeeper stands at a fail point of its first checkpoint until something is sent, with a last commit
 /// that nothing but closing makes durable.
 fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Sender<()>) {
+    let (go, going) = mpsc::channel();
+    let going = Mutex::new(going);
+    let db = with_a_checkpoint_that(place, path, move || {
+        let _ = going.lock().recv();
+    });
+    (db, go)
+}
+
+/// A database whose housekeeper takes a step at a fail point of its first checkpoint, with a last commit that nothing but
+/// closing makes durable.
+fn with_a_checkpoint_that(
+    place: &'static str,
+    path: &Path,
+    step: impl Fn() + Send + Sync + 'static,
+) -> Database {
     let options = Options {
         checkpoint_log_bytes: 1 << 20,
         durability: Durability::Relaxed(Duration::from_secs(3600)),
@@ -57,14 +72,12 @@ fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Se
     let db = Database::open(path, options).unwrap();
     let housekeeper = db.housekeeper();
     let (stands, standing) = mpsc::channel();
-    let (go, going) = mpsc::channel();
-    let going = Mutex::new(going);
     once_at(
         place,
         move || std::thread::current().id() == housekeeper,
         move || {
             stands.send(()).unwrap();
-            let _ = going.lock().recv();
+            step();
         },
     );
     let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
@@ -73,7 +86,7 @@ fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Se
     transaction.commit().unwrap().wait().unwrap();
     standing.recv().unwrap();
     put(&db, b"last");
-    (db, go)
+    db
 }
 
 #[test]
@@ -98,23 +111,44 @@ fn a_database_whose_last_handle_goes_in_a_callback_of_the_log_closes_all_the_sam
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let (db, go) = with_a_checkpoint_at("checkpoint.before_rename", &path);
+    let_go_in_a_callback_of_the_log(db);
+    go.send(()).unwrap();
+    assert!(has(&opened_once_it_is_closed(&path), b"last"));
+}
+
+/// Nor can it close a database itself, which ends its own thread.
+#[test]
+fn a_database_whose_housekeeper_died_and_whose_last_handle_goes_in_a_callback_of_the_log_closes_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = with_a_checkpoint_that("checkpoint.before_manifest", &path, || panic!("as the test wants it"));
+    let_go_in_a_callback_of_the_log(db);
+    assert!(has(&opened_once_it_is_closed(&path), b"last"));
+}
+
+/// Drops the last handle on a log's thread. As long as that thread has not ended, its log may lack what it is to write, so
+/// nobody may open the directory.
+fn let_go_in_a_callback_of_the_log(db: Database) {
+    let path = db.path().to_path_buf();
     let waiter = Arc::new(crate::log::waiter::Waiter::new(1));
     let (dropped, dropping) = mpsc::channel();
     let log = Arc::clone(&db.inner.core.logs.all()[0]);
     waiter.on_done(Box::new(move |_| {
         drop(db);
-        dropped.send(()).unwrap();
+        dropped.send(Database::open(&path, Options::default()).is_ok()).unwrap();
     }));
     log.enqueue(log.end(), &waiter);
-    dropping.recv_timeout(Duration::from_secs(60)).expect("the log's thread hangs");
-    go.send(()).unwrap();
+    let opened = dropping.recv_timeout(Duration::from_secs(60)).expect("the log's thread hangs");
+    assert!(!opened, "the lock was given up before the log had ended");
+}
+
+fn opened_once_it_is_closed(path: &Path) -> Database {
     let begun = Instant::now();
-    let db = loop {
-        match Database::open(&path, Options::default()) {
-            Ok(db) => break db,
+    loop {
+        match Database::open(path, Options::default()) {
+            Ok(db) => return db,
             Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
         }
         std::thread::sleep(Duration::from_millis(5));
-    };
-    assert!(has(&db, b"last"));
+    }
 }
