@@ -22,8 +22,8 @@ run: ## build, benchmark the embedded default target, write out/report.html and 
 test: ## run every test, or ARGS="-p gemel": those of a package (server programs are installed when missing)
 	@scripts/test.sh $(ARGS)
 
-quick: ## unit tests and one run on the embedded database: under 2 minutes once built
-	@scripts/test.sh --lib --bins $(ARGS)
+quick: ## unit tests and one run on the embedded database, without servers: under 2 minutes once built
+	cargo test $(CARGO_FLAGS) --workspace --exclude lydite-testkit --lib --bins $(ARGS)
 	cargo run $(CARGO_FLAGS) -p lydite -- run gemel: --warehouses 1 --duration 2s --warmup 0s
 
 lint: ## formatting, clippy, docs, shell scripts, private names in the text

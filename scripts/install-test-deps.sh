@@ -67,10 +67,12 @@ missing_of_clusters() {
         [ -e "$plugin_dir/$plugin" ] || { echo "MariaDB's plugin $plugin"; return; }
     done
     [ -e /usr/lib/galera/libgalera_smm.so ] || { echo "/usr/lib/galera/libgalera_smm.so"; return; }
-    command -v rsync >/dev/null || echo "rsync"
+    command -v rsync >/dev/null || { echo "rsync"; return; }
+    # A lab's cluster makes its certificate by it.
+    command -v openssl >/dev/null || echo "openssl"
 }
 if [ -n "$(missing_of_clusters)" ]; then
-    scripts/install-packages.sh "$(missing_of_clusters)" mariadb-plugin-rocksdb mariadb-plugin-spider galera-4 rsync
+    scripts/install-packages.sh "$(missing_of_clusters)" mariadb-plugin-rocksdb mariadb-plugin-spider galera-4 rsync openssl
 fi
 if [ -n "$(missing_of_clusters)" ]; then
     echo "error: $(missing_of_clusters): not found, though its package is installed" >&2

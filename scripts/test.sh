@@ -38,7 +38,7 @@ export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
 flags=(${CARGO_FLAGS:-} "${packages[@]}")
 status=0
 echo "==> cargo test ${packages[*]} $*"
-cargo test --config "target.'cfg(all())'.runner = '$PWD/scripts/time-tests.sh'" "${flags[@]}" "$@" || status=$?
+cargo test --config "target.'cfg(all())'.runner = ['$PWD/scripts/time-tests.sh']" "${flags[@]}" "$@" || status=$?
 
 if [ -s "$TEST_TIMES/programs" ]; then
     echo "==> seconds of each test program"

@@ -6,6 +6,7 @@ pub mod etcd;
 pub mod galera;
 pub mod ignite;
 pub mod mariadb;
+mod ports;
 pub mod postgres;
 mod prepared;
 mod process;
@@ -13,16 +14,5 @@ pub mod redis;
 pub mod seekdb;
 pub mod spider;
 
-use std::net::TcpListener;
-
-/// Ports that nobody listens on now, all different.
-pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let listeners = [(); COUNT].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port"));
-    listeners.map(|listener| listener.local_addr().expect("its number").port())
-}
-
-/// A port that nobody listens on now.
-#[must_use]
-pub fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port").local_addr().expect("its number").port()
-}
+pub use ports::free_port;
+pub(crate) use ports::free_ports;

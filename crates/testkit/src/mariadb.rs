@@ -119,11 +119,11 @@ impl Server {
     }
 
     /// Starts a server with these settings and the databases that `fill` makes. They are made once per process for each
-    /// `name`, on a server with the same settings, and copied.
+    /// `name` and settings, on a server with the same settings, and copied.
     #[must_use]
     pub fn start_filled(name: &str, settings: &[&str], fill: impl FnOnce(&Self)) -> Self {
         static FILLED: Filled = Filled::new();
-        let filled = FILLED.get(name, || {
+        let filled = FILLED.get(&format!("{name} {settings:?}"), || {
             let server = Self::start(&[&FAST[..], settings].concat());
             fill(&server);
             server.stop();

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// The first call on a machine has `make` make the directory and keeps a copy beside what cargo builds: a server takes
 /// seconds for its system tables, a copy takes a moment.
 pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
-    let Some(kept) = place(name) else { return make(to) };
+    // SAFETY: geteuid has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    // A copy keeps its owner, so root's is no use to another user.
+    let Some(kept) = place(&format!("{name} of {user}")) else { return make(to) };
     // Test programs may run side by side.
     let lock = File::create(kept.with_extension("lock")).expect("a lock file");
     lock.lock().expect("the lock");

@@ -1,0 +1,64 @@
+//! Ports for servers: each belongs to one process until that ends, and no outgoing connection takes it.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Candidates, below the range from which Linux takes the ports of outgoing connections (32768 to 60999 by default): a server
+/// that is ended and started again must find its port as it left it.
+const CANDIDATES: std::ops::Range<u16> = 20_000..26_000;
+
+/// Locks on the ports of this process. The kernel releases them when it ends.
+static RESERVED: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+/// Returns a port that nobody listens on, and that no other caller gets while this process lives.
+#[must_use]
+pub fn free_port() -> u16 {
+    let directory = locks();
+    let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    for port in CANDIDATES {
+        let lock = File::create(directory.join(port.to_string())).expect("a lock file");
+        if lock.try_lock().is_ok() {
+            reserved.push(lock);
+            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                return port;
+            }
+        }
+    }
+    panic!("no port of {CANDIDATES:?} is free");
+}
+
+/// Returns ports as [`free_port`] does, all different.
+pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    [(); COUNT].map(|()| free_port())
+}
+
+/// The directory of the locks: one for each user, since a file of one can't be opened by another.
+fn locks() -> PathBuf {
+    // SAFETY: geteuid has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let directory = std::env::temp_dir().join(format!("lydite-test-ports-{user}"));
+    fs::create_dir_all(&directory).expect("a directory for locks");
+    directory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_port_is_given_once_and_never_one_that_is_in_use() {
+        // One of the next candidates, in use by somebody who does not reserve.
+        let next = free_port() + 1..;
+        let taken = next.map(|port| TcpListener::bind(("127.0.0.1", port))).find_map(Result::ok).unwrap();
+        let in_use = taken.local_addr().unwrap().port();
+        let ports: BTreeSet<u16> = (0..4)
+            .map(|_| std::thread::spawn(|| [free_port(), free_port(), free_port()]))
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        assert_eq!(ports.len(), 12);
+        assert!(!ports.contains(&in_use));
+    }
+}
