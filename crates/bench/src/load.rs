@@ -118,6 +118,7 @@ fn prepare<'a>(
     let wanted = DatabaseMeta {
         warehouses: population.warehouses,
         districts: population.districts.clone(),
+        size: population.size,
         seed: population.seed,
         c_load: population.c_load,
         population: POPULATION_VERSION,
@@ -177,14 +178,13 @@ fn prepare<'a>(
 }
 
 fn scale(meta: &DatabaseMeta) -> String {
-    let plural = if meta.warehouses == 1 { "" } else { "s" };
     let spread = meta.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
-    format!("{} warehouse{plural}{spread} from seed {}", meta.warehouses, meta.seed)
+    format!("{}{spread} from seed {}", meta.warehouses_in_words(), meta.seed)
 }
 
 fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
-    (a.warehouses, &a.districts, a.seed, a.c_load, a.population)
-        == (b.warehouses, &b.districts, b.seed, b.c_load, b.population)
+    (a.warehouses, &a.districts, a.size, a.seed, a.c_load, a.population)
+        == (b.warehouses, &b.districts, b.size, b.seed, b.c_load, b.population)
 }
 
 /// What is loaded, in units.

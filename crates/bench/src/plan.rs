@@ -6,7 +6,7 @@ use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::{BalancePlan, Contended, HotRow};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, Mix, Placement, WarehouseId};
+use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, Mix, Placement, Size, WarehouseId};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub struct RunPlan {
     pub warehouses: u32,
     /// Districts of each warehouse of the database.
     pub districts: Districts,
+    /// Rows of ITEM and of each district.
+    pub size: Size,
     /// Who sends transactions, and when.
     pub mode: Mode,
     /// Runs before the measured window and is not counted. May be zero.
@@ -240,6 +242,7 @@ impl RunPlan {
             first_warehouse: 1,
             warehouses,
             districts: Districts::uniform(),
+            size: Size::Standard,
             mode,
             warmup: Duration::from_secs(5),
             duration: Duration::from_secs(30),
@@ -267,6 +270,7 @@ impl RunPlan {
             first_warehouse,
             warehouses: self.warehouses,
             districts: self.districts.clone(),
+            size: self.size,
             constants: self.constants,
             mix: step.mix,
             distribution: step.distribution.clone(),

@@ -498,7 +498,9 @@ impl<W: Runnable> Run<W> {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
                 driver_cpu: driver_end
                     .filter(|_| measured > 0)
-                    .map(|end| end.saturating_sub(self.driver.unwrap_or_default())),
+                    .map(|end| end.saturating_sub(self.driver.unwrap_or_default()))
+                    // `cargo run` becomes this program, and what it compiled counts as this program's children.
+                    .filter(|cpu| !cpu.is_zero()),
                 peak_rss_bytes: usage_end.peak_rss_bytes,
             },
             warnings,

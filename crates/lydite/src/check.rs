@@ -45,7 +45,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
         DatabaseState::Ready { meta } => {
             if !args.quiet {
-                print(&format!("{url}: {} warehouses, loaded by Lydite {}\n", meta.warehouses, meta.lydite))?;
+                print(&format!("{url}: {}, loaded by Lydite {}\n", meta.warehouses_in_words(), meta.lydite))?;
             }
         }
         DatabaseState::Empty => {
@@ -85,7 +85,8 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
     }
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
-    if !args.quiet {
+    let nothing = stopped && findings.is_empty();
+    if !args.quiet && !nothing {
         text += &format!(
             "{} of {} consistency conditions hold ({seconds:.1} s)\n",
             findings.len() - broken,

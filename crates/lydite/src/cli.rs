@@ -122,6 +122,12 @@ pub(crate) struct RunArgs {
     /// 10 for null:]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
+    /// Rows of each warehouse to load: standard, or small: a tenth of these, to try a database out [default: standard]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Spread the districts to load over the warehouses by Zipf, as zipf(1.5) [default: ten each]
+    #[arg(long, value_name = "zipf(S)")]
+    pub(crate) data_skew: Option<String>,
     /// Sessions (direct, open) or emulated users (rte) [default: direct 1 per warehouse up to 8,
     /// open 8, rte 10 per warehouse]
     #[arg(short, long, value_name = "N")]
@@ -206,6 +212,9 @@ pub(crate) struct RunArgs {
     /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it, and load
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Is known only to be refused: clap would suggest --fresh, which drops what the load has done
+    #[arg(long, hide = true)]
+    pub(crate) resume: bool,
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
@@ -222,10 +231,13 @@ pub(crate) struct LoadArgs {
     /// Spread the districts over the warehouses by Zipf, as zipf(1.5) [default: ten each] (tpcc)
     #[arg(long, value_name = "zipf(S)")]
     pub(crate) data_skew: Option<String>,
+    /// Rows of each warehouse: standard, or small: a tenth of these, to try a database out [default: standard] (tpcc)
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
     /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Set a key of the plan: data_skew, micro.tables, micro.records, micro.record_bytes; repeat it for more
+    /// Set a key of the plan: data_skew, size, micro.tables, micro.records, micro.record_bytes; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Connections that load [default: 2]

@@ -8,7 +8,7 @@ use lydite_report::store::{without_links, write_atomically};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -182,14 +182,21 @@ impl Waiting<'_> {
     fn write(&self, mut file: File, mut document: &[u8]) -> io::Result<()> {
         let (mut progress, mut told) = (Instant::now(), false);
         while !document.is_empty() {
-            match file.write(document) {
+            // A descriptor may block, and a write that blocks goes on over Ctrl-C. So much always fits once there is room.
+            let part = document.get(..libc::PIPE_BUF).unwrap_or(document);
+            let written = if has_room(&file)? { file.write(part) } else { Err(ErrorKind::WouldBlock.into()) };
+            match written {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     document = document.get(count..).unwrap_or_default();
                     progress = Instant::now();
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let tell = !told && progress.elapsed() >= SILENCE;
+                    let silent = progress.elapsed() >= SILENCE;
+                    if self.before && silent {
+                        return Err(io::Error::other("its reader does not read"));
+                    }
+                    let tell = !told && silent;
                     told |= tell;
                     self.pause(tell)?;
                 }
@@ -209,6 +216,17 @@ impl Waiting<'_> {
         }
         thread::sleep(LOOK);
         Ok(())
+    }
+}
+
+/// True if a write of [`libc::PIPE_BUF`] bytes would not block, or would fail.
+fn has_room(file: &File) -> io::Result<bool> {
+    let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one entry, which outlives the call; it does not wait.
+    let ready = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    match io::Error::last_os_error() {
+        error if ready == -1 && error.kind() != ErrorKind::Interrupted => Err(error),
+        _ => Ok(ready > 0),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Imbalance control, from the plan to the result: how the homes of transactions, and the data, are spread over the warehouses.
 
+use crate::data::TEN_USERS;
 use crate::exit::Failure;
 use crate::phases::WantedStep;
 use crate::raw::Raw;
@@ -13,56 +14,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys of a plan that it reads.
-pub(crate) const KEYS: &[&str] = &["homes", "homes_shift", "data_skew"];
+pub(crate) const KEYS: &[&str] = &["homes", "homes_shift"];
 
 /// The most shares of homes in all steps of a run: each takes 24 bytes.
 const MAX_SHARES: u64 = 10_000_000;
-
-/// Why emulated users need the standard's data.
-const TEN_USERS: &str = "must be direct or open with data_skew: a warehouse's users are ten, each with a district of its own \
-                         (clause 4.2.1)";
-
-/// Reads how the districts are spread over the warehouses, if it is known over how many.
-pub(crate) fn data(raw: &mut Raw, warehouses: Option<u32>) -> Option<DataSkew> {
-    let skew = raw.read("data_skew", str::parse)?;
-    if let Some(Err(problem)) = warehouses.map(|warehouses| Districts::spread(skew, warehouses)) {
-        raw.wrong("data_skew", &format!("is too steep: {problem}"));
-    }
-    Some(skew)
-}
-
-/// Refuses emulated users on districts that are spread.
-pub(crate) fn only_uniform(raw: &mut Raw, skew: Option<DataSkew>) {
-    if skew.is_some_and(|skew| !skew.is_uniform()) {
-        raw.wrong("mode", TEN_USERS);
-    }
-}
-
-/// The districts of so many warehouses.
-pub(crate) fn districts(skew: Option<DataSkew>, warehouses: u32) -> Result<Districts, Failure> {
-    let spread = skew.map(|skew| Districts::spread(skew, warehouses)).transpose();
-    Ok(spread.map_err(|problem| Failure::usage(format!("data_skew: {problem}")))?.unwrap_or_default())
-}
-
-/// What a command line says of how the districts of a database are spread.
-pub(crate) fn flag(meta: &DatabaseMeta) -> String {
-    meta.districts.skew().map(|skew| format!(" --data-skew '{skew}'")).unwrap_or_default()
-}
-
-/// Refuses data that is spread by something else than the plan wants. Without a word of the plan any will do.
-pub(crate) fn same_data(wanted: Option<DataSkew>, meta: &DatabaseMeta, url: &str) -> Result<(), Failure> {
-    let Some(skew) = wanted else { return Ok(()) };
-    if districts(wanted, meta.warehouses)? == meta.districts {
-        return Ok(());
-    }
-    let held = match meta.districts.skew() {
-        None => "ten districts for each warehouse".to_owned(),
-        Some(skew) => format!("districts that are spread by {skew}"),
-    };
-    Err(Failure::usage(format!(
-        "{url} holds {held}, but the plan wants data_skew {skew}: leave it out, or load again with --fresh"
-    )))
-}
 
 /// Refuses what can't be done where districts are not ten for each warehouse. `contended`: of which table the hot rows are, if
 /// there are any. `warehouses`: active ones.

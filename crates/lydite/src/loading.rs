@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::cli::LoadArgs;
+use crate::data::{self, Data};
 use crate::exit::Failure;
-use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::micro;
 use crate::output::complain;
@@ -11,17 +11,17 @@ use crate::plan::{Name, number, whole, workload};
 use crate::raw::Raw;
 use crate::targets::typed;
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
-use lydite_report::figures::plural;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_target::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DataSkew, Timestamp};
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp};
 
 /// The keys that `--set` may name here.
-const KEYS: &[&str] = &["workload", "data_skew", "micro.tables", "micro.records", "micro.record_bytes"];
+const KEYS: &[&str] =
+    &["workload", "data_skew", "size", "micro.tables", "micro.records", "micro.record_bytes"];
 
 /// `lydite load`.
 pub(crate) fn command(args: LoadArgs) -> Outcome {
@@ -31,15 +31,16 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     }
     raw.flag("workload", args.workload.clone());
     raw.flag("data_skew", args.data_skew.clone());
+    raw.flag("size", args.size.clone());
     let workload = workload(&mut raw);
     if workload == Some(Name::Micro) {
-        raw.only_for("tpcc", &["data_skew"]);
+        raw.only_for("tpcc", data::KEYS);
         return micro::load_command(&args, raw);
     }
     if workload == Some(Name::Tpcc) {
         raw.only_for("micro", micro::KEYS);
     }
-    let skew = imbalance::data(&mut raw, None);
+    let data = Data::read(&mut raw, None);
     let mut errors = raw.errors;
     let mut keep = |flag: &str, result: Result<u64, String>| match result {
         Ok(value) => value,
@@ -57,7 +58,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
-    let meta = describe(warehouses, seed, skew)?;
+    let meta = data.describe(warehouses, seed)?;
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let target = spec.open()?;
@@ -91,12 +92,6 @@ pub(crate) fn watch(style: Style) -> Result<Interrupt, Failure> {
     Interrupt::watch(style).map_err(|error| Failure::usage(format!("signals can't be watched: {error}")))
 }
 
-/// What a new database is to be loaded with.
-pub(crate) fn describe(warehouses: u32, seed: u64, skew: Option<DataSkew>) -> Result<DatabaseMeta, Failure> {
-    let districts = imbalance::districts(skew, warehouses)?;
-    Ok(DatabaseMeta { districts, ..DatabaseMeta::uniform(warehouses, seed, env!("CARGO_PKG_VERSION")) })
-}
-
 /// Loads, showing how it gets on.
 pub(crate) fn load(
     target: &dyn Target,
@@ -108,8 +103,8 @@ pub(crate) fn load(
 ) -> Result<LoadReport, Failure> {
     tell_notes(&target.load_notes()?);
     let population = Population::from_meta(meta, now());
-    let title = format!("Loading {}", plural(u64::from(meta.warehouses), "warehouse"));
-    let expected = (expected_rows(meta.warehouses), u64::from(meta.warehouses));
+    let title = format!("Loading {}", meta.warehouses_in_words());
+    let expected = (expected_rows(meta), u64::from(meta.warehouses));
     show(style, &title, expected, interrupt, |control, observer| {
         lydite_bench::load(target, &population, jobs, resume, control, observer)
     })
@@ -166,12 +161,12 @@ pub(crate) fn show(
 }
 
 /// Rows of a database, order lines by their mean: ten districts for each warehouse in all, however they are spread.
-fn expected_rows(warehouses: u32) -> u64 {
-    let each: u64 = Table::OF_WAREHOUSE
-        .map(|table| Population::rows(table, u16::from(DISTRICTS_PER_WAREHOUSE)).unwrap_or(300_000))
-        .into_iter()
-        .sum();
-    u64::from(warehouses) * each + u64::from(lydite_tpcc::ITEMS)
+fn expected_rows(meta: &DatabaseMeta) -> u64 {
+    let districts = DISTRICTS_PER_WAREHOUSE.into();
+    let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());
+    let each: u64 =
+        Table::OF_WAREHOUSE.map(|table| meta.size.rows(table, districts).unwrap_or(lines)).into_iter().sum();
+    u64::from(meta.warehouses) * each + u64::from(meta.size.items())
 }
 
 fn now() -> Timestamp {
@@ -184,13 +179,12 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
             "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \
-             --warehouses {}{} --seed {} --resume`, or start again with `lydite load {url} --warehouses {} --fresh`",
+             --warehouses {}{} --seed {} --resume`, or start again with --fresh instead of --resume",
             warehouses.len(),
             meta.warehouses,
             meta.warehouses,
-            imbalance::flag(meta),
-            meta.seed,
-            meta.warehouses
+            data::flags(meta),
+            meta.seed
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another database or schema, or drop them \

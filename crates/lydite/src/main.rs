@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod contention;
 mod curve;
+mod data;
 mod destination;
 mod distribution;
 mod driver;

@@ -2,6 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::contention;
+use crate::data::{self, Data};
 use crate::destination::Destination;
 use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
@@ -16,9 +17,9 @@ use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_target::{TargetSpec, TxMode};
+use lydite_tpcc::Mix;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use lydite_tpcc::{DataSkew, Mix};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -58,6 +59,7 @@ pub(crate) const KEYS: &[&str] = &[
     "refresh",
     "verify",
     "data_skew",
+    "size",
     "update_stock_rounds",
     "coaccess",
     "balance_warehouses",
@@ -130,8 +132,8 @@ pub(crate) struct Plan {
     pub(crate) refresh: Option<Duration>,
     /// Whether the function tests come before a run over several nodes.
     pub(crate) verify: Before,
-    /// How the districts are to be spread over the warehouses, if the plan says.
-    pub(crate) data_skew: Option<DataSkew>,
+    /// The districts and rows that the database is to have.
+    pub(crate) data: Data,
     pub(crate) extra: Extra,
     /// Where transactions that only read go, if not to the target.
     pub(crate) replicas: Option<WantedReplicas>,
@@ -158,6 +160,9 @@ impl Plan {
     /// Reads the file and the flags.
     pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
         let mut raw = Raw::default();
+        if args.resume {
+            raw.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
+        }
         if let Some(path) = &args.config {
             raw.file(path, KEYS);
         }
@@ -167,6 +172,8 @@ impl Plan {
         for (key, value) in [
             ("target", &args.target),
             ("warehouses", &args.warehouses),
+            ("size", &args.size),
+            ("data_skew", &args.data_skew),
             ("terminals", &args.terminals),
             ("sessions", &args.sessions),
             ("duration", &args.duration),
@@ -219,6 +226,7 @@ impl Plan {
                 raw.only_for("tpcc", distribution::KEYS);
                 raw.only_for("tpcc", contention::KEYS);
                 raw.only_for("tpcc", imbalance::KEYS);
+                raw.only_for("tpcc", data::KEYS);
                 raw.only_for("tpcc", extra::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
@@ -270,9 +278,9 @@ impl Plan {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
         let Phases { spans: phases, duration, .. } = phases;
-        let data_skew = imbalance::data(&mut raw, warehouses);
+        let data = Data::read(&mut raw, warehouses);
         if rte {
-            imbalance::only_uniform(&mut raw, data_skew);
+            data.check_users(&mut raw);
         }
         if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
@@ -321,7 +329,7 @@ impl Plan {
                 contended,
                 refresh: (!refresh.is_zero()).then_some(refresh),
                 verify,
-                data_skew,
+                data,
                 extra,
                 replicas,
                 wanted,
@@ -474,8 +482,15 @@ pub(crate) fn apart(
 ) -> Result<(), String> {
     let file = place.file();
     let of = |path: &Path| Destination::Path(path.to_owned());
+    // SQLite's log, its index, and the journal of other modes stand beside the database.
+    let beside = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        Destination::Path(name.into()).is(place)
+    };
     if let (Some(file), Some(path)) = (&file, target.and_then(TargetSpec::path))
-        && (of(path).is(place) || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
+        && (["", "-wal", "-shm", "-journal"].iter().any(|end| beside(path, end))
+            || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
     {
         return Err("belongs to the database: choose another place".into());
     }

@@ -88,7 +88,7 @@ impl Parts<'_> {
                 imbalance::json(
                     self.homes,
                     &measured.facts.all_phases(),
-                    (self.plan.data_skew, self.meta),
+                    (self.plan.data.skew, self.meta),
                     self.placement(),
                 ),
                 self.plan.extra.json(self.groups, &measured.facts.all_phases()),
@@ -142,10 +142,6 @@ impl Parts<'_> {
             "load_seed": self.meta.seed,
             "c_load": self.meta.c_load.0,
         });
-        let data = match self.meta.districts.skew().or(plan.data_skew) {
-            Some(skew) => json!({ "data_skew": skew.to_string() }),
-            None => json!({}),
-        };
         let active = match plan.active {
             Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
             None => json!({}),
@@ -168,7 +164,7 @@ impl Parts<'_> {
             json,
             active,
             phases_json(plan),
-            data,
+            plan.data.plan_json(self.meta),
             self.settled.plan_json(),
             plan.extra.plan_json(plan),
             replicas::plan_json(self.replicas),
@@ -283,6 +279,7 @@ impl Parts<'_> {
         };
         RunFacts {
             data_skew: self.meta.districts.skew(),
+            size: self.meta.size,
             wait_factor,
             terminals_per_warehouse: f64::from(terminals) / warehouses,
             // An open loop and a session that serves several warehouses in turn have no terminal that stays.

@@ -4,6 +4,7 @@ use crate::Outcome;
 use crate::balances;
 use crate::check;
 use crate::cli::RunArgs;
+use crate::data;
 use crate::destination::Destination;
 use crate::distribution;
 use crate::exit::Failure;
@@ -112,6 +113,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let run_plan = RunPlan {
         first_warehouse,
         districts: meta.districts.clone(),
+        size: meta.size,
         warmup: plan.warmup,
         duration: plan.duration,
         steps: steps.collect(),
@@ -123,7 +125,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
     };
-    let title = format!("{}  {} warehouses", description.url, meta.warehouses);
+    let title = format!("{}  {}", description.url, meta.warehouses_in_words());
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
     let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
     // What the transactions are sent to.
@@ -335,14 +337,15 @@ fn make_ready(
     interrupt: &Interrupt,
 ) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
     let mut state = target.state()?;
-    let (mut warehouses, skew) = (plan.warehouses, plan.data_skew);
+    let (mut warehouses, mut data) = (plan.warehouses, plan.data);
     if fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
-            // The same size again, unless another is asked for.
+            // The same again, unless something else is asked for.
             warehouses = warehouses.or(Some(meta.warehouses));
+            data.size = data.size.or(Some(meta.size));
         }
         // A plan that does not fit must not cost the data.
-        let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed, skew)?;
+        let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
         fitting(plan, &meta)?;
         target.check_districts(&meta.districts)?;
         target.reset()?;
@@ -350,7 +353,7 @@ fn make_ready(
     }
     match state {
         DatabaseState::AnyScale => {
-            Ok((loading::describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed, skew)?, None))
+            Ok((data.describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed)?, None))
         }
         DatabaseState::Ready { meta } => match warehouses {
             Some(wanted) if wanted != meta.warehouses => Err(Failure::usage(format!(
@@ -360,12 +363,12 @@ fn make_ready(
                 meta.warehouses
             ))),
             _ => {
-                imbalance::same_data(plan.data_skew, &meta, &target.describe()?.url)?;
+                data.check_loaded(&meta, &target.describe()?.url)?;
                 Ok((meta, None))
             }
         },
         DatabaseState::Empty => {
-            let meta = loading::describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed, skew)?;
+            let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
             fitting(plan, &meta)?;
             target.check_districts(&meta.districts)?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
@@ -378,7 +381,7 @@ fn make_ready(
                         ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with --fresh",
                         typed(&target.describe()?.url),
                         meta.warehouses,
-                        imbalance::flag(&meta),
+                        data::flags(&meta),
                         meta.seed
                     )
                 };

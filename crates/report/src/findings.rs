@@ -58,6 +58,14 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let totals = |of: fn(&crate::model::TransactionResult) -> u64| {
         result.transactions.values().map(of).fold(0_u64, u64::saturating_add)
     };
+    if result.has_small_warehouses() {
+        add(
+            Weight::Warning,
+            "The warehouses are small (size small): the run shows that the database works. Its speed is no TPC-C result, \
+             since a standard warehouse has ten times the rows."
+                .to_owned(),
+        );
+    }
     let unmeasured: Vec<&str> = asked_types(result)
         .filter(|&(_, of)| of.completed() == 0 && of.failed == 0 && of.unknown == 0)
         .map(|(name, _)| crate::figures::type_name(name))

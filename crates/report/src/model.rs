@@ -163,6 +163,12 @@ impl RunResult {
         planned.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
     }
 
+    /// True if the database was loaded with fewer rows than the standard has.
+    #[must_use]
+    pub fn has_small_warehouses(&self) -> bool {
+        self.plan_text("size").is_some_and(|size| size != "standard")
+    }
+
     /// The workload: `tpcc`, also where the plan does not say, or `micro`.
     #[must_use]
     pub fn workload(&self) -> &str {

@@ -443,7 +443,7 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
         words.extend(micro_in_words(r));
     }
     if let Some(w) = r.warehouses() {
-        words.push(plural(w, "warehouse"));
+        words.push(plural(w, if r.has_small_warehouses() { "small warehouse" } else { "warehouse" }));
     }
     if let Some(t) = r.plan.get("terminals").and_then(serde_json::Value::as_u64) {
         words.push(plural(t, "terminal"));

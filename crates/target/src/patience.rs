@@ -270,7 +270,7 @@ impl Patience {
         if silent >= shared.limit {
             return Err(TargetError::unreachable(format!(
                 "{place}: waited for {}: no answer for {limit} s, nor to a new connection: is the server frozen, or the network \
-                 cut? run the same command when it answers again (?timeout=TIME in the URL sets the limit)",
+                 cut? (?timeout=TIME in the URL sets the limit)",
                 what()
             )));
         }

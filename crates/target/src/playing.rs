@@ -7,18 +7,17 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use lydite_tpcc::{Outcome, Size, Timestamp, Transaction};
 
 /// Seed of rows and inputs.
 pub const SEED: u64 = 7;
 
-/// Describes a database of so many warehouses.
+/// Describes a database of so many small warehouses.
 #[must_use]
 pub fn meta(warehouses: u32) -> DatabaseMeta {
-    DatabaseMeta::uniform(warehouses, SEED, "test")
+    DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(warehouses, SEED, "test") }
 }
 
 /// The rows of a database of so many warehouses.
@@ -66,10 +65,7 @@ pub fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
 /// The first `count` inputs of all terminals in turn, on a database as described.
 #[must_use]
 pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
-    let plan = InputPlan {
-        districts: meta.districts.clone(),
-        ..InputPlan::new(SEED, meta.warehouses, meta.c_load, Mix::Deck)
-    };
+    let plan = InputPlan::on(meta, SEED, Mix::Deck);
     let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
     (0..count)
         .map(|number| {
@@ -119,7 +115,7 @@ pub fn assert_conditions(target: &dyn Target) {
 /// wrong below repeatable read. Sends again what is aborted, and returns what was committed.
 pub fn fight(target: &dyn Target, terminal: u32, count: usize) -> Vec<Transaction> {
     let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
-    let plan = InputPlan::new(SEED, 1, CLoad::from_seed(SEED), mix);
+    let plan = InputPlan::on(&meta(1), SEED, mix);
     let mut terminal = plan.terminal(terminal);
     let mut session = target.connect().expect("connect");
     let mut committed = Vec::new();

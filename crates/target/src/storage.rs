@@ -9,8 +9,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The beginning of the names of temporary directories, and of no others: a run deletes those that nobody has locked.
-const PREFIX: &str = "lydite-tmp-";
+/// The beginning of the names of this host's temporary directories, and of no others: a run deletes those that nobody has
+/// locked. Hosts that share a file system may not see each other's locks.
+fn prefix() -> String {
+    format!("lydite-tmp-{}-", rustix::system::uname().nodename().to_string_lossy())
+}
 
 /// A directory of this process alone. Dropping it deletes it; after a kill the next process that makes one does.
 #[derive(Debug)]
@@ -28,10 +31,12 @@ impl Temporary {
     }
 
     fn new_in(place: &Path) -> io::Result<Self> {
-        delete_abandoned(place);
+        let prefix = prefix();
+        delete_abandoned(place, &prefix);
         loop {
             let private = fs::Permissions::from_mode(0o700);
-            let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(place)?;
+            let directory =
+                tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(place)?;
             // Until it is locked, another process may take it for an abandoned one and delete it.
             match lock(directory.path()) {
                 Ok(Some(lock)) => return Ok(Self { directory, _lock: Some(lock) }),
@@ -63,12 +68,12 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(((ours.dev(), ours.ino()) == (there.dev(), there.ino())).then_some(file))
 }
 
-/// Deletes the temporary directories of processes of this user that were killed. Failing is no error of the caller: what
+/// Deletes the temporary directories of processes of this user that were killed on this host. Failing is no error of the caller: what
 /// stays is tried again.
-fn delete_abandoned(place: &Path) {
+fn delete_abandoned(place: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if !entry.file_name().to_string_lossy().starts_with(prefix) {
             continue;
         }
         let path = entry.path();
@@ -143,16 +148,20 @@ mod tests {
             fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
             path
         };
-        make("lydite-tmp-killed", 0o700);
-        make("lydite-tmp-shared", 0o755);
+        let prefix = prefix();
+        let ours = |name: &str| format!("{prefix}{name}");
+        make(&ours("killed"), 0o700);
+        make(&ours("shared"), 0o755);
+        // A live one of another host, whose lock can't be seen here.
+        make("lydite-tmp-elsewhere-abcdef", 0o700);
         let other = make("another", 0o700);
-        fs::write(place.path().join("lydite-tmp-file"), "kept").unwrap();
-        std::os::unix::fs::symlink(&other, place.path().join("lydite-tmp-link")).unwrap();
+        fs::write(place.path().join(ours("file")), "kept").unwrap();
+        std::os::unix::fs::symlink(&other, place.path().join(ours("link"))).unwrap();
         let next = Temporary::new_in(place.path()).unwrap();
-        let kept = ["another", "lydite-tmp-file", "lydite-tmp-link", "lydite-tmp-shared"];
         let named =
             |directory: &Temporary| directory.path().file_name().unwrap().to_str().unwrap().to_owned();
-        let mut expected = kept.map(str::to_owned).to_vec();
+        let mut expected = vec!["another".to_owned(), "lydite-tmp-elsewhere-abcdef".to_owned()];
+        expected.extend(["file", "link", "shared"].map(ours));
         expected.extend([named(&held), named(&next)]);
         expected.sort();
         assert_eq!(names(place.path()), expected);

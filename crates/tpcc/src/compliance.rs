@@ -6,7 +6,7 @@ use crate::limits::{
     MAX_NOPM_PER_WAREHOUSE, MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MIN_MEASURED_MINUTES,
     MIN_NOPM_PER_WAREHOUSE,
 };
-use crate::scale::DataSkew;
+use crate::scale::{DataSkew, Size};
 use crate::statistics::InputStatistics;
 use crate::transaction::TransactionKind;
 use serde::Serialize;
@@ -155,6 +155,8 @@ pub struct Isolation {
 pub struct RunFacts {
     /// How districts are spread over the warehouses; none if each has ten.
     pub data_skew: Option<DataSkew>,
+    /// Rows of ITEM and of each district.
+    pub size: Size,
     /// Factor on the keying and think times of clause 5.2.5.7; none if terminals do not wait.
     pub wait_factor: Option<f64>,
     /// Terminals for each configured warehouse.
@@ -209,6 +211,7 @@ pub struct Compliance {
 pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
     vec![
         population(facts),
+        cardinalities(facts),
         waits(facts),
         throughput(facts),
         interval(facts),
@@ -241,6 +244,22 @@ fn population(facts: &RunFacts) -> Compliance {
         }
     };
     rule("districts per warehouse", "4.3.3.1", Some(facts.data_skew.is_none()), note)
+}
+
+fn cardinalities(facts: &RunFacts) -> Compliance {
+    let standard = facts.size == Size::Standard;
+    let note = if standard {
+        "the standard's".to_owned()
+    } else {
+        format!(
+            "size {}: {} items, {} customers and {} orders for each district",
+            facts.size.name(),
+            facts.size.items(),
+            facts.size.customers(),
+            facts.size.orders()
+        )
+    };
+    rule("rows of the tables", "4.3.3.1", Some(standard), note)
 }
 
 fn waits(facts: &RunFacts) -> Compliance {

@@ -5,11 +5,7 @@ use std::fmt;
 
 /// Districts of each warehouse (clause 1.2.1).
 pub const DISTRICTS_PER_WAREHOUSE: u8 = 10;
-/// Customers of each district (clause 4.3.3.1).
-pub const CUSTOMERS_PER_DISTRICT: u32 = 3_000;
-/// Orders that each district holds after loading (clause 4.3.3.1).
-pub const ORDERS_PER_DISTRICT: u32 = 3_000;
-/// Rows of the ITEM table, whatever the number of warehouses; also stock rows per warehouse (clause 4.3.3.1).
+/// The greatest I_ID of any database: rows of ITEM at the standard's [`crate::Size`] (clause 4.3.3.1).
 pub const ITEMS: u32 = 100_000;
 
 macro_rules! id {
@@ -44,7 +40,7 @@ id! {
     DistrictId(u16)
 }
 id! {
-    /// C_ID, 1 to 3 000 within a district.
+    /// C_ID, from 1 within a district; up to 3 000 at the standard's size.
     CustomerId(u32)
 }
 id! {
@@ -52,7 +48,7 @@ id! {
     ItemId(u32)
 }
 id! {
-    /// O_ID, from 1 within a district; 3 001 is the first that a run makes.
+    /// O_ID, from 1 within a district; 3 001 is the first that a run makes at the standard's size.
     OrderId(u32)
 }
 id! {

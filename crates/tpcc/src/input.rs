@@ -8,12 +8,13 @@ use crate::deck::{Deck, Mix};
 use crate::distribution::{Distribution, Remote};
 use crate::home::Homes;
 use crate::ids::{CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, WarehouseId};
+use crate::meta::DatabaseMeta;
 use crate::money::Cents;
 use crate::named_enum;
 use crate::nurand::{CLoad, RunConstants};
 use crate::placement::Placement;
 use crate::random::{Purpose, Stream};
-use crate::scale::Districts;
+use crate::scale::{Districts, Size};
 use crate::transaction::{
     CustomerSelector, Delivery, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
     Transaction, TransactionKind, UpdateItem, UpdateStock, WarehouseBalances,
@@ -101,6 +102,8 @@ pub struct InputPlan {
     pub warehouses: u32,
     /// Districts of each warehouse.
     pub districts: Districts,
+    /// Rows of ITEM and of each district.
+    pub size: Size,
     /// The constants C of NURand.
     pub constants: RunConstants,
     /// How types of transactions are chosen.
@@ -122,7 +125,7 @@ pub struct InputPlan {
 }
 
 impl InputPlan {
-    /// A plan over the first `warehouses` of a database loaded with `c_load` and ten districts each.
+    /// A plan over the first `warehouses` of a database loaded with `c_load`, the standard's rows and ten districts each.
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
         let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
@@ -131,6 +134,7 @@ impl InputPlan {
             first_warehouse,
             warehouses,
             districts: Districts::uniform(),
+            size: Size::Standard,
             constants,
             mix,
             distribution: None,
@@ -140,6 +144,16 @@ impl InputPlan {
             update_stock_rounds: 1,
             coaccess: None,
             balances: BalancePlan::default(),
+        }
+    }
+
+    /// A plan over all warehouses of a database that was loaded with `meta`.
+    #[must_use]
+    pub fn on(meta: &DatabaseMeta, seed: u64, mix: Mix) -> Self {
+        Self {
+            districts: meta.districts.clone(),
+            size: meta.size,
+            ..Self::new(seed, meta.warehouses, meta.c_load, mix)
         }
     }
 
@@ -283,7 +297,7 @@ impl Terminal {
         // Where data is skewed each session has a warehouse to itself, with all of its districts.
         let own = !plan.hot.is_empty() && plan.districts.skew().is_none();
         let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
-        let c_id = plan.constants.customer(stream);
+        let c_id = plan.constants.customer(stream, plan.size);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
         if let Some(distribution) = &plan.distribution {
@@ -296,7 +310,7 @@ impl Terminal {
             c_id,
             lines: (0..line_count)
                 .map(|_| OrderLineInput {
-                    i_id: plan.constants.item(stream),
+                    i_id: plan.constants.item(stream, plan.size),
                     supply_w_id: if stream.percent(1) {
                         plan.other_warehouse(self.w_id, stream)
                     } else {
@@ -330,7 +344,7 @@ impl Terminal {
                 i_id: if rolls_back && line + 1 == line_count {
                     UNUSED_ITEM
                 } else {
-                    plan.constants.item(stream)
+                    plan.constants.item(stream, plan.size)
                 },
                 supply_w_id: remote.get(line).copied().unwrap_or(w_id),
                 quantity: stream.uniform(1, 10) as u8,
@@ -394,10 +408,10 @@ impl Terminal {
 
     /// Two items, drawn as those of an order.
     fn update_item(&mut self, plan: &InputPlan) -> UpdateItem {
-        let one = plan.constants.item(&mut self.stream);
+        let one = plan.constants.item(&mut self.stream, plan.size);
         let mut other = one;
         while other == one {
-            other = plan.constants.item(&mut self.stream);
+            other = plan.constants.item(&mut self.stream, plan.size);
         }
         UpdateItem { w_id: self.w_id, items: [one.min(other), one.max(other)] }
     }
@@ -412,7 +426,7 @@ impl Terminal {
         add_others(plan, w_id, plan.update_stock_rounds, &mut warehouses, stream);
         warehouses.sort_unstable();
         let round = |supply_w_id| OrderLineInput {
-            i_id: plan.constants.item(stream),
+            i_id: plan.constants.item(stream, plan.size),
             supply_w_id,
             quantity: stream.uniform(1, 10) as u8,
         };
@@ -450,7 +464,7 @@ fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
     }
     for line in lines {
         while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
-            line.i_id = ItemId(line.i_id.0 % ITEMS + 1);
+            line.i_id = ItemId(line.i_id.0 % plan.size.items() + 1);
         }
     }
 }
@@ -458,8 +472,8 @@ fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
 /// 60 % by last name, 40 % by number (clauses 2.5.1.2 and 2.6.1.2).
 fn any_customer(plan: &InputPlan, stream: &mut Stream) -> CustomerSelector {
     if stream.percent(60) {
-        CustomerSelector::LastName(plan.constants.last_name(stream))
+        CustomerSelector::LastName(plan.constants.last_name(stream, plan.size))
     } else {
-        CustomerSelector::Id(plan.constants.customer(stream))
+        CustomerSelector::Id(plan.constants.customer(stream, plan.size))
     }
 }

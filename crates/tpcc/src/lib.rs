@@ -55,14 +55,13 @@ pub use coaccess::CoAccess;
 pub use deck::Mix;
 pub use distribution::{Distribution, DistributionAsked, Strategy};
 pub use ids::{
-    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId,
-    ORDERS_PER_DISTRICT, OrderId, WarehouseId,
+    CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, OrderId, WarehouseId,
 };
 pub use input::{InputPlan, Terminal};
 pub use money::{Cents, Rate};
 pub use outcome::{Outcome, RolledBackOrder};
 pub use placement::{Nodes, Placement};
-pub use scale::{DataSkew, Districts};
+pub use scale::{DataSkew, Districts, Size};
 pub use statistics::{ByNodes, InputStatistics, NodesTouched};
 pub use time::Timestamp;
 pub use transaction::{Transaction, TransactionKind};

@@ -1,7 +1,8 @@
 //! Non-uniform random numbers and the constants behind them (clauses 2.1.6 and 4.3.2.3).
 
-use crate::ids::{CUSTOMERS_PER_DISTRICT, CustomerId, ITEMS, ItemId};
+use crate::ids::{CustomerId, ItemId};
 use crate::random::{Purpose, Stream};
+use crate::scale::Size;
 use crate::text::LastName;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +63,7 @@ pub fn nurand_probabilities(a: u32, c: u32, x: u32, y: u32) -> Vec<f64> {
 }
 
 impl CLoad {
-    /// The exact probability of each number, 0 to 999, of a C_LAST that is drawn at load time.
+    /// The exact probability of each number, 0 to 999, of a C_LAST that is drawn at load time at the standard's size.
     #[must_use]
     pub fn last_name_probabilities(self) -> Vec<f64> {
         nurand_probabilities(A_LAST, u32::from(self.0), 0, 999)
@@ -89,11 +90,11 @@ impl RunConstants {
 
     /// C_LAST of a customer asked for by name.
     #[must_use]
-    pub fn last_name(&self, stream: &mut Stream) -> LastName {
-        last_name(nurand(stream, A_LAST, self.c_last, 0, 999))
+    pub fn last_name(&self, stream: &mut Stream, size: Size) -> LastName {
+        last_name(nurand(stream, A_LAST, self.c_last, 0, size.last_names() - 1))
     }
 
-    /// The exact probability of each number, 0 to 999, of a C_LAST that is asked for.
+    /// The exact probability of each number, 0 to 999, of a C_LAST that is asked for at the standard's size.
     #[must_use]
     pub fn last_name_probabilities(&self) -> Vec<f64> {
         nurand_probabilities(A_LAST, self.c_last, 0, 999)
@@ -101,26 +102,26 @@ impl RunConstants {
 
     /// The exact probability of each C_ID; entry 0 is that of 1.
     #[must_use]
-    pub fn customer_probabilities(&self) -> Vec<f64> {
-        nurand_probabilities(A_C_ID, self.c_id, 1, CUSTOMERS_PER_DISTRICT)
+    pub fn customer_probabilities(&self, size: Size) -> Vec<f64> {
+        nurand_probabilities(A_C_ID, self.c_id, 1, size.customers())
     }
 
     /// The exact probability of each OL_I_ID; entry 0 is that of 1.
     #[must_use]
-    pub fn item_probabilities(&self) -> Vec<f64> {
-        nurand_probabilities(A_ITEM, self.ol_i_id, 1, ITEMS)
+    pub fn item_probabilities(&self, size: Size) -> Vec<f64> {
+        nurand_probabilities(A_ITEM, self.ol_i_id, 1, size.items())
     }
 
     /// C_ID of an ordering or paying customer.
     #[must_use]
-    pub fn customer(&self, stream: &mut Stream) -> CustomerId {
-        CustomerId(nurand(stream, A_C_ID, self.c_id, 1, CUSTOMERS_PER_DISTRICT))
+    pub fn customer(&self, stream: &mut Stream, size: Size) -> CustomerId {
+        CustomerId(nurand(stream, A_C_ID, self.c_id, 1, size.customers()))
     }
 
     /// OL_I_ID of an order line.
     #[must_use]
-    pub fn item(&self, stream: &mut Stream) -> ItemId {
-        ItemId(nurand(stream, A_ITEM, self.ol_i_id, 1, ITEMS))
+    pub fn item(&self, stream: &mut Stream, size: Size) -> ItemId {
+        ItemId(nurand(stream, A_ITEM, self.ol_i_id, 1, size.items()))
     }
 }
 
@@ -131,10 +132,10 @@ pub fn delta_is_valid(c_load: u32, c_run: u32) -> bool {
     (65..=119).contains(&delta) && delta != 96 && delta != 112
 }
 
-/// C_LAST at load time for a customer beyond the first thousand of a district (clause 4.3.3.1).
+/// C_LAST at load time for a customer beyond the first of each name in a district (clause 4.3.3.1).
 #[must_use]
-pub fn load_last_name(stream: &mut Stream, c_load: CLoad) -> LastName {
-    last_name(nurand(stream, A_LAST, u32::from(c_load.0), 0, 999))
+pub fn load_last_name(stream: &mut Stream, c_load: CLoad, size: Size) -> LastName {
+    last_name(nurand(stream, A_LAST, u32::from(c_load.0), 0, size.last_names() - 1))
 }
 
 /// The last name of `number`, 0 to 999: one syllable per decimal digit (clause 4.3.2.3).
@@ -204,8 +205,10 @@ mod tests {
     #[test]
     fn probabilities_of_items_sum_to_one() {
         let run = RunConstants::new(3, CLoad(3));
-        let probabilities = run.item_probabilities();
-        assert_eq!(probabilities.len(), ITEMS as usize);
-        assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        for size in Size::ALL {
+            let probabilities = run.item_probabilities(size);
+            assert_eq!(probabilities.len(), size.items() as usize);
+            assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        }
     }
 }

@@ -4,28 +4,18 @@
 //! in any order and on any thread, and the rows come out the same. Change what a row is made of, or the order in
 //! which it draws its numbers, and [`crate::meta::POPULATION_VERSION`] must change too.
 
-use crate::ids::{
-    CUSTOMERS_PER_DISTRICT, CarrierId, CustomerId, DistrictId, ITEMS, ItemId, ORDERS_PER_DISTRICT, OrderId,
-    WarehouseId,
-};
+use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::meta::DatabaseMeta;
 use crate::money::{Cents, Rate};
 use crate::nurand::{CLoad, last_name, load_last_name};
 use crate::outcome::Address;
 use crate::random::{Purpose, Stream};
 use crate::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Row, Stock, Warehouse};
-use crate::scale::Districts;
+use crate::scale::{Districts, Size};
 use crate::schema::Table;
 use crate::text::Text;
 use crate::time::Timestamp;
 
-/// Orders 1 to 2 100 of each district are loaded as delivered, the others are new (clause 4.3.3.1).
-pub const DELIVERED_PER_DISTRICT: u32 = 2_100;
-/// D_YTD after loading: 3 000 payments of 10.00. W_YTD is that of all districts (clause 3.3.2.1).
-pub const INITIAL_D_YTD: Cents = Cents(3_000_000);
-
-/// C_LAST counts through all 1 000 names for so many customers of each district.
-const CUSTOMERS_NAMED_IN_SEQUENCE: u32 = 1_000;
 const INITIAL_PAYMENT: Cents = Cents(1_000);
 
 /// Everything that the initial rows depend on.
@@ -39,6 +29,8 @@ pub struct Population {
     pub warehouses: u32,
     /// Districts of each warehouse.
     pub districts: Districts,
+    /// Rows of ITEM and of each district.
+    pub size: Size,
     /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began, or was resumed.
     pub load_time: Timestamp,
 }
@@ -55,18 +47,25 @@ pub trait RowWriter {
 }
 
 impl Population {
-    /// A population of `warehouses` with ten districts each from `seed`, with the C-Load that belongs to the seed.
+    /// The standard's population of `warehouses` with ten districts each from `seed`, with the C-Load that belongs to the seed.
     #[must_use]
     pub fn new(warehouses: u32, seed: u64, load_time: Timestamp) -> Self {
-        Self { seed, c_load: CLoad::from_seed(seed), warehouses, districts: Districts::uniform(), load_time }
+        Self {
+            seed,
+            c_load: CLoad::from_seed(seed),
+            warehouses,
+            districts: Districts::uniform(),
+            size: Size::Standard,
+            load_time,
+        }
     }
 
     /// The population of a database loaded earlier. The rows agree with those in the database only if
     /// `meta.population` is [`crate::meta::POPULATION_VERSION`] and `load_time` is that of the load.
     #[must_use]
     pub fn from_meta(meta: &DatabaseMeta, load_time: Timestamp) -> Self {
-        let DatabaseMeta { warehouses, ref districts, seed, c_load, .. } = *meta;
-        Self { seed, c_load, warehouses, districts: districts.clone(), load_time }
+        let DatabaseMeta { warehouses, ref districts, size, seed, c_load, .. } = *meta;
+        Self { seed, c_load, warehouses, districts: districts.clone(), size, load_time }
     }
 
     /// All warehouses, from 1.
@@ -77,8 +76,8 @@ impl Population {
     /// ITEM, by I_ID.
     pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
         let mut stream = Stream::new(self.seed, Purpose::Items, 0);
-        let mut original = TenPercent::of(ITEMS);
-        (1..=ITEMS).map(move |id| Item {
+        let mut original = TenPercent::of(self.size.items());
+        (1..=self.size.items()).map(move |id| Item {
             id: ItemId(id),
             im_id: stream.uniform(1, 10_000),
             name: stream.alphanumeric(14, 24),
@@ -96,7 +95,7 @@ impl Population {
             name: stream.alphanumeric(6, 10),
             address: address(&mut stream),
             tax: Rate(stream.uniform(0, 2_000) as i32),
-            ytd: Cents(INITIAL_D_YTD.0 * i64::from(self.districts.of(w))),
+            ytd: Cents(self.initial_d_ytd().0 * i64::from(self.districts.of(w))),
         }
     }
 
@@ -111,8 +110,8 @@ impl Population {
                 name: stream.alphanumeric(6, 10),
                 address: address(&mut stream),
                 tax: Rate(stream.uniform(0, 2_000) as i32),
-                ytd: INITIAL_D_YTD,
-                next_o_id: OrderId(ORDERS_PER_DISTRICT + 1),
+                ytd: population.initial_d_ytd(),
+                next_o_id: OrderId(population.size.orders() + 1),
             }
         })
     }
@@ -122,18 +121,18 @@ impl Population {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::Customers, w, Some(d));
-            let mut bad_credit = TenPercent::of(CUSTOMERS_PER_DISTRICT);
-            let (c_load, since) = (population.c_load, population.load_time);
-            (1..=CUSTOMERS_PER_DISTRICT).map(move |id| Customer {
+            let mut bad_credit = TenPercent::of(population.size.customers());
+            let (c_load, size, since) = (population.c_load, population.size, population.load_time);
+            (1..=population.size.customers()).map(move |id| Customer {
                 id: CustomerId(id),
                 d_id: d,
                 w_id: w,
                 first: stream.alphanumeric(8, 16),
                 middle: text("OE"),
-                last: if id <= CUSTOMERS_NAMED_IN_SEQUENCE {
+                last: if id <= size.last_names() {
                     last_name(id - 1)
                 } else {
-                    load_last_name(&mut stream, c_load)
+                    load_last_name(&mut stream, c_load, size)
                 },
                 address: address(&mut stream),
                 phone: stream.digits(16, 16),
@@ -156,7 +155,7 @@ impl Population {
         self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::History, w, Some(d));
             let date = population.load_time;
-            (1..=CUSTOMERS_PER_DISTRICT).map(move |id| History {
+            (1..=population.size.customers()).map(move |id| History {
                 c_id: CustomerId(id),
                 c_d_id: d,
                 c_w_id: w,
@@ -174,7 +173,7 @@ impl Population {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::Orders, w, Some(d));
-            let mut customers: Vec<u32> = (1..=CUSTOMERS_PER_DISTRICT).collect();
+            let mut customers: Vec<u32> = (1..=population.size.customers()).collect();
             stream.shuffle(&mut customers);
             let entry_d = population.load_time;
             customers.into_iter().zip(population.order_sizes(w, d)).map(move |(c_id, (id, ol_cnt))| Order {
@@ -183,7 +182,7 @@ impl Population {
                 w_id: w,
                 c_id: CustomerId(c_id),
                 entry_d,
-                carrier_id: is_delivered(id).then(|| CarrierId(stream.uniform(1, 10) as u8)),
+                carrier_id: population.size.is_delivered(id).then(|| CarrierId(stream.uniform(1, 10) as u8)),
                 ol_cnt,
                 all_local: true,
             })
@@ -192,8 +191,9 @@ impl Population {
 
     /// NEW-ORDER of a warehouse, by D_ID and O_ID.
     pub fn new_orders(&self, w: WarehouseId) -> impl Iterator<Item = NewOrder> + use<> {
+        let size = self.size;
         self.districts.ids(w).flat_map(move |d| {
-            (DELIVERED_PER_DISTRICT + 1..=ORDERS_PER_DISTRICT).map(move |o_id| NewOrder {
+            (size.delivered() + 1..=size.orders()).map(move |o_id| NewOrder {
                 o_id: OrderId(o_id),
                 d_id: d,
                 w_id: w,
@@ -206,7 +206,7 @@ impl Population {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::OrderLines, w, Some(d));
-            let load_time = population.load_time;
+            let (size, load_time) = (population.size, population.load_time);
             population
                 .order_sizes(w, d)
                 .flat_map(|(o_id, ol_cnt)| (1..=ol_cnt).map(move |number| (o_id, number)))
@@ -215,11 +215,11 @@ impl Population {
                     d_id: d,
                     w_id: w,
                     number,
-                    i_id: ItemId(stream.uniform(1, ITEMS)),
+                    i_id: ItemId(stream.uniform(1, size.items())),
                     supply_w_id: w,
-                    delivery_d: is_delivered(o_id).then_some(load_time),
+                    delivery_d: size.is_delivered(o_id).then_some(load_time),
                     quantity: 5,
-                    amount: if is_delivered(o_id) {
+                    amount: if size.is_delivered(o_id) {
                         Cents(0)
                     } else {
                         Cents(i64::from(stream.uniform(1, 999_999)))
@@ -232,8 +232,8 @@ impl Population {
     /// STOCK of a warehouse, by S_I_ID.
     pub fn stock(&self, w: WarehouseId) -> impl Iterator<Item = Stock> + use<> {
         let mut stream = self.stream(Purpose::Stock, w, None);
-        let mut original = TenPercent::of(ITEMS);
-        (1..=ITEMS).map(move |id| Stock {
+        let mut original = TenPercent::of(self.size.items());
+        (1..=self.size.items()).map(move |id| Stock {
             i_id: ItemId(id),
             w_id: w,
             quantity: stream.uniform(10, 100) as i32,
@@ -269,22 +269,6 @@ impl Population {
         }
     }
 
-    /// Rows of `table` of a warehouse with so many districts, for ITEM in all; none for ORDER-LINE, whose number differs from
-    /// warehouse to warehouse ([`Population::order_line_rows`]).
-    #[must_use]
-    pub fn rows(table: Table, districts: u16) -> Option<u64> {
-        let districts = u64::from(districts);
-        match table {
-            Table::Item | Table::Stock => Some(u64::from(ITEMS)),
-            Table::Warehouse => Some(1),
-            Table::District => Some(districts),
-            Table::Customer | Table::History => Some(districts * u64::from(CUSTOMERS_PER_DISTRICT)),
-            Table::Orders => Some(districts * u64::from(ORDERS_PER_DISTRICT)),
-            Table::NewOrder => Some(districts * u64::from(ORDERS_PER_DISTRICT - DELIVERED_PER_DISTRICT)),
-            Table::OrderLine => None,
-        }
-    }
-
     /// Exact rows of ORDER-LINE of a warehouse, counted without making them (about 0.1 ms).
     #[must_use]
     pub fn order_line_rows(&self, w: WarehouseId) -> u64 {
@@ -294,13 +278,18 @@ impl Population {
     /// Exact rows of `table` for warehouse `w`, for ITEM in all.
     #[must_use]
     pub fn table_rows(&self, table: Table, w: WarehouseId) -> u64 {
-        Self::rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w))
+        self.size.rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w))
     }
 
     /// O_ID and O_OL_CNT of a district's orders. These are drawn one by one, as clause 4.3.2.1 demands.
     fn order_sizes(&self, w: WarehouseId, d: DistrictId) -> impl Iterator<Item = (OrderId, u8)> + use<> {
         let mut stream = self.stream(Purpose::OrderSizes, w, Some(d));
-        (1..=ORDERS_PER_DISTRICT).map(move |id| (OrderId(id), stream.uniform(5, 15) as u8))
+        (1..=self.size.orders()).map(move |id| (OrderId(id), stream.uniform(5, 15) as u8))
+    }
+
+    /// D_YTD: a payment of each customer. W_YTD is that of all districts (clause 3.3.2.1).
+    fn initial_d_ytd(&self) -> Cents {
+        Cents(INITIAL_PAYMENT.0 * i64::from(self.size.customers()))
     }
 
     fn stream(&self, purpose: Purpose, w: WarehouseId, d: Option<DistrictId>) -> Stream {
@@ -339,10 +328,6 @@ fn write_all<R: Row, W: RowWriter>(rows: impl Iterator<Item = R>, writer: &mut W
         written += 1;
     }
     Ok(written)
-}
-
-fn is_delivered(id: OrderId) -> bool {
-    id.0 <= DELIVERED_PER_DISTRICT
 }
 
 /// A constant that is known to fit its column.

@@ -1,13 +1,90 @@
-//! How many districts each warehouse has: ten as in the standard, or spread by Zipf (the Dike paper, section 4.3).
+//! How many districts each warehouse has: ten as in the standard, or spread by Zipf (the Dike paper, section 4.3). And how
+//! many rows each district has: the standard's, or fewer.
 
 use crate::home::Skew;
-use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, WarehouseId};
+use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, OrderId, WarehouseId};
+use crate::named_enum;
+use crate::schema::Table;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 /// The most districts of a warehouse: D_ID is a number of two bytes with a sign in databases.
 pub const MAX_DISTRICTS: u16 = i16::MAX as u16;
+
+named_enum! {
+    /// Rows of ITEM and of each district after loading.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Size {
+        /// The cardinalities of clause 4.3.3.1.
+        #[default]
+        Standard = "standard",
+        /// A tenth of these. It shows whether a database works; its speed is no TPC-C result, since caches hold rows that
+        /// would not fit into them otherwise.
+        Small = "small",
+    }
+}
+
+impl Size {
+    /// Rows of ITEM; also rows of STOCK of each warehouse.
+    #[must_use]
+    pub const fn items(self) -> u32 {
+        match self {
+            Self::Standard => ITEMS,
+            Self::Small => ITEMS / 10,
+        }
+    }
+
+    /// Customers of each district.
+    #[must_use]
+    pub const fn customers(self) -> u32 {
+        match self {
+            Self::Standard => 3_000,
+            Self::Small => 300,
+        }
+    }
+
+    /// Last names of the customers of a district. The first customers have one each, in the order of their numbers; the
+    /// others share them (clause 4.3.3.1).
+    #[must_use]
+    pub const fn last_names(self) -> u32 {
+        self.customers() / 3
+    }
+
+    /// Orders of each district: one of each customer.
+    #[must_use]
+    pub const fn orders(self) -> u32 {
+        self.customers()
+    }
+
+    /// The last O_ID of each district that is loaded as delivered: the last 30 % are new.
+    #[must_use]
+    pub const fn delivered(self) -> u32 {
+        self.orders() / 10 * 7
+    }
+
+    /// True if this order of the initial population is delivered.
+    #[must_use]
+    pub const fn is_delivered(self, id: OrderId) -> bool {
+        id.0 <= self.delivered()
+    }
+
+    /// Rows of `table` of a warehouse with so many districts, for ITEM in all; none for ORDER-LINE, whose number differs from
+    /// warehouse to warehouse ([`crate::population::Population::order_line_rows`]).
+    #[must_use]
+    pub fn rows(self, table: Table, districts: u16) -> Option<u64> {
+        let districts = u64::from(districts);
+        match table {
+            Table::Item | Table::Stock => Some(u64::from(self.items())),
+            Table::Warehouse => Some(1),
+            Table::District => Some(districts),
+            Table::Customer | Table::History => Some(districts * u64::from(self.customers())),
+            Table::Orders => Some(districts * u64::from(self.orders())),
+            Table::NewOrder => Some(districts * u64::from(self.orders() - self.delivered())),
+            Table::OrderLine => None,
+        }
+    }
+}
 
 /// How the districts are spread over the warehouses: warehouse k in proportion to k to the power of -s.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -34,8 +34,8 @@ _ITEM = "item"
 _BATCHES = {"modules": 2_500, "package": 500}
 #: Where the district stands in our rows.
 _DISTRICT_AT = {"district": 0, "customer": 1, "orders": 1, "order_line": 1, "new_order": 1, "history": 3}
-#: Orders up to this one were loaded, with lines counted from 0.
-_LOADED_ORDERS = 3_000
+#: By size of the database: orders up to this one were loaded, with lines counted from 0.
+_LOADED_ORDERS = {"standard": 3_000, "small": 300}
 
 #: Names of the columns of what py-tpcc's queries return, by how many they are; dictionaries go by these names too.
 _CUSTOMER_ROW = [name.upper() for name in TABLES["customer"].names]
@@ -511,6 +511,7 @@ class PyTpcc(lydite.Driver):
     def rows(self, table: str, w_id: Optional[int]) -> Iterable[Sequence[Any]]:
         described = TABLES[table]
         where = "" if w_id is None else f" WHERE {described.warehouse.upper()} = {w_id}"
+        loaded_orders = _LOADED_ORDERS[self.notes().get("size", "standard")]
         names = ", ".join(name.upper() for name in described.names)
         for row in self.query(f"SELECT {names} FROM {table.upper()}{where}"):
             values = []
@@ -521,7 +522,7 @@ class PyTpcc(lydite.Driver):
                     raise lydite.Fatal(f"{table.upper()} has {name.upper()} = {value!r}, which is no {kind}") from None
             if table == "orders":
                 values[5] = values[5] or None
-            elif table == "order_line" and values[0] <= _LOADED_ORDERS:
+            elif table == "order_line" and values[0] <= loaded_orders:
                 values[3] += 1
             yield values
 

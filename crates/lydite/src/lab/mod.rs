@@ -20,9 +20,11 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// What a lab's directory calls its note.
@@ -198,12 +200,17 @@ impl Programs {
             Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers, password),
         }
     }
+}
 
-    fn stop(&self, server: &Server) -> Outcome {
-        match self {
-            Self::Postgres(programs) => postgres::stop(programs, server),
-            Self::Mariadb(_) => mariadb::stop(server),
+/// Ends servers, one after the other.
+fn stop(kind: Servers, servers: &[Server]) -> Outcome {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            let programs = postgres::Programs::find(kind)?;
+            servers.iter().try_for_each(|server| postgres::stop(&programs, server))
         }
+        // By a signal: a lab can be ended after its programs were removed.
+        Servers::Mariadb | Servers::Galera | Servers::Spider => servers.iter().try_for_each(mariadb::stop),
     }
 }
 
@@ -331,14 +338,28 @@ fn note(directory: &Path) -> Result<Option<Lab>, Failure> {
     })
 }
 
-/// Ports that nobody listens on now, all different.
+/// Ports for servers, below the range from which Linux takes those of outgoing connections (32768 to 60999 by default).
+const PORTS: Range<u16> = 26_000..32_000;
+
+/// Ports that nobody listens on now and that this process was not given before, all different.
 fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
-    let listen = |_| TcpListener::bind(("127.0.0.1", 0));
-    let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
-    let listeners: Result<Vec<_>, _> = (0..count).map(listen).collect();
-    listeners
-        .and_then(|listeners| listeners.iter().map(port).collect())
-        .map_err(|error| Failure::usage(format!("no free port on 127.0.0.1: {error}")))
+    /// Candidates that this process has looked at.
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    let span = u32::from(PORTS.end - PORTS.start);
+    // Labs that are started at once have neighbouring process numbers: each looks first at a hundred ports of its own.
+    let first = std::process::id() % span * 101;
+    let candidates = (0..span)
+        .map(|_| PORTS.start + ((first + SEEN.fetch_add(1, Ordering::Relaxed)) % span) as u16)
+        .filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    let ports: Vec<u16> = candidates.take(count).collect();
+    if ports.len() < count {
+        return Err(Failure::usage(format!(
+            "fewer than {count} of the ports {} to {} on 127.0.0.1 are free: end a lab or a server",
+            PORTS.start,
+            PORTS.end - 1
+        )));
+    }
+    Ok(ports)
 }
 
 fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
@@ -498,10 +519,7 @@ fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
 
 /// Ends the servers of a lab and deletes its directory.
 fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
-    let programs = Programs::find(kind.servers)?;
-    for server in &lab.servers {
-        programs.stop(server)?;
-    }
+    stop(kind.servers, &lab.servers)?;
     fs::remove_dir_all(directory).map_err(|error| {
         Failure::usage(format!(
             "{}: its servers have ended, but: {error}: delete it by hand",

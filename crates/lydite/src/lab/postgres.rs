@@ -151,6 +151,20 @@ fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String
     Err(format!("the server for port {} did not start: {last}", server.port))
 }
 
+/// Lets the processes of a server go on if somebody has stopped them (SIGSTOP): such a server can't be ended.
+fn thaw(data: &Path) {
+    let file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+    let Some(postmaster) = file.lines().next().and_then(|line| line.parse::<i32>().ok()) else { return };
+    let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+    let children = children.unwrap_or_default();
+    for id in children.split_whitespace().filter_map(|id| id.parse().ok()).chain([postmaster]) {
+        // SAFETY: kill has no memory preconditions. pg_ctl has just found that the server of this directory runs.
+        unsafe {
+            libc::kill(id, libc::SIGCONT);
+        }
+    }
+}
+
 /// Ends a server if it runs.
 pub(super) fn stop(programs: &Programs, server: &Server) -> Outcome {
     let data = server.path.join("data");
@@ -164,6 +178,7 @@ pub(super) fn stop(programs: &Programs, server: &Server) -> Outcome {
     if !runs {
         return Ok(());
     }
+    thaw(&data);
     let mut stop = programs.command("pg_ctl");
     stop.args(["stop", "-w", "-m", "immediate", "-t", PATIENCE, "-D"]).arg(&data);
     finish(stop, "pg_ctl").map_err(|problem| {

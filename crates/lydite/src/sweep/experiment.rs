@@ -3,6 +3,7 @@
 use super::drawings;
 use super::grid::{self, Axis, Point};
 use crate::cli::SweepArgs;
+use crate::data::Data;
 use crate::exit::Failure;
 use crate::plan::{time, whole};
 use crate::raw::not_known;
@@ -10,7 +11,6 @@ use crate::source::Source;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use lydite_report::sweep::metric::Metric;
-use lydite_tpcc::DataSkew;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
@@ -216,7 +216,7 @@ impl Experiment {
 
 /// The policy, if it is safe with these targets; temporary databases are always new.
 fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
-    let mut scales: BTreeMap<&str, (Option<u32>, Option<DataSkew>)> = BTreeMap::new();
+    let mut scales: BTreeMap<&str, (Option<u32>, Data)> = BTreeMap::new();
     for point in points {
         let target = &point.plan.target;
         // A path or a server; options are no part of what database it is.
@@ -237,7 +237,7 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
             }
             continue;
         };
-        let scale = (point.plan.warehouses, point.plan.data_skew);
+        let scale = (point.plan.warehouses, point.plan.data.of_a_new_database());
         let problem = match reload {
             Reload::EachRun => continue,
             Reload::Once | Reload::Restore if !stays => format!(
@@ -257,7 +257,7 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
                 "\"restore\" is for workload tpcc only: use \"each-run\"".into()
             }
             Reload::Once if *scales.entry(url).or_insert(scale) != scale => format!(
-                "\"once\" needs one number of warehouses for each database, and one data_skew, and {url} is to have \
+                "\"once\" needs one number of warehouses, one data_skew and one size for each database, and {url} is to have \
                  several: use \"each-run\", or give each a target of its own"
             ),
             Reload::Once | Reload::Restore => continue,

@@ -89,8 +89,7 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
 fn template(point: &Point, program: &str) -> String {
     let plan = &point.plan;
     let url = point.given.get("target").map_or("", String::as_str);
-    let skew = plan.data_skew.map_or(String::new(), |skew| skew.to_string());
-    let loaded = format!("{program} {url} {:?} {} {skew}", plan.warehouses, plan.seed);
+    let loaded = format!("{program} {url} {:?} {} {:?}", plan.warehouses, plan.seed, plan.data);
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
 }
 

@@ -156,8 +156,7 @@ fn a_server_that_goes_away_keeps_them_and_the_result_says_so() {
     let url = server.url("tpcc");
     let more = ["--mix", "update_balance=100", "--warmup", "0", "--duration", "8s"];
     let mut running = Program::new(&run(&url, text(&path), &more)).start();
-    let changed =
-        || server.psql("tpcc", "SELECT count(*) FROM warehouse WHERE w_ytd <> 300000").trim() != "0";
+    let changed = || server.psql("tpcc", "SELECT count(*) FROM warehouse WHERE w_ytd <> 30000").trim() != "0";
     running.wait_until("an update", changed);
     server.kill();
     let ended = running.wait().code(3);

@@ -28,7 +28,7 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         assert_green(&ended);
         assert_eq!(step(&ended, "reconnect").0, "passed");
         // What the kit made is gone: a run finds an empty database, and what it loads is not touched by the kit.
-        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
         let refused = kit(&[&url]).code(2);
         assert!(
             refused.stderr.contains("is not empty, and the kit needs an empty database"),
@@ -98,7 +98,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
                 (
                     "cuts_text",
                     "rows as loaded",
-                    "stock has as many rows as it should, 100000, and other values",
+                    "stock has as many rows as it should, 10000, and other values",
                 ),
                 ("total_before_tax", "New-Order", "total is "),
                 ("no_answer_field", "Payment", "missing field `c_data`"),
@@ -168,7 +168,7 @@ fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
     let url = broken(&place, "promises_nothing", "");
     let run =
         ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
-    let ran = lydite(&run).code(0);
+    let ran = lydite(&[&run[..], &["--set", "size=small"]].concat()).code(0);
     assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
     // What its process used stands beside what Lydite did.
     let used = ran.stdout.lines().find_map(|line| line.strip_prefix("driver   ")).expect("the driver's line");
@@ -232,7 +232,7 @@ fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_ki
     let url = pytpcc(&place, "packaged");
     let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet"];
     // Python loads and checks row by row.
-    let ran = Program::new(&run).run().code(0);
+    let ran = lydite(&[&run[..], &["--set", "size=small"]].concat()).code(0);
     assert!(
         ran.stdout.contains("12/12 consistency conditions hold before the run, 12/12 after"),
         "{}",
@@ -250,7 +250,7 @@ fn commits_are_left_open(url: &str, terminals: &str) -> serde_json::Value {
     let path = place.path().join("result.json");
     let run =
         ["run", url, "-w", "1", "--terminals", terminals, "--duration", "5s", "--warmup", "0s", "--quiet"];
-    lydite(&[&run[..], &["--json", text(&path)]].concat()).code(0);
+    lydite(&[&run[..], &["--set", "size=small", "--json", text(&path)]].concat()).code(0);
     let result = json(&path);
     assert!(total(&result, "unknown") > 0, "{result}");
     assert_eq!(total(&result, "failed"), 0, "{result}");
@@ -459,9 +459,9 @@ fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
     let pgx = pgx(&place, &connection(server, "pgx_lost"));
     let psycopg = psycopg(&connection(server, "psycopg_lost"));
     for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost")] {
-        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
         let orders = || -> u64 {
-            let count = server.psql(database, "SELECT sum(d_next_o_id - 3001) FROM district");
+            let count = server.psql(database, "SELECT sum(d_next_o_id - 301) FROM district");
             count.parse().expect("a count")
         };
         let mut running =

@@ -68,7 +68,15 @@ fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
     let path = directory.path().join("result.json");
     for mode in ["statements", "procedures"] {
         let plan = ["run", &url, "--tx", mode, "--warehouses", "1", "--terminals", "4", "--duration", "8s"];
-        let files = ["--warmup", "1s", "--quiet", "--json", path.to_str().expect("a path in UTF-8")];
+        let files = [
+            "--warmup",
+            "1s",
+            "--set",
+            "size=small",
+            "--quiet",
+            "--json",
+            path.to_str().expect("a path in UTF-8"),
+        ];
         Program::new(&[&plan[..], &files].concat()).run().code(0);
         let result = program::json(&path);
         let checks = result["checks"].as_array().expect("checks");

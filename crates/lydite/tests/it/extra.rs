@@ -79,6 +79,7 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
             text(&path),
         ];
         let run = ["run", url, "--warehouses", "2", "--terminals", "4", "--set", "update_stock_rounds=2"];
+        let run = [&run[..], &["--set", "size=small"]].concat();
         lydite(&[&run[..], &SHORT, &mix].concat()).code(0);
         let result = json(&path);
         let checks = result["checks"].as_array().expect("checks");

@@ -29,7 +29,7 @@ fn kill_and_look(options: &str) {
     let database = directory.path().join("shop");
     // Small, so that checkpoints, flushes and compactions are always on their way.
     let url = format!("gemel:{}?checkpoint=1MB&write_buffer=1MB&{options}", text(&database));
-    lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
     let mut done = orders(&database);
     for kill in 0..KILLS {
         let mut running = Program::new(&["run", &url, "--duration", "60s", "--quiet"]).start();

@@ -149,7 +149,7 @@ fn assert_lab_of_mariadb(kind: &str, more: &[&str], servers: usize, warehouses: 
     let wrong = lydite(&["lab", "down", "pg", "--dir", directory]).code(2);
     assert!(wrong.only_error().contains(&format!("lydite lab down {kind}")), "{wrong:?}");
     let run = ["run", &url, "--warehouses", warehouses, "--duration", "1s", "--warmup", "0s", "--quiet"];
-    let ran = Program::new(&run).run().code(0);
+    let ran = Program::new(&[&run[..], &["--set", "size=small"]].concat()).run().code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
 
     let pids: Vec<String> = (0..servers)
@@ -197,7 +197,8 @@ fn a_lab_with_replicas_is_started_read_and_leaves_nothing_behind() {
     let arguments: Vec<&str> = printed.split(' ').collect();
     let result = parent.path().join("result.json");
     let run = ["--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&result)];
-    let run = [&["run"], &arguments[..], &run, &["--terminals", "2", "--staleness", "session"]].concat();
+    let small = ["--set", "size=small", "--terminals", "2", "--staleness", "session"];
+    let run = [&["run"], &arguments[..], &run, &small].concat();
     let ran = Program::new(&run).run().code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
     assert!(ran.stdout.contains("staleness session: "), "{}", ran.stdout);
@@ -205,6 +206,11 @@ fn a_lab_with_replicas_is_started_read_and_leaves_nothing_behind() {
     let replicas = &told["controls"]["replicas"];
     let reads: Vec<u64> = replicas["reads_of"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
     assert!(reads.len() == 2 && reads.iter().all(|&reads| reads > 0), "each has a session: {replicas}");
+    // A server that somebody has stopped is ended too.
+    let file = fs::read_to_string(format!("{directory}/server-0/data/postmaster.pid")).unwrap();
+    let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();
+    // SAFETY: kill has no memory preconditions, and the process is the lab's.
+    assert_eq!(unsafe { libc::kill(postmaster, libc::SIGSTOP) }, 0);
     lydite(&["lab", "down", kind, "--dir", directory]).code(0);
     assert!(!fs::exists(directory).unwrap());
 }

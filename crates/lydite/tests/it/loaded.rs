@@ -1,4 +1,4 @@
-//! Databases as `lydite load` leaves them: loaded once, and copied for each test.
+//! Databases as `lydite load --size small` leaves them: loaded once, and copied for each test.
 
 use crate::program::{Program, checksums, scratch, text};
 use lydite_testkit::{mariadb, postgres};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// Loads a database. Others may be loaded and measured beside it.
 fn load(url: &str, warehouses: u32) {
     let warehouses = warehouses.to_string();
-    Program::new(&["load", url, "--warehouses", &warehouses, "--quiet"]).run().code(0);
+    Program::new(&["load", url, "--warehouses", &warehouses, "--size", "small", "--quiet"]).run().code(0);
 }
 
 /// Values by number of warehouses. The first caller for a number makes its value.
@@ -76,6 +76,17 @@ pub(crate) fn in_gemel(path: &Path, warehouses: u32) -> String {
     let url = format!("gemel:{}", text(path));
     load(&url, warehouses);
     url
+}
+
+/// The checksums of all tables as `lydite load` leaves them without `--size`.
+pub(crate) fn standard_sums(warehouses: u32) -> Vec<String> {
+    static SUMS: Once<Vec<String>> = Once::new();
+    SUMS.get(warehouses, || {
+        let directory = scratch();
+        let url = format!("gemel:{}", text(&directory.path().join("loaded")));
+        Program::new(&["load", &url, "--warehouses", &warehouses.to_string(), "--quiet"]).run().code(0);
+        checksums(&url)
+    })
 }
 
 /// The checksums of all tables as loaded from the usual seed: the same in every database.

@@ -358,7 +358,7 @@ fn a_database_of_the_other_workload_or_half_loaded_is_left_alone_unless_told_fre
     let directory = scratch();
     let file = directory.path().join("one.sqlite");
     for url in [format!("sqlite:{}", text(&file)), format!("gemel:{}", text(&directory.path().join("db")))] {
-        lydite(&["load", &url, "--warehouses", "1", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
         let ended = run_small(&url, &[]).code(2);
         assert!(ended.only_error().contains("holds TPC-C's tables (1 warehouses)"), "{ended:?}");
         assert!(ended.only_error().contains("--fresh"), "{ended:?}");
@@ -370,7 +370,7 @@ fn a_database_of_the_other_workload_or_half_loaded_is_left_alone_unless_told_fre
             assert!(ended.only_error().contains("the microbenchmark's tables (tables=2"), "{ended:?}");
         }
         lydite(&["check", &url]).code(0);
-        lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(0);
         program::assert_consistent(&url);
     }
     let url = format!("sqlite:{}", text(&file));

@@ -220,6 +220,26 @@ fn a_fifo_without_a_reader_is_waited_for_until_one_comes_or_the_user_interrupts(
     assert!(is_fifo(&path));
 }
 
+/// A pipe that was there from the start blocks: a write to it would go on over Ctrl-C.
+#[test]
+fn a_reader_that_stalls_is_waited_for_until_the_user_interrupts() {
+    let directory = scratch();
+    // A page is larger than a pipe holds, and nobody reads this one before the program has ended.
+    let mut running = Watched::start(&arguments(&RUN, &["--quiet", "--report", "-"]), directory.path());
+    running.wait_for("waiting for a reader of standard output: Ctrl-C gives up");
+    running.interrupt();
+    let begun = Instant::now();
+    while running.child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "it hangs: {}", running.errors());
+        thread::sleep(Duration::from_millis(10));
+    }
+    let (code, _, errors) = running.end();
+    assert_eq!(code, Some(130), "{errors}");
+    let (_, kept) = errors.split_once("it was written to ").expect("another place");
+    let kept = Path::new(kept.trim_end().strip_suffix(" instead").expect("a path"));
+    assert!(fs::read_to_string(kept).unwrap().ends_with("</html>\n"), "a whole page");
+}
+
 #[test]
 fn a_reader_of_a_fifo_that_goes_away_is_an_error_and_the_document_goes_elsewhere() {
     let directory = scratch();
@@ -292,6 +312,7 @@ fn files_that_are_something_else_are_refused_before_anything_is_done_and_stay_as
     fs::write(&plan, "target = \"null:\"\n").unwrap();
     fs::write(&database, "").unwrap();
     let url = format!("sqlite:{}", text(&database));
+    let log_of_database = format!("{}-wal", text(&database));
     let log = format!("rte.delivery_log={}", text(&fifo_path));
     for (more, words) in [
         (vec!["null:", "--json", text(&socket)], "is a socket: name a file"),
@@ -301,6 +322,7 @@ fn files_that_are_something_else_are_refused_before_anything_is_done_and_stay_as
         (vec!["null:", "--json", "/dev/stdin"], "is open for reading only"),
         (vec!["null:", "-c", text(&plan), "--report", text(&plan)], "is the plan file"),
         (vec![&url, "--json", text(&database)], "belongs to the database"),
+        (vec![&url, "--json", &log_of_database], "belongs to the database"),
         (vec!["null:", "--mode", "rte", "--set", &log], "is no file"),
     ] {
         let ended = lydite(&arguments(&["run"], &more)).code(2);

@@ -1,7 +1,7 @@
 //! What a database holds already decides what happens: nothing is dropped that the user did not ask to drop.
 
 use crate::loaded;
-use crate::program::{assert_consistent, lydite, scratch};
+use crate::program::{assert_consistent, json, lydite, scratch, text};
 use lydite_testkit::postgres;
 use rusqlite::Connection;
 
@@ -20,6 +20,35 @@ fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
 }
 
 #[test]
+fn a_database_keeps_its_size_and_a_result_from_small_warehouses_says_so() {
+    let directory = scratch();
+    let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 1);
+    assert!(lydite(&["check", &url]).code(0).stdout.contains(": 1 small warehouse, loaded by Lydite"));
+    let refused = lydite(&["run", &url, "--size", "standard", "--quiet"]).code(2);
+    let said =
+        "holds warehouses of size small, but the plan wants size standard: leave it out, or load again";
+    assert!(refused.only_error().contains(said), "{refused:?}");
+    for arguments in [["load", &url, "--size", "tiny"], ["run", &url, "--set", "size=tiny"]] {
+        let refused = lydite(&[arguments.as_slice(), &["--warehouses", "1"]].concat()).code(2);
+        assert!(refused.stderr.contains("must be standard or small"), "{refused:?}");
+    }
+    let refused = lydite(&["run", "null:", "--workload", "micro", "--set", "size=small"]).code(2);
+    assert!(refused.stderr.contains("is for --workload tpcc only"), "{refused:?}");
+
+    let result = directory.path().join("result.json");
+    let run = ["run", &url, "--duration", "1s", "--warmup", "0", "--json", text(&result)];
+    let shown = lydite(&run).code(0).stdout;
+    assert!(shown.contains("1 small warehouse,") && shown.contains("! The warehouses are small"), "{shown}");
+    assert!(shown.contains("not met: rows of the tables (4.3.3.1): size small: 10000 items"), "{shown}");
+    assert_eq!(json(&result)["plan"]["size"], "small");
+    lydite(&[&run[..], &["--fresh"]].concat()).code(0);
+    assert_eq!(json(&result)["plan"]["size"], "small", "the same again");
+    let refused = lydite(&["run", &url, "--resume"]).code(2);
+    assert!(refused.only_error().contains("--resume: is for `lydite load`"), "{refused:?}");
+    assert_consistent(&url);
+}
+
+#[test]
 fn a_load_on_a_loaded_database_is_refused_and_replaces_it_only_when_told_fresh() {
     let directory = scratch();
     let path = directory.path().join("tpcc.sqlite");
@@ -34,11 +63,11 @@ fn a_load_on_a_loaded_database_is_refused_and_replaces_it_only_when_told_fresh()
         let ended =
             lydite(&[["load", &url, "--warehouses", "1", "--quiet"].as_slice(), &more].concat()).code(2);
         let error = ended.only_error();
-        assert!(error.contains("loaded already, with 1 warehouse from seed 1"), "{error}");
+        assert!(error.contains("loaded already, with 1 small warehouse from seed 1"), "{error}");
         assert!(error.contains("--fresh"), "{error}");
     }
     assert!(marked(), "the refused loads touched nothing");
-    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(0);
     assert!(!marked(), "--fresh loads anew");
     assert_consistent(&url);
     let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--resume"]).code(2);
@@ -70,7 +99,7 @@ fn a_foreign_table_of_the_same_name_is_left_alone_unless_told_fresh() {
         "2",
         "nothing was made"
     );
-    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(0);
     assert_consistent(&url);
     assert_eq!(server.psql("foreign_tables", "SELECT mine FROM diary"), "Dear diary");
 }
@@ -90,7 +119,7 @@ fn foreign_views_that_are_in_the_way_are_told_and_dropped_only_when_told_fresh()
     let ended = lydite(&["run", &url, "--quiet"]).code(2);
     assert!(ended.only_error().contains("did not make ("), "{ended:?}");
     assert!(ended.only_error().contains("item"), "{ended:?}");
-    lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(0);
     assert_consistent(&url);
     assert_eq!(server.psql("foreign_view", "SELECT count(*) FROM diary"), "0", "it stays");
 }
@@ -103,7 +132,7 @@ fn what_depends_on_the_tables_is_not_dropped_and_told_with_advice() {
         "dependent_view",
         "CREATE TABLE item (mine text); INSERT INTO item VALUES ('a'); CREATE VIEW mine AS SELECT * FROM item",
     );
-    let ended = lydite(&["load", &url, "--warehouses", "1", "--fresh", "--quiet"]).code(3);
+    let ended = lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(3);
     assert!(ended.only_error().contains("drop what depends on it first"), "{ended:?}");
     assert_eq!(server.psql("dependent_view", "SELECT mine FROM mine"), "a");
 }
@@ -116,9 +145,9 @@ fn databases_in_two_schemas_do_not_see_each_other() {
     let other = format!("{url}?schema=Other%20One");
     let ended = lydite(&["check", &other]).code(2);
     assert!(ended.only_error().contains("is empty"), "{ended:?}");
-    lydite(&["load", &other, "--warehouses", "1", "--seed", "2", "--quiet"]).code(0);
+    lydite(&["load", &other, "--warehouses", "1", "--size", "small", "--seed", "2", "--quiet"]).code(0);
     assert_consistent(&other);
-    lydite(&["load", &other, "--warehouses", "1", "--fresh", "--quiet"]).code(0);
+    lydite(&["load", &other, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(0);
     assert_consistent(&url);
 }
 

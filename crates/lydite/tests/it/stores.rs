@@ -17,8 +17,10 @@ fn assert_proved(url: &str, warehouses: &str) {
 fn run(url: &str, warehouses: &str, more: &[&str]) -> Value {
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let run = ["run", url, "--warehouses", warehouses, "--duration", "4s", "--warmup", "0", "--quiet"];
-    let ended = Program::new(&[&run[..], &["--terminals", "6", "--json", text(&path)], more].concat());
+    let run =
+        ["run", url, "--warehouses", warehouses, "--duration", "4s", "--warmup", "0", "--set", "size=small"];
+    let ended =
+        Program::new(&[&run[..], &["--quiet", "--terminals", "6", "--json", text(&path)], more].concat());
     ended.run().code(0);
     let result = json(&path);
     assert!(total(&result, "committed") > 0, "{result}");

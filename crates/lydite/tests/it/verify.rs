@@ -11,7 +11,7 @@ use serde_json::Value;
 const TESTS: [&str; 4] = ["global snapshot", "deadlock of two", "deadlock of three", "random order"];
 
 fn load(url: &str, warehouses: &str) {
-    let load = ["load", url, "--warehouses", warehouses, "--quiet"];
+    let load = ["load", url, "--warehouses", warehouses, "--size", "small", "--quiet"];
     // Some of these databases share two processors with other tests.
     Program::new(&load).run().code(0);
 }

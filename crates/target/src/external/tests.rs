@@ -14,7 +14,6 @@ use crate::registry::{ParsedUrl, TargetSpec};
 use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
-use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::{NewOrder, OrderLineInput, StockLevel};
 use lydite_tpcc::{CustomerId, DistrictId, Districts, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
@@ -137,7 +136,7 @@ fn processes_of_a_driver_of_transactions_work_side_by_side_and_keep_the_conditio
             let target = &target;
             scope.spawn(move || {
                 let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
-                let plan = InputPlan::new(SEED, 1, CLoad::from_seed(SEED), mix);
+                let plan = InputPlan::on(&meta(1), SEED, mix);
                 let mut terminal = plan.terminal(terminal);
                 let mut session = target.connect().expect("connect");
                 for _ in 0..100 {

@@ -75,8 +75,9 @@ impl Transactions {
         }
         let units: Vec<u32> =
             notes.keys().filter_map(|name| name.strip_prefix(LOADED)).flat_map(str::parse).collect();
-        meta::from_notes(&notes, &units)
-            .map_err(|error| error.on_target("read the notes", &self.driver.config.place))
+        meta::from_notes(&notes, &units).map_err(|problem| {
+            StoreError::Failed(problem).on_target("read the notes", &self.driver.config.place)
+        })
     }
 
     pub(super) fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
@@ -86,7 +87,8 @@ impl Transactions {
                 self.driver.config.place
             )));
         }
-        let notes = meta::notes(meta).into_iter().collect();
+        let state = ("state", "loading".to_string());
+        let notes = meta::notes(meta).into_iter().chain([state]).collect();
         self.ask("create the tables", "create", &Create { notes })
     }
 

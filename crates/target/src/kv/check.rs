@@ -10,9 +10,7 @@ use lydite_tpcc::consistency::{
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{
-    CUSTOMERS_PER_DISTRICT, Cents, DistrictId, Districts, ITEMS, Timestamp, WarehouseId, rows,
-};
+use lydite_tpcc::{Cents, DistrictId, Districts, Size, Timestamp, WarehouseId, rows};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -62,10 +60,11 @@ fn check_items(source: &mut impl RowSource, population: &Population) -> Result<O
         sum += row.price;
     })?;
     let wanted = price_sum(population);
-    if (found, sum) == (ITEMS, wanted) {
+    let items = population.size.items();
+    if (found, sum) == (items, wanted) {
         return Ok((0, Vec::new()));
     }
-    let example = format!("all: {found} items, sum of I_PRICE {sum}; {ITEMS} and {wanted} were loaded");
+    let example = format!("all: {found} items, sum of I_PRICE {sum}; {items} and {wanted} were loaded");
     Ok((1, vec![example]))
 }
 
@@ -81,7 +80,7 @@ fn check_stock(source: &mut impl RowSource, population: &Population) -> Result<O
     for w_id in population.warehouse_ids() {
         let wanted: Vec<u32> =
             population.stock(w_id).map(|row| stock_residue(row.quantity, row.ytd)).collect();
-        let mut found = 0_u32;
+        let mut found = 0_usize;
         source.rows(Some(w_id), |row: &rows::Stock| {
             found += 1;
             let counts = u64::from(row.order_cnt)..=10 * u64::from(row.order_cnt);
@@ -96,8 +95,8 @@ fn check_stock(source: &mut impl RowSource, population: &Population) -> Result<O
                 ));
             }
         })?;
-        if found != ITEMS {
-            offend(format!("w={w_id}: {found} rows of STOCK instead of {ITEMS}"));
+        if found != wanted.len() {
+            offend(format!("w={w_id}: {found} rows of STOCK instead of {}", wanted.len()));
         }
     }
     Ok((total, examples))
@@ -114,9 +113,13 @@ fn check_standard(
         .into_iter()
         .filter(|table| conditions.iter().any(|condition| condition.reads.contains(table)))
         .collect();
-    let mut evaluator = Evaluator::of(meta.districts.clone());
-    let mut missing =
-        Missing { warehouses: meta.warehouses, districts: meta.districts.clone(), ..Missing::default() };
+    let mut evaluator = Evaluator::of(meta.districts.clone(), meta.size);
+    let mut missing = Missing {
+        warehouses: meta.warehouses,
+        districts: meta.districts.clone(),
+        size: meta.size,
+        ..Missing::default()
+    };
     let mut last = None;
     while let Some(w_id) = source.next_warehouse(&tables, last)? {
         for &table in &tables {
@@ -149,6 +152,7 @@ fn check_standard(
 struct Missing {
     warehouses: u32,
     districts: Districts,
+    size: Size,
     /// Warehouses that were not loaded.
     too_many: Vec<String>,
     /// Customers of the open warehouse's districts.
@@ -159,10 +163,9 @@ struct Missing {
 impl Missing {
     fn close(&mut self, w_id: WarehouseId) {
         for (d_id, count) in std::mem::take(&mut self.counts) {
-            if count != CUSTOMERS_PER_DISTRICT {
-                self.customers.push(format!(
-                    "w={w_id} d={d_id}: {count} customers instead of {CUSTOMERS_PER_DISTRICT}"
-                ));
+            let loaded = self.size.customers();
+            if count != loaded {
+                self.customers.push(format!("w={w_id} d={d_id}: {count} customers instead of {loaded}"));
             }
         }
     }

@@ -7,7 +7,7 @@ use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Districts, WarehouseId};
+use lydite_tpcc::{Districts, Size, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -16,34 +16,29 @@ const TABLE: KvTable = KvTable::Meta;
 /// The note of a unit that is loaded: this and the number, big end first.
 const LOADED: &[u8] = b"loaded ";
 
-/// The note of how districts are spread over the warehouses.
-pub(crate) const DATA_SKEW: &str = "data_skew";
+/// The note of how districts are spread over the warehouses. Without it each has ten.
+const DATA_SKEW: &str = "data_skew";
 
-/// The districts that such a note tells of; none if it can't be read.
-pub(crate) fn districts(note: Option<&str>, warehouses: u32) -> Option<Districts> {
-    match note {
-        None => Some(Districts::uniform()),
-        Some(skew) => Districts::spread(skew.parse().ok()?, warehouses).ok(),
-    }
-}
+/// The note of the size. Without it the size is the standard's.
+const SIZE: &str = "size";
 
 /// Stores `meta` in the state "loading".
 pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
+    tx.put(TABLE, b"state", b"loading")?;
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
 
-/// The notes of a database that is to be loaded with `meta`.
+/// The notes of a database that is to be loaded with `meta`, without its state.
 pub(crate) fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
     let mut notes = vec![
-        ("state", "loading".to_string()),
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
         ("c_load", meta.c_load.0.to_string()),
         ("population", meta.population.to_string()),
         ("lydite", meta.lydite.clone()),
     ];
-    // A database without the note has ten districts for each warehouse.
     notes.extend(meta.districts.skew().map(|skew| (DATA_SKEW, skew.to_string())));
+    notes.extend((meta.size != Size::Standard).then(|| (SIZE, meta.size.name().to_string())));
     notes
 }
 
@@ -79,24 +74,12 @@ pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> 
         let tables = tables_with_rows(tx)?;
         return Ok(if tables.is_empty() { DatabaseState::Empty } else { DatabaseState::Foreign { tables } });
     }
-    from_notes(&notes, &units)
+    from_notes(&notes, &units).map_err(StoreError::Failed)
 }
 
-/// The state that notes tell of, given the units that are loaded (0 is ITEM).
-pub(crate) fn from_notes(
-    notes: &BTreeMap<String, String>,
-    units: &[u32],
-) -> Result<DatabaseState, StoreError> {
-    let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
-    let meta = DatabaseMeta {
-        warehouses,
-        districts: districts(notes.get(DATA_SKEW).map(String::as_str), warehouses)
-            .ok_or_else(|| bad(DATA_SKEW))?,
-        seed: note(notes, "seed", |_| true)?,
-        c_load: CLoad(note(notes, "c_load", |_| true)?),
-        population: note(notes, "population", |_| true)?,
-        lydite: note(notes, "lydite", |_| true)?,
-    };
+/// The state that notes tell of, given the units that are loaded (0 is ITEM); else what is wrong with the notes.
+pub(crate) fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
+    let meta = meta(notes)?;
     match notes.get("state").map(String::as_str) {
         Some("ready") => Ok(DatabaseState::Ready { meta }),
         Some("loading") => Ok(DatabaseState::Loading {
@@ -108,17 +91,39 @@ pub(crate) fn from_notes(
     }
 }
 
+/// What a database was loaded with, as its notes tell; else what is wrong with them.
+pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
+    let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
+    let districts = match notes.get(DATA_SKEW) {
+        None => Some(Districts::uniform()),
+        Some(skew) => skew.parse().ok().and_then(|skew| Districts::spread(skew, warehouses).ok()),
+    };
+    let size = match notes.get(SIZE) {
+        None => Some(Size::Standard),
+        Some(name) => Size::ALL.into_iter().find(|size| size.name() == name),
+    };
+    Ok(DatabaseMeta {
+        warehouses,
+        districts: districts.ok_or_else(|| bad(DATA_SKEW))?,
+        size: size.ok_or_else(|| bad(SIZE))?,
+        seed: note(notes, "seed", |_| true)?,
+        c_load: CLoad(note(notes, "c_load", |_| true)?),
+        population: note(notes, "population", |_| true)?,
+        lydite: note(notes, "lydite", |_| true)?,
+    })
+}
+
 /// The note `name`, if it can be read and is good.
 fn note<T: std::str::FromStr>(
     notes: &BTreeMap<String, String>,
     name: &str,
     good: impl Fn(&T) -> bool,
-) -> Result<T, StoreError> {
+) -> Result<T, String> {
     notes.get(name).and_then(|text| text.parse().ok()).filter(good).ok_or_else(|| bad(name))
 }
 
-fn bad(name: &str) -> StoreError {
-    StoreError::Failed(format!("lydite_meta has no {name} or a bad one: load with --fresh"))
+fn bad(name: &str) -> String {
+    format!("lydite_meta has no {name} or a bad one: load with --fresh")
 }
 
 /// Rows without notes were not loaded by us, or a reset of them was interrupted.

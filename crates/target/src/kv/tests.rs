@@ -121,18 +121,18 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
     });
     let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
     let stock_14 = stock::key(w_id, ItemId(14));
-    let oldest = order_line::key(w_id, d_id, OrderId(2_101), 1);
+    let oldest = order_line::key(w_id, d_id, OrderId(211), 1);
     let first = order_by_customer::key(w_id, d_id, c_id, OrderId(0));
     let cases: [(KvTable, &[u8], &Transaction, &str); 11] = [
         (KvTable::Warehouse, &[0, 0, 0, 1], &order, "warehouse 1 is missing"),
         (KvTable::District, &d, &order, "district 1/3 is missing"),
         (KvTable::Customer, &c, &order, "customer 1/3/5 is missing"),
-        (KvTable::Item, &[0, 0, 0, 14], &order, "an item of order 3001 is missing"),
+        (KvTable::Item, &[0, 0, 0, 14], &order, "an item of order 301 is missing"),
         (KvTable::Stock, &stock_14, &order, "stock 1/14 is missing"),
         (KvTable::Warehouse, &[0, 0, 0, 1], &payment, "warehouse 1 is missing"),
         (KvTable::Customer, &c, &payment, "customer 1/3/5 is missing"),
         (KvTable::Customer, &c, &status(CustomerSelector::Id(c_id)), "customer 1/3/5 is missing"),
-        (KvTable::Order, &oldest[..9], &delivery, "order 1/3/2101 is missing"),
+        (KvTable::Order, &oldest[..9], &delivery, "order 1/3/211 is missing"),
         (KvTable::District, &d, &level, "district 1/3 is missing"),
         // Nothing is taken away here; there is no such customer.
         (
@@ -165,7 +165,7 @@ fn delivery_skips_a_district_without_a_new_order() {
     load(&target, 1);
     let store = target.store().expect("open");
     let mut tx = store.begin(Access::Write).expect("begin");
-    for o_id in 2_101..=3_000 {
+    for o_id in 211..=300 {
         let key = new_order::key(WarehouseId(1), DistrictId(3), OrderId(o_id));
         tx.delete(KvTable::NewOrder, &key).expect("delete");
     }
@@ -173,7 +173,7 @@ fn delivery_skips_a_district_without_a_new_order() {
     let delivery =
         Transaction::Delivery(Delivery { w_id: WarehouseId(1), districts: 10, carrier_id: CarrierId(1) });
     let outcome = target.connect().expect("connect").execute(&delivery);
-    let delivered = DistrictId::up_to(10).filter(|d| d.0 != 3).map(|d| (d, OrderId(2_101))).collect();
+    let delivered = DistrictId::up_to(10).filter(|d| d.0 != 3).map(|d| (d, OrderId(211))).collect();
     assert_eq!(outcome, Ok(Outcome::Delivery(DeliveryOutcome { delivered })));
 }
 
@@ -400,7 +400,7 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
     let (item, taken) = (item::key(ItemId(7)), stock::key(w_id, ItemId(9)));
     change(KvTable::Item, &item, &|row| item::PRICE.add(row, Cents(1)).expect("a price"));
     let found = broken();
-    assert!(found.len() == 1 && found[0].starts_with("all: 100000 items, sum of I_PRICE "), "{found:?}");
+    assert!(found.len() == 1 && found[0].starts_with("all: 10000 items, sum of I_PRICE "), "{found:?}");
     change(KvTable::Item, &item, &|row| item::PRICE.add(row, Cents(-1)).expect("a price"));
     change(KvTable::Stock, &taken, &|row| stock::YTD.add(row, 1).expect("a number"));
     let found = broken();
@@ -408,5 +408,5 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
     let mut tx = store.begin(Access::Write).expect("begin");
     tx.delete(KvTable::Stock, &taken).expect("delete");
     tx.commit().expect("commit");
-    assert_eq!(broken(), ["w=1: 99999 rows of STOCK instead of 100000"]);
+    assert_eq!(broken(), ["w=1: 9999 rows of STOCK instead of 10000"]);
 }

@@ -680,12 +680,13 @@ impl Target for Mysql {
         )
         .map_err(self.failed("check"))?;
         let dialect = wire.product.dialect;
+        let meta = meta::read(&mut wire).map_err(self.failed("check"))?;
         let _at_work = self.work.enter(wire.id);
         conditions
             .iter()
             .map(|&condition| {
                 self.work.unless_stopped(self.config.place())?;
-                let finding = conditions::evaluate(&mut wire, dialect, condition)
+                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
                     .map_err(self.failed(&format!("check condition {}", condition.number)))?;
                 done(&finding);
                 Ok(finding)

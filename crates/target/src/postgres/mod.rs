@@ -682,10 +682,11 @@ impl Target for Postgres {
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
             wire.execute(&begin).map_err(&failed)?;
+            let meta = meta::read(&mut wire).map_err(&failed)?;
             let _at_work = wire.backend().map(|backend| self.work.enter(backend));
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.work.unless_stopped(self.config.place())?;
-                let finding = conditions::evaluate(&mut wire, dialect, condition)
+                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
                     .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
                 done(&finding);
                 findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);

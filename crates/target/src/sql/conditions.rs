@@ -1,15 +1,14 @@
 //! The twelve consistency conditions (clause 3.3.2), and ours beside them, as set-based SQL: each query gives the keys that
 //! break it.
 
-use crate::kv::meta::{DATA_SKEW, districts};
 use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
-use lydite_tpcc::meta::POPULATION_VERSION;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, ITEMS, Timestamp, WarehouseId};
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp, WarehouseId};
 use std::time::Instant;
 
 /// How many offending keys are named.
@@ -34,8 +33,10 @@ const DELIVERED_WITHOUT_JOIN: &str = "SELECT w, d, c, sum(amount) AS delivered \
 /// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
 /// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
 ///
-/// `districts`: how many the warehouse `w_id` has, as an expression.
-fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String {
+/// `meta`: what was loaded.
+fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> String {
+    let districts = districts(meta);
+    let (customers, delivered_before) = (meta.size.customers(), meta.size.delivered());
     let money = dialect.money_text;
     // Without rows a sum is null.
     let sum = |column: &str| money(&format!("coalesce({column}, 0.00)"));
@@ -128,7 +129,8 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
             sum("paid")
         ),
         // As printed it holds for the initial population only; each delivery turns one new order into an old one.
-        11 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
+        11 => format!(
+              "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
                ', new orders ' || coalesce(fresh, 0) || ', deliveries ' || coalesce(deliveries, 0) AS example \
                FROM district \
                LEFT JOIN (SELECT o_w_id, o_d_id, count(*) AS orders FROM orders GROUP BY o_w_id, o_d_id) AS o \
@@ -137,17 +139,17 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
                ON no_w_id = d_w_id AND no_d_id = d_id \
                LEFT JOIN (SELECT c_w_id, c_d_id, sum(c_delivery_cnt) AS deliveries FROM customer \
                GROUP BY c_w_id, c_d_id) AS c ON c_w_id = d_w_id AND c_d_id = d_id \
-               WHERE coalesce(orders, 0) - coalesce(fresh, 0) <> 2100 + coalesce(deliveries, 0)"
-            .into(),
+               WHERE coalesce(orders, 0) - coalesce(fresh, 0) <> {delivered_before} + coalesce(deliveries, 0)"
+        ),
         12 => format!(
             "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_balance ' || {} || \
              ', c_ytd_payment ' || {} || ', delivered ' || {} AS example FROM customer \
              LEFT JOIN ({delivered}) AS o ON w = c_w_id AND d = c_d_id AND c = c_id \
              WHERE c_balance + c_ytd_payment <> coalesce(delivered, 0) \
              UNION ALL SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': ' || customers || \
-             ' customers instead of 3000' FROM (SELECT d_w_id, d_id, count(c_id) AS customers FROM district \
+             ' customers instead of {customers}' FROM (SELECT d_w_id, d_id, count(c_id) AS customers FROM district \
              LEFT JOIN customer ON c_w_id = d_w_id AND c_d_id = d_id GROUP BY d_w_id, d_id) AS n \
-             WHERE customers <> 3000",
+             WHERE customers <> {customers}",
             money("c_balance"),
             money("c_ytd_payment"),
             sum("delivered")
@@ -156,50 +158,41 @@ fn offenders(condition: Condition, dialect: &Dialect, districts: &str) -> String
     }
 }
 
-/// What is noted of the load under a name.
-fn note(admin: &mut impl Admin, name: &str) -> Result<Option<String>, SqlError> {
-    let found = admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{name}'"))?;
-    Ok(found.into_iter().next())
-}
-
-/// What was loaded, as far as it does not depend on how districts are spread, and into how many warehouses.
-fn loaded(admin: &mut impl Admin) -> Result<(Population, u32), SqlError> {
-    let mut number = |name: &str| {
-        let number: Option<u64> = note(admin, name)?.and_then(|text| text.parse().ok());
-        number.ok_or_else(|| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh")))
-    };
-    let (warehouses, seed) = (number("warehouses")?, number("seed")?);
-    if number("population")? != u64::from(POPULATION_VERSION) {
+/// The rows that were loaded.
+fn loaded(meta: &DatabaseMeta) -> Result<Population, SqlError> {
+    if meta.population != POPULATION_VERSION {
         return Err(SqlError::Decode(
             "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into(),
         ));
     }
-    let warehouses = u32::try_from(warehouses)
-        .map_err(|_| SqlError::Decode("lydite_meta has a bad warehouses: load with --fresh".into()))?;
-    Ok((Population::new(warehouses, seed, Timestamp(0)), warehouses))
+    Ok(Population::from_meta(meta, Timestamp(0)))
 }
 
 /// ITEM is what was loaded, but for who has which price.
 fn check_items(
     admin: &mut impl Admin,
     dialect: &Dialect,
+    population: &Population,
     finding: &mut ConditionFinding,
 ) -> Result<(), SqlError> {
-    let (population, _) = loaded(admin)?;
-    let sum = price_sum(&population);
+    let (sum, items) = (price_sum(population), population.size.items());
     let found_sum = (dialect.money_text)("total");
     let sql = format!(
-        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {ITEMS} and {sum} were loaded' AS example \
+        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {items} and {sum} were loaded' AS example \
          FROM (SELECT count(*) AS found, coalesce(sum(i_price), 0.00) AS total FROM item) AS i \
-         WHERE found <> {ITEMS} OR {} <> '{sum}'",
+         WHERE found <> {items} OR {} <> '{sum}'",
         (dialect.as_text)(&found_sum)
     );
     ask(admin, &sql, finding)
 }
 
 /// Each row of STOCK is one that clause 2.4.2.2 can lead to, and those of a warehouse together come from those loaded.
-fn check_stock(admin: &mut impl Admin, finding: &mut ConditionFinding) -> Result<(), SqlError> {
-    let (population, warehouses) = loaded(admin)?;
+fn check_stock(
+    admin: &mut impl Admin,
+    population: &Population,
+    finding: &mut ConditionFinding,
+) -> Result<(), SqlError> {
+    let items = population.size.items();
     ask(
         admin,
         "SELECT 's_w_id=' || s_w_id || ' s_i_id=' || s_i_id || ': s_quantity ' || s_quantity || ', s_ytd ' || s_ytd || \
@@ -208,7 +201,7 @@ fn check_stock(admin: &mut impl Admin, finding: &mut ConditionFinding) -> Result
          OR s_remote_cnt < 0 OR s_remote_cnt > s_order_cnt",
         finding,
     )?;
-    let mut sums: Vec<Option<(u64, u64)>> = vec![None; warehouses as usize];
+    let mut sums: Vec<Option<(u64, u64)>> = vec![None; population.warehouses as usize];
     let mut strange = None;
     let sql = "SELECT s_w_id, count(*), sum((s_quantity + s_ytd) % 91) FROM stock GROUP BY s_w_id";
     admin.query_each(sql, &mut |row| {
@@ -226,12 +219,12 @@ fn check_stock(admin: &mut impl Admin, finding: &mut ConditionFinding) -> Result
         let residue = |row: lydite_tpcc::rows::Stock| u64::from(stock_residue(row.quantity, row.ytd));
         let sum: u64 = population.stock(w_id).map(residue).sum();
         let (found_count, found_sum) = found.unwrap_or_default();
-        if (found_count, found_sum) != (u64::from(ITEMS), sum) {
+        if (found_count, found_sum) != (u64::from(items), sum) {
             finding.offenders = finding.offenders.saturating_add(1);
             if finding.examples.len() < EXAMPLES {
                 finding.examples.push(format!(
                     "s_w_id={w_id}: {found_count} rows with a sum of (s_quantity + s_ytd) mod 91 of {found_sum}; \
-                     {ITEMS} and {sum} were loaded"
+                     {items} and {sum} were loaded"
                 ));
             }
         }
@@ -240,33 +233,29 @@ fn check_stock(admin: &mut impl Admin, finding: &mut ConditionFinding) -> Result
 }
 
 /// How many districts the warehouse `w_id` was loaded with, as an expression.
-fn expected_districts(admin: &mut impl Admin) -> Result<String, SqlError> {
-    let Some(skew) = note(admin, DATA_SKEW)? else { return Ok(DISTRICTS_PER_WAREHOUSE.to_string()) };
-    let warehouses = note(admin, "warehouses")?.and_then(|text| text.parse().ok());
-    let ranges = warehouses
-        .and_then(|warehouses| districts(Some(&skew), warehouses))
-        .ok_or_else(|| SqlError::Decode(format!("lydite_meta has a bad {DATA_SKEW}: load with --fresh")))?
-        .ranges();
+fn districts(meta: &DatabaseMeta) -> String {
+    let ranges = meta.districts.ranges();
+    if ranges.is_empty() {
+        return DISTRICTS_PER_WAREHOUSE.to_string();
+    }
     let cases: String =
         ranges.iter().map(|(last, each)| format!(" WHEN w_id <= {last} THEN {each}")).collect();
-    Ok(format!("CASE{cases} ELSE 0 END"))
+    format!("CASE{cases} ELSE 0 END")
 }
 
-/// Evaluates one condition.
+/// Evaluates one condition by one statement, on a database that was loaded with `meta`.
 pub(crate) fn evaluate(
     admin: &mut impl Admin,
     dialect: &Dialect,
+    meta: &DatabaseMeta,
     condition: Condition,
 ) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
     let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
     match condition.number {
-        ITEMS_CONDITION => check_items(admin, dialect, &mut finding)?,
-        STOCK_CONDITION => check_stock(admin, &mut finding)?,
-        number => {
-            let districts = if number == 1 { expected_districts(admin)? } else { String::new() };
-            ask(admin, &offenders(condition, dialect, &districts), &mut finding)?;
-        }
+        ITEMS_CONDITION => check_items(admin, dialect, &loaded(meta)?, &mut finding)?,
+        STOCK_CONDITION => check_stock(admin, &loaded(meta)?, &mut finding)?,
+        _ => ask(admin, &offenders(condition, dialect, meta), &mut finding)?,
     }
     finding.seconds = begin.elapsed().as_secs_f64();
     Ok(finding)

@@ -1,13 +1,10 @@
 //! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
 
-use crate::kv::meta::{DATA_SKEW, districts};
+use crate::kv::meta as kv;
 use crate::micro::is_table_name;
 use crate::sql::connection::SqlError;
 use crate::target::{DatabaseState, LoadUnit};
-use lydite_tpcc::WarehouseId;
-use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
 
@@ -41,16 +38,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 
 /// Makes the two tables and stores `meta` in the state "loading".
 pub(crate) fn create(meta: &DatabaseMeta) -> String {
-    let mut notes = vec![
-        ("warehouses", meta.warehouses.to_string()),
-        ("seed", meta.seed.to_string()),
-        ("c_load", meta.c_load.0.to_string()),
-        ("population", meta.population.to_string()),
-        ("lydite", meta.lydite.clone()),
-    ];
-    // A database without the note has ten districts for each warehouse.
-    notes.extend(meta.districts.skew().map(|skew| (DATA_SKEW, skew.to_string())));
-    create_notes(&notes)
+    create_notes(&kv::notes(meta))
 }
 
 /// Makes the two tables and stores notes, and the state "loading".
@@ -80,6 +68,22 @@ fn is_tpcc(name: &str) -> bool {
     Table::ALL.iter().any(|table| table.name() == name)
 }
 
+/// The notes of a database that was loaded, by name.
+fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> {
+    let mut values = BTreeMap::new();
+    admin.query_each("SELECT name, value FROM lydite_meta", &mut |row| {
+        if let [Some(name), Some(value)] = row {
+            values.insert(name.to_string(), value.to_string());
+        }
+    })?;
+    Ok(values)
+}
+
+/// What a database was loaded with.
+pub(crate) fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
+    kv::meta(&values(admin)?).map_err(SqlError::Decode)
+}
+
 /// Reads the state, given the names of all tables in the schema.
 pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
@@ -92,12 +96,7 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
             DatabaseState::Foreign { tables: foreign }
         });
     }
-    let mut values = BTreeMap::new();
-    admin.query_each("SELECT name, value FROM lydite_meta", &mut |row| {
-        if let [Some(name), Some(value)] = row {
-            values.insert(name.to_string(), value.to_string());
-        }
-    })?;
+    let values = values(admin)?;
     if values.get("workload").is_some_and(|workload| workload == "micro") {
         let note = |name: &str| values.get(name).map(String::as_str);
         let ready = note("state") == Some("ready");
@@ -108,37 +107,7 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
             }
         };
     }
-    let value = |name: &str| {
-        values
-            .get(name)
-            .ok_or_else(|| SqlError::Decode(format!("lydite_meta has no {name}: load with --fresh")))
-    };
-    let number = |name: &str| {
-        value(name)?
-            .parse::<u64>()
-            .map_err(|_| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh")))
-    };
-    let bad = |name: &str| SqlError::Decode(format!("lydite_meta has a bad {name}: load with --fresh"));
-    let warehouses =
-        u32::try_from(number("warehouses")?).ok().filter(|count| (1..=MAX_WAREHOUSES).contains(count));
-    let warehouses = warehouses.ok_or_else(|| bad("warehouses"))?;
-    let skew = values.get(DATA_SKEW).map(String::as_str);
-    let meta = DatabaseMeta {
-        warehouses,
-        districts: districts(skew, warehouses).ok_or_else(|| bad(DATA_SKEW))?,
-        seed: number("seed")?,
-        c_load: CLoad(u8::try_from(number("c_load")?).map_err(|_| bad("c_load"))?),
-        population: u32::try_from(number("population")?).map_err(|_| bad("population"))?,
-        lydite: value("lydite")?.clone(),
-    };
-    if value("state")? == "ready" {
-        return Ok(DatabaseState::Ready { meta });
-    }
     let units = admin.column("SELECT unit FROM lydite_load ORDER BY unit")?;
     let units: Vec<u32> = units.iter().filter_map(|unit| unit.parse().ok()).collect();
-    Ok(DatabaseState::Loading {
-        meta,
-        items: units.contains(&0),
-        warehouses: units.into_iter().filter(|&unit| unit > 0).map(WarehouseId).collect(),
-    })
+    kv::from_notes(&values, &units).map_err(SqlError::Decode)
 }

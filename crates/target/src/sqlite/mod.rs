@@ -1,6 +1,7 @@
 //! SQLite, built in: a target that needs no server.
 
 mod connection;
+mod load_lock;
 mod loader;
 mod micro;
 
@@ -22,6 +23,7 @@ use crate::target::{
     ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
 };
 use connection::{SqliteConnection, WriterTurn};
+use load_lock::LoadLock;
 use loader::SqliteLoader;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -279,6 +281,10 @@ impl Target for Sqlite {
         meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
     }
 
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(LoadLock::take(&self.path)?))
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut connection = self.open()?;
         // Stays with the file. Only here: merely looking at somebody's file must not change it.
@@ -343,6 +349,7 @@ impl Target for Sqlite {
         if !self.path.exists() {
             return Ok(());
         }
+        let _alone = LoadLock::take(&self.path)?;
         let mut connection = self.open()?;
         let views = connection
             .column("SELECT lower(name) FROM sqlite_master WHERE type = 'view'")
@@ -369,10 +376,11 @@ impl Target for Sqlite {
     ) -> Result<Vec<ConditionFinding>, TargetError> {
         let mut connection = self.open()?;
         connection.execute("BEGIN").map_err(self.failed("check"))?;
+        let meta = meta::read(&mut connection).map_err(self.failed("check"))?;
         conditions
             .iter()
             .map(|&condition| {
-                let finding = conditions::evaluate(&mut connection, &DIALECT, condition)
+                let finding = conditions::evaluate(&mut connection, &DIALECT, &meta, condition)
                     .map_err(self.failed(&format!("check condition {}", condition.number)))?;
                 done(&finding);
                 Ok(finding)

@@ -18,7 +18,7 @@ type Change<'a> = &'a dyn Fn(&str);
 /// Orders, and dUpdateStocks over both warehouses.
 fn plan(mix: &str) -> InputPlan {
     let mix = mix.parse().expect("a mix");
-    InputPlan { update_stock_rounds: 2, ..InputPlan::new(SEED, WAREHOUSES, meta(WAREHOUSES).c_load, mix) }
+    InputPlan { update_stock_rounds: 2, ..InputPlan::on(&meta(WAREHOUSES), SEED, mix) }
 }
 
 fn inputs() -> Vec<Transaction> {
@@ -187,7 +187,7 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     }
     assert_eq!(postgres.psql("no_stock", untouched).trim(), "0");
     assert_eq!(mariadb.sql("tpcc", untouched).trim(), "0");
-    let updated = "SELECT count(*) FROM warehouse WHERE w_ytd <> 300000";
+    let updated = "SELECT count(*) FROM warehouse WHERE w_ytd <> 30000";
     assert_eq!(postgres.psql("no_stock", updated).trim(), "0");
     assert_eq!(mariadb.sql("tpcc", updated).trim(), "0");
     let gemel = open("gemel:", TxMode::Statements);
@@ -324,8 +324,8 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
         told.push(found);
     }
     let [item, stock, count, stock_again] = &told[0][..] else { panic!("{told:?}") };
-    assert!(item.starts_with("item: all: 100000 items, sum of i_price "), "{item}");
-    assert!(stock.starts_with("stock: s_w_id=2: 100000 rows with a sum of"), "{stock}");
+    assert!(item.starts_with("item: all: 10000 items, sum of i_price "), "{item}");
+    assert!(stock.starts_with("stock: s_w_id=2: 10000 rows with a sum of"), "{stock}");
     assert!(count.starts_with("stock: s_w_id=1 s_i_id=4: s_quantity"), "{count}");
     assert_eq!(stock_again, stock);
     assert_eq!((&told[1], &told[2]), (&told[0], &told[0]), "in the same words everywhere");

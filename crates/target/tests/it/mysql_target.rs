@@ -119,7 +119,7 @@ fn a_load_that_was_cut_off_is_told_and_can_be_completed() {
 /// What the binary log's cache does not take is what stands for a database that is not made for large transactions.
 #[test]
 fn a_load_that_is_too_large_a_transaction_is_told_and_in_batches_it_is_halved_and_the_same() {
-    let logs = ["log-bin=log", "server-id=1", "binlog-format=ROW", "max-binlog-cache-size=1M"];
+    let logs = ["log-bin=log", "server-id=1", "binlog-format=ROW", "max-binlog-cache-size=128K"];
     let server = Server::start(&[&FAST[..], &logs].concat());
     let whole = open(&server.create_database("whole"), TxMode::Statements);
     whole.create_schema(&meta(1)).expect("create_schema");

@@ -86,7 +86,7 @@ fn a_batch_that_the_server_calls_too_large_is_sent_in_halves() {
     assert_conditions(&*target);
     assert_eq!(
         progress.rows(),
-        100_000 + 1 + 10 + 2 * 30_000 + 30_000 + 9_000 + 100_000 + {
+        10_000 + 1 + 10 + 2 * 3_000 + 3_000 + 900 + 10_000 + {
             population.table_rows(lydite_tpcc::schema::Table::OrderLine, WarehouseId(1))
         }
     );
@@ -102,7 +102,7 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
     // Stopped by a server that takes no order lines: what was copied before stays.
     let breaks = "CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                  IF NEW.ol_o_id > 1000 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
+                  IF NEW.ol_o_id > 100 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
                   CREATE TRIGGER breaks BEFORE INSERT ON order_line FOR EACH ROW EXECUTE FUNCTION breaks()";
     shared().psql("family_broken_off", breaks);
     let unit = LoadUnit::Warehouse(WarehouseId(1));

@@ -3,9 +3,9 @@
 use super::{CONDITION_COUNT, CONDITIONS, Condition};
 use crate::ids::{CustomerId, DistrictId, OrderId, WarehouseId};
 use crate::money::Cents;
-use crate::population::{DELIVERED_PER_DISTRICT, RowWriter};
+use crate::population::RowWriter;
 use crate::rows::{AnyRow, History, Order, OrderLine, Row};
-use crate::scale::Districts;
+use crate::scale::{Districts, Size};
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt;
@@ -43,6 +43,7 @@ pub struct Finding {
 #[derive(Debug)]
 pub struct Evaluator {
     districts: Districts,
+    size: Size,
     open: BTreeMap<WarehouseId, OpenWarehouse>,
     /// C_BALANCE - delivered + paid, for customers where it is not zero (yet).
     differences: HashMap<(WarehouseId, DistrictId, CustomerId), Cents>,
@@ -173,17 +174,18 @@ impl RowWriter for Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluator that has read nothing, of a database with ten districts for each warehouse.
+    /// An evaluator that has read nothing, of a database with ten districts for each warehouse and the standard's rows.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(Districts::uniform())
+        Self::of(Districts::uniform(), Size::Standard)
     }
 
-    /// An evaluator that has read nothing, of a database with these districts.
+    /// An evaluator that has read nothing, of a database with these districts of this size.
     #[must_use]
-    pub fn of(districts: Districts) -> Self {
+    pub fn of(districts: Districts, size: Size) -> Self {
         Self {
             districts,
+            size,
             open: BTreeMap::new(),
             differences: HashMap::new(),
             violations: Default::default(),
@@ -360,7 +362,7 @@ impl Evaluator {
         let deliveries: u64 =
             district.customers.values().filter_map(|c| Some(u64::from(c.row?.delivery_cnt))).sum();
         let (orders, new_orders) = (district.order_count, district.new_order_count);
-        if orders != new_orders + u64::from(DELIVERED_PER_DISTRICT) + deliveries {
+        if orders != new_orders + u64::from(self.size.delivered()) + deliveries {
             self.violate(
                 11,
                 key,

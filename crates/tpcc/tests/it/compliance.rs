@@ -3,7 +3,7 @@
 use lydite_tpcc::compliance::{
     Compliance, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
 };
-use lydite_tpcc::{InputStatistics, Mix, TransactionKind};
+use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
 /// Transactions of the standard's types, and none of others.
 fn of_each(standard: [u64; 5]) -> [u64; TransactionKind::COUNT] {
@@ -31,6 +31,7 @@ fn prescribed(new_orders: u64) -> InputStatistics {
 fn good() -> RunFacts {
     RunFacts {
         data_skew: None,
+        size: Size::Standard,
         wait_factor: Some(1.0),
         terminals_per_warehouse: 10.0,
         fixed_warehouses: true,

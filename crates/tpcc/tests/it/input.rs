@@ -171,8 +171,8 @@ fn nurand_values_have_exactly_the_probabilities_of_clause_2_1_6() {
     });
     for (what, counts, probabilities) in [
         ("C_LAST", &names, plan.constants.last_name_probabilities()),
-        ("C_ID", &customers, plan.constants.customer_probabilities()),
-        ("OL_I_ID", &items, plan.constants.item_probabilities()),
+        ("C_ID", &customers, plan.constants.customer_probabilities(plan.size)),
+        ("OL_I_ID", &items, plan.constants.item_probabilities(plan.size)),
     ] {
         let excess = excess_deviations(counts, &probabilities);
         assert!(excess < 4.0, "{what}: {excess}");

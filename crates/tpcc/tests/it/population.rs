@@ -8,7 +8,9 @@ use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::schema::{ColumnType, Table};
 use lydite_tpcc::text::LastName;
-use lydite_tpcc::{Cents, CustomerId, DistrictId, Districts, ITEMS, OrderId, Rate, Timestamp, WarehouseId};
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, Districts, ITEMS, OrderId, Rate, Size, Timestamp, WarehouseId,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 
@@ -152,6 +154,7 @@ fn a_stored_description_gives_the_same_rows_and_another_seed_gives_others() {
     let meta = DatabaseMeta {
         warehouses: 3,
         districts: Districts::uniform(),
+        size: Size::Standard,
         seed: 42,
         c_load: original.c_load,
         population: POPULATION_VERSION,
@@ -177,11 +180,11 @@ fn every_table_has_the_rows_of_clause_4_3_3_1() {
         (Table::NewOrder, 9_000),
         (Table::Stock, 100_000),
     ] {
-        assert_eq!(Population::rows(table, 10), Some(rows));
+        assert_eq!(Size::Standard.rows(table, 10), Some(rows));
         assert_eq!(population.table_rows(table, W), rows);
         assert_eq!(checksum(&population, table, W).0, rows);
     }
-    assert_eq!(Population::rows(Table::OrderLine, 10), None);
+    assert_eq!(Size::Standard.rows(Table::OrderLine, 10), None);
     let lines = checksum(&population, Table::OrderLine, W).0;
     assert_eq!(population.order_line_rows(W), lines);
     assert_eq!(population.table_rows(Table::OrderLine, W), lines);

@@ -1,14 +1,14 @@
-//! Districts that are spread over the warehouses (the Dike paper, section 4.3).
+//! Districts that are spread over the warehouses (the Dike paper, section 4.3), and warehouses with fewer rows.
 
 use lydite_tpcc::consistency::Evaluator;
-use lydite_tpcc::input::HotRow;
+use lydite_tpcc::input::{HotRow, UNUSED_ITEM};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::transaction::TransactionKind;
+use lydite_tpcc::transaction::{CustomerSelector, TransactionKind};
 use lydite_tpcc::{
-    CUSTOMERS_PER_DISTRICT, DataSkew, DistrictId, Districts, InputPlan, ItemId, Mix, Timestamp, Transaction,
-    WarehouseId,
+    DataSkew, DistrictId, Districts, InputPlan, ItemId, Mix, Size, Timestamp, Transaction, WarehouseId,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -117,10 +117,7 @@ fn all_conditions_hold_on_skewed_rows_and_a_district_too_many_or_too_few_breaks_
                     assert_eq!(population.table_rows(table, w), rows);
                 }
             }
-            assert_eq!(
-                population.table_rows(Table::Customer, w),
-                u64::from(of) * u64::from(CUSTOMERS_PER_DISTRICT)
-            );
+            assert_eq!(population.table_rows(Table::Customer, w), u64::from(of) * 3_000);
             population
                 .districts(w)
                 .filter(|row| leave_out != Some((row.w_id.0, row.id.0)))
@@ -130,15 +127,82 @@ fn all_conditions_hold_on_skewed_rows_and_a_district_too_many_or_too_few_breaks_
     let broken = |check: Evaluator| -> Vec<u8> {
         check.finish(3).into_iter().filter(|f| !f.ok).map(|f| f.condition.number).collect()
     };
-    let mut check = Evaluator::of(districts.clone());
+    let mut check = Evaluator::of(districts.clone(), Size::Standard);
     load(&mut check, None);
     assert_eq!(broken(check), []);
-    let mut check = Evaluator::of(districts.clone());
+    let mut check = Evaluator::of(districts.clone(), Size::Standard);
     load(&mut check, Some((3, districts.of(WarehouseId(3)))));
     assert_eq!(broken(check), [1, 2, 9]);
     let mut check = Evaluator::new();
     load(&mut check, None);
     assert_eq!(broken(check), [1, 2, 9, 11], "20 and 7 and 3 instead of ten each");
+}
+
+#[test]
+fn a_small_database_has_a_tenth_of_the_rows_and_all_conditions_hold_on_them() {
+    let standard = Population::new(2, 5, Timestamp(1));
+    let population = Population { size: Size::Small, ..standard.clone() };
+    let mut check = Evaluator::of(Districts::uniform(), Size::Small);
+    for w in population.warehouse_ids() {
+        for table in Table::ALL {
+            let Ok(rows) = population.write_table(table, w, &mut check);
+            assert_eq!(population.table_rows(table, w), rows);
+            match table {
+                Table::Warehouse | Table::District => assert_eq!(rows, standard.table_rows(table, w)),
+                // Each order has 5 to 15 lines, drawn in the same order.
+                Table::OrderLine => assert!((27_000..33_000).contains(&rows), "{rows}"),
+                _ => assert_eq!(10 * rows, standard.table_rows(table, w), "{table:?}"),
+            }
+        }
+    }
+    assert!(check.finish(2).iter().all(|finding| finding.ok));
+    let mut check = Evaluator::of(Districts::uniform(), Size::Standard);
+    for w in population.warehouse_ids() {
+        Table::ALL.into_iter().for_each(|table| {
+            let Ok(_) = population.write_table(table, w, &mut check);
+        });
+    }
+    let broken = check.finish(2).into_iter().filter(|finding| !finding.ok);
+    assert_eq!(broken.map(|finding| finding.condition.number).collect::<Vec<_>>(), [11], "210 are delivered");
+}
+
+/// Clauses 2.4.1.3, 2.4.1.5, 2.5.1.2 and 2.6.1.2: every row that is asked for is there, and every one may be.
+#[test]
+fn terminals_of_a_small_database_ask_for_its_rows_and_no_others() {
+    let meta = DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(1, 5, "test") };
+    let population = Population::from_meta(&meta, Timestamp(1));
+    let of_first = population.customers(WarehouseId(1)).filter(|row| row.d_id == DistrictId(1));
+    let names: Vec<String> = of_first.map(|row| row.last.to_string()).collect();
+    let known: BTreeSet<&String> = names.iter().collect();
+    assert_eq!((names.len(), known.len()), (300, 100));
+    let plan = InputPlan::on(&meta, 3, Mix::Deck);
+    let (mut customers, mut items, mut asked) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut terminal = plan.terminal(0);
+    for _ in 0..50_000 {
+        let selector = match terminal.next(&plan) {
+            Transaction::NewOrder(order) => {
+                customers.insert(order.c_id.0);
+                items.extend(order.lines.iter().map(|line| line.i_id.0));
+                continue;
+            }
+            Transaction::Payment(payment) => payment.customer,
+            Transaction::OrderStatus(status) => status.customer,
+            _ => continue,
+        };
+        match selector {
+            CustomerSelector::Id(id) => _ = customers.insert(id.0),
+            CustomerSelector::LastName(name) => _ = asked.insert(name.to_string()),
+        }
+    }
+    assert!(asked.iter().eq(known), "each name is asked for, and no other");
+    assert!(customers.into_iter().eq(1..=300), "each customer");
+    assert_eq!(items.pop_last(), Some(UNUSED_ITEM.0), "rolled back by the standard's unused item");
+    assert!(
+        items.len() > 5_000 && items.last() <= Some(&10_000),
+        "{} items, {:?}",
+        items.len(),
+        items.last()
+    );
 }
 
 #[test]

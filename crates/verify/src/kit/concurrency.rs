@@ -1,12 +1,11 @@
 //! What must hold when sessions work at the same time. A smoke test: what it finds is wrong, and what it does not find
 //! may be. The history checker looks closer.
 
-use super::{SEED, Seen, Trouble};
+use super::{SEED, Seen, Trouble, meta};
 use lydite_target::{Session, TableChecksum, Target, TxError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
-use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::outcome::OrderStatusOutcome;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput, OrderStatus, Payment};
@@ -82,7 +81,7 @@ pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen 
     };
     let fought = together(target, FIGHTERS, |number, session| {
         let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).map_err(|error| error.to_string())?;
-        let plan = InputPlan::new(SEED + 1, 1, CLoad::from_seed(SEED), mix);
+        let plan = InputPlan::on(&meta(1), SEED + 1, mix);
         let mut terminal = plan.terminal(number);
         let (mut payments, mut orders, mut aborts) = (0, 0, 0);
         for _ in 0..ROUNDS {

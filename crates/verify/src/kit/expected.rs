@@ -4,7 +4,6 @@ use super::{SEED, Trouble, load_rows, meta};
 use lydite_target::{TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
-use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};
 
 /// Transactions that are played one after the other.
@@ -48,7 +47,7 @@ impl Expected {
 }
 
 fn plan(warehouses: u32) -> InputPlan {
-    InputPlan::new(SEED, warehouses, CLoad::from_seed(SEED), Mix::Deck)
+    InputPlan::on(&meta(warehouses), SEED, Mix::Deck)
 }
 
 /// What the terminals enter first, taking turns.

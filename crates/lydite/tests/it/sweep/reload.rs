@@ -25,7 +25,12 @@ fn a_database_that_keeps_its_data_is_not_dropped_unless_the_experiment_says_so()
     let shown = bench.sweep(&["--reload", "each-run", "--dry-run"]).run().code(0);
     assert!(shown.stdout.contains("loaded anew for each run"), "{shown:?}");
     let ended = bench.sweep(&[]).run().code(2);
-    assert!(ended.only_error().contains("one number of warehouses for each database"), "{ended:?}");
+    assert!(
+        ended
+            .only_error()
+            .contains("needs one number of warehouses, one data_skew and one size for each database"),
+        "{ended:?}"
+    );
     bench.change("reload = \"once\"\n[plan]\ntarget = \"gemel:\"\n");
     let ended = bench.sweep(&[]).run().code(2);
     assert!(ended.only_error().contains("gone after each run"), "{ended:?}");
@@ -49,7 +54,7 @@ fn a_database_that_is_wrong_is_shown_and_exits_with_1() {
 /// An experiment of two points, each twice, on a database that is restored before each run.
 fn restored(url: &str) -> Bench {
     Bench::new(&format!(
-        "reload = \"restore\"\nrepetitions = 2\n[plan]\ntarget = \"{url}\"\nwarehouses = 1\nduration = \"1s\"\n\
+        "reload = \"restore\"\nrepetitions = 2\n[plan]\ntarget = \"{url}\"\nwarehouses = 1\nsize = \"small\"\nduration = \"1s\"\n\
          warmup = \"0s\"\n[axes]\nterminals = [1, 2]\n"
     ))
 }
@@ -68,7 +73,7 @@ fn sweep_of(bench: &Bench) -> u64 {
 /// The orders that were entered since the database was loaded are those of one run.
 fn assert_of_one_run(orders: i64, of_last: u64) {
     // A session each may have ended one more after the window.
-    let entered = (orders - 30_000) as u64;
+    let entered = (orders - 3_000) as u64;
     assert!(
         (of_last..=of_last + 2).contains(&entered),
         "{entered} orders entered, {of_last} of the last run"

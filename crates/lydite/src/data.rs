@@ -1,0 +1,113 @@
+//! The data of a database, from the plan to the result: the districts of each warehouse, and the rows of each district.
+
+use crate::exit::Failure;
+use crate::raw::Raw;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{DataSkew, Districts, Size};
+use serde_json::{Value, json};
+
+/// The keys of a plan that say it.
+pub(crate) const KEYS: &[&str] = &["data_skew", "size"];
+
+/// Why emulated users need the standard's districts.
+pub(crate) const TEN_USERS: &str = "must be direct or open with data_skew: a warehouse's users are ten, each with a district of its own \
+                                    (clause 4.2.1)";
+
+/// The data that a plan or a command line asks for. A key that it leaves out takes the value of the loaded database, and of a
+/// new one the standard's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Data {
+    /// How the districts are spread over the warehouses.
+    pub(crate) skew: Option<DataSkew>,
+    /// Rows of ITEM and of each district.
+    pub(crate) size: Option<Size>,
+}
+
+impl Data {
+    /// Reads it. `warehouses`: how many there are, if that is known.
+    pub(crate) fn read(raw: &mut Raw, warehouses: Option<u32>) -> Self {
+        let skew = raw.read("data_skew", str::parse);
+        if let (Some(skew), Some(warehouses)) = (skew, warehouses)
+            && let Err(problem) = Districts::spread(skew, warehouses)
+        {
+            raw.wrong("data_skew", &format!("is too steep: {problem}"));
+        }
+        let size = raw.read("size", |text| {
+            let found = Size::ALL.into_iter().find(|size| size.name() == text);
+            found.ok_or_else(|| String::from("must be standard or small"))
+        });
+        Self { skew, size }
+    }
+
+    /// Rejects emulated users on districts that are spread.
+    pub(crate) fn check_users(self, raw: &mut Raw) {
+        if self.skew.is_some_and(|skew| !skew.is_uniform()) {
+            raw.wrong("mode", TEN_USERS);
+        }
+    }
+
+    /// The data of a new database, with defaults where nothing is asked for: two plans with the same can share one.
+    pub(crate) fn of_a_new_database(self) -> Self {
+        Self { skew: self.skew.filter(|skew| !skew.is_uniform()), size: Some(self.size.unwrap_or_default()) }
+    }
+
+    /// Describes a new database of so many warehouses.
+    pub(crate) fn describe(self, warehouses: u32, seed: u64) -> Result<DatabaseMeta, Failure> {
+        let uniform = DatabaseMeta::uniform(warehouses, seed, env!("CARGO_PKG_VERSION"));
+        Ok(DatabaseMeta {
+            districts: self.districts(warehouses)?,
+            size: self.size.unwrap_or_default(),
+            ..uniform
+        })
+    }
+
+    fn districts(self, warehouses: u32) -> Result<Districts, Failure> {
+        let spread = self.skew.map(|skew| Districts::spread(skew, warehouses)).transpose();
+        Ok(spread.map_err(|problem| Failure::usage(format!("data_skew: {problem}")))?.unwrap_or_default())
+    }
+
+    /// Rejects a database that was loaded with other data.
+    pub(crate) fn check_loaded(self, meta: &DatabaseMeta, url: &str) -> Result<(), Failure> {
+        let refused = |held: &str, wanted: String| {
+            Err(Failure::usage(format!(
+                "{url} holds {held}, but the plan wants {wanted}: leave it out, or load again with --fresh"
+            )))
+        };
+        if let Some(size) = self.size.filter(|&size| size != meta.size) {
+            return refused(
+                &format!("warehouses of size {}", meta.size.name()),
+                format!("size {}", size.name()),
+            );
+        }
+        if let Some(skew) = self.skew
+            && self.districts(meta.warehouses)? != meta.districts
+        {
+            let held = match meta.districts.skew() {
+                None => "ten districts for each warehouse".to_owned(),
+                Some(skew) => format!("districts that are spread by {skew}"),
+            };
+            return refused(&held, format!("data_skew {skew}"));
+        }
+        Ok(())
+    }
+
+    /// The data of a run as part of its plan in the result: whatever is not the standard's, or was asked for.
+    pub(crate) fn plan_json(self, meta: &DatabaseMeta) -> Value {
+        let mut json = json!({});
+        if let Some(skew) = meta.districts.skew().or(self.skew) {
+            json["data_skew"] = json!(skew.to_string());
+        }
+        if meta.size != Size::Standard || self.size.is_some() {
+            json["size"] = json!(meta.size.name());
+        }
+        json
+    }
+}
+
+/// The options of `lydite load` that load such a database, with a space before each.
+pub(crate) fn flags(meta: &DatabaseMeta) -> String {
+    let skew = meta.districts.skew().map(|skew| format!(" --data-skew '{skew}'")).unwrap_or_default();
+    let size =
+        if meta.size == Size::Standard { String::new() } else { format!(" --size {}", meta.size.name()) };
+    skew + &size
+}
