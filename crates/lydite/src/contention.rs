@@ -35,8 +35,7 @@ pub(crate) fn rows(text: &str) -> Result<Vec<u32>, String> {
 
 /// Reads of which table the hot rows are.
 pub(crate) fn contended(text: &str) -> Result<Contended, String> {
-    let found = Contended::ALL.into_iter().find(|of| of.name() == text);
-    found.ok_or_else(|| "must be stock or district".into())
+    Contended::from_name(text).ok_or_else(|| "must be stock or district".into())
 }
 
 /// Refuses what so many sessions on so many warehouses can't do.

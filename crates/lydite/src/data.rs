@@ -17,7 +17,7 @@ pub(crate) const TEN_USERS: &str = "must be direct or open with data_skew: a war
 /// new one the standard's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Data {
-    /// How the districts are spread over the warehouses.
+    /// Spread of the districts over the warehouses.
     pub(crate) skew: Option<DataSkew>,
     /// Rows of ITEM and of each district.
     pub(crate) size: Option<Size>,
@@ -33,8 +33,7 @@ impl Data {
             raw.wrong("data_skew", &format!("is too steep: {problem}"));
         }
         let size = raw.read("size", |text| {
-            let found = Size::ALL.into_iter().find(|size| size.name() == text);
-            found.ok_or_else(|| String::from("must be standard or small"))
+            Size::from_name(text).ok_or_else(|| String::from("must be standard or small"))
         });
         Self { skew, size }
     }

@@ -67,8 +67,7 @@ pub(crate) fn asked(raw: &mut Raw) -> Option<DistributionAsked> {
     let stock_level = raw.read("dis_stock_level", percent);
     let degree = raw.read("dis_degree", |text| crate::plan::whole(text, 2, MAX_NODES));
     let strategy = raw.read("dis_strategy", |text| {
-        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
-        found.ok_or_else(|| "is not known: use paper, expected or placed".into())
+        Strategy::from_name(text).ok_or_else(|| "is not known: use paper, expected or placed".into())
     });
     if raw.text("dis_ratio").is_none() {
         for key in ["dis_degree", "dis_strategy", "dis_payment", "dis_stock_level"] {

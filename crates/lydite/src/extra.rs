@@ -55,8 +55,7 @@ pub(crate) fn wanted(raw: &mut Raw, steps: &[WantedStep], rte: bool) -> Extra {
 fn balances(raw: &mut Raw, steps: &[WantedStep]) -> Option<BalancePlan> {
     let warehouses = raw.read("balance_warehouses", |text| whole(text, 1, MAX_ORDER_LINES as u32));
     let order = raw.read("balance_order", |text| {
-        let found = BalanceOrder::ALL.into_iter().find(|order| order.name() == text);
-        found.ok_or_else(|| "must be ascending or drawn".into())
+        BalanceOrder::from_name(text).ok_or_else(|| "must be ascending or drawn".into())
     });
     let of_balances = |kind| matches!(kind, TransactionKind::UpdateBalance | TransactionKind::SelectBalance);
     if of_steps(steps).any(of_balances) {

@@ -614,10 +614,7 @@ fn retry(raw: &mut Raw) -> RetryPolicy {
 }
 
 fn tx_mode(text: &str) -> Result<TxMode, String> {
-    TxMode::ALL
-        .into_iter()
-        .find(|mode| mode.name() == text)
-        .ok_or_else(|| "is not known: use statements, batched or procedures".into())
+    TxMode::from_name(text).ok_or_else(|| "is not known: use statements, batched or procedures".into())
 }
 
 /// A whole number within bounds.

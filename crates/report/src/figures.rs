@@ -81,7 +81,7 @@ pub const MICRO_TITLE: &str = "Micro";
 /// The type of transaction with this key of a result; none for a workload other than TPC-C's.
 #[must_use]
 pub fn kind_of(key: &str) -> Option<TransactionKind> {
-    TransactionKind::ALL.into_iter().find(|kind| kind.name() == key)
+    TransactionKind::from_name(key)
 }
 
 /// The name of a transaction type as the standard writes it; other names as they are.

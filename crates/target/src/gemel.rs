@@ -314,7 +314,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
 
 /// Whether an option is told with a result: every one but tables that live where the placement says.
 fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engine>) -> bool {
-    match Table::ALL.into_iter().find(|table| table.name() == name) {
+    match Table::from_name(name) {
         Some(table) => homes.get(name) != Some(&home_by_placement(placement, table)),
         None => true,
     }

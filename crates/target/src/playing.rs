@@ -65,40 +65,16 @@ pub fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
 /// The first `count` inputs of all terminals in turn, on a database as described.
 #[must_use]
 pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
-    let plan = InputPlan::on(meta, SEED, Mix::Deck);
-    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
-    (0..count)
-        .map(|number| {
-            let terminal = number % terminals.len();
-            terminals[terminal].next(&plan)
-        })
-        .collect()
+    InputPlan::on(meta, SEED, Mix::Deck).in_turn(count)
 }
 
 /// The database's answers to inputs, without its clock.
 pub type Answers = Vec<Result<Outcome, TxError>>;
 
-/// Takes the database's clock out of an outcome, for comparison between runs.
-#[must_use]
-pub fn timeless(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::NewOrder(order) => order.entry_d = Timestamp(0),
-        Outcome::Payment(payment) => payment.h_date = Timestamp(0),
-        Outcome::OrderStatus(status) => {
-            status.entry_d = Timestamp(0);
-            for line in &mut status.lines {
-                line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
-            }
-        }
-        _ => {}
-    }
-    outcome
-}
-
 /// Plays inputs one after the other in one session.
 pub fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
     let mut session = target.connect().expect("connect");
-    inputs.iter().map(|input| session.execute(input).map(timeless)).collect()
+    inputs.iter().map(|input| session.execute(input).map(Outcome::without_clock)).collect()
 }
 
 /// All twelve consistency conditions hold.

@@ -38,9 +38,9 @@ impl Temporary {
             let directory =
                 tempfile::Builder::new().prefix(&prefix).permissions(private).tempdir_in(place)?;
             // Until it is locked, another process may take it for an abandoned one and delete it.
-            match lock(directory.path()) {
-                Ok(Some(lock)) => return Ok(Self { directory, _lock: Some(lock) }),
-                Ok(None) => {}
+            match lock_directory(directory.path()) {
+                Ok(Lock::Ours(lock)) => return Ok(Self { directory, _lock: Some(lock) }),
+                Ok(Lock::Others | Lock::Gone) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => return Ok(Self { directory, _lock: None }),
             }
@@ -54,18 +54,35 @@ impl Temporary {
     }
 }
 
-/// Locks a directory; none if another process has it, or has deleted it.
-fn lock(path: &Path) -> io::Result<Option<File>> {
-    // Never through a symbolic link.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
+/// The outcome of [`lock`].
+pub(crate) enum Lock {
+    /// Locked until it is closed.
+    Ours(File),
+    /// Another process has it.
+    Others,
+    /// Another process had it, and deleted it.
+    Gone,
+}
+
+/// Opens and locks what stands at `path`, but not through a symbolic link.
+pub(crate) fn lock(path: &Path, flags: OFlags, mode: Mode) -> io::Result<Lock> {
+    let file = File::from(open(path, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)?);
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Lock::Others),
         Err(error) => return Err(error.into()),
     }
-    let (ours, there) = (file.metadata()?, fs::symlink_metadata(path)?);
-    Ok(((ours.dev(), ours.ino()) == (there.dev(), there.ino())).then_some(file))
+    let ours = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(there) if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) => Ok(Lock::Ours(file)),
+        Ok(_) => Ok(Lock::Gone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lock::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock_directory(path: &Path) -> io::Result<Lock> {
+    lock(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
 }
 
 /// Deletes the temporary directories of processes of this user that were killed on this host. Failing is no error of the caller: what
@@ -77,7 +94,7 @@ fn delete_abandoned(place: &Path, prefix: &str) {
             continue;
         }
         let path = entry.path();
-        let Ok(Some(lock)) = lock(&path) else { continue };
+        let Ok(Lock::Ours(lock)) = lock_directory(&path) else { continue };
         let own = |there: fs::Metadata| there.uid() == geteuid().as_raw() && there.mode() & 0o7777 == 0o700;
         if lock.metadata().is_ok_and(own) {
             let _tried = fs::remove_dir_all(&path);

@@ -1,5 +1,6 @@
 //! Ports for servers: each belongs to one process until that ends, and no outgoing connection takes it.
 
+use crate::process::own_user;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -36,9 +37,7 @@ pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
 
 /// The directory of the locks: one for each user, since a file of one can't be opened by another.
 fn locks() -> PathBuf {
-    // SAFETY: geteuid has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    let directory = std::env::temp_dir().join(format!("lydite-test-ports-{user}"));
+    let directory = std::env::temp_dir().join(format!("lydite-test-ports-{}", own_user()));
     fs::create_dir_all(&directory).expect("a directory for locks");
     directory
 }

@@ -1,5 +1,6 @@
 //! Data directories that are made once and copied: new ones once per machine, filled ones once per process.
 
+use crate::process::own_user;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// The first call on a machine has `make` make the directory and keeps a copy beside what cargo builds: a server takes
 /// seconds for its system tables, a copy takes a moment.
 pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
-    // SAFETY: geteuid has no preconditions.
-    let user = unsafe { libc::geteuid() };
     // A copy keeps its owner, so root's is no use to another user.
-    let Some(kept) = place(&format!("{name} of {user}")) else { return make(to) };
+    let Some(kept) = place(&format!("{name} of {}", own_user())) else { return make(to) };
     // Test programs may run side by side.
     let lock = File::create(kept.with_extension("lock")).expect("a lock file");
     lock.lock().expect("the lock");

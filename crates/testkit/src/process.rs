@@ -112,10 +112,15 @@ impl Running {
     }
 }
 
+/// The user that the tests run as.
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: geteuid has no preconditions.
+    unsafe { libc::geteuid() }
+}
+
 /// User and group that a server runs as when the tests run as root; none when they do not.
 pub(crate) fn unprivileged(user: &str) -> Option<(u32, u32)> {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
+    if own_user() != 0 {
         return None;
     }
     let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");

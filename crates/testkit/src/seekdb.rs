@@ -1,6 +1,6 @@
 //! A server of seekdb, OceanBase on a single node, from the Python wheel that holds one.
 
-use crate::process::{Running, clean_up_at_exit};
+use crate::process::{Running, clean_up_at_exit, own_user};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,9 +54,7 @@ impl Server {
 
     fn launch(&self, program: &Path) {
         let mut command = Command::new("unshare");
-        // SAFETY: geteuid has no preconditions.
-        let root = unsafe { libc::geteuid() } == 0;
-        command.args(if root { &["--net"][..] } else { &["--net", "--map-root-user"][..] });
+        command.args(if own_user() == 0 { &["--net"][..] } else { &["--net", "--map-root-user"][..] });
         command.args(["sh", "-c", SCRIPT]).arg(program);
         command.args(["--nodaemon", "-P", "2881", "--parameter", "memory_budget=1G", "--base-dir"]);
         command.arg(self.directory.path());

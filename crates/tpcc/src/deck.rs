@@ -197,7 +197,7 @@ fn named_share(part: &str, text: &str) -> Result<(TransactionKind, f64), MixErro
     let unreadable = || MixError(format!("is no mix: cannot read {text:?}"));
     let (name, share) = part.split_once('=').ok_or_else(unreadable)?;
     let name = name.trim();
-    let kind = TransactionKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+    let kind = TransactionKind::from_name(name).ok_or_else(|| {
         let names = TransactionKind::ALL.map(TransactionKind::name).join(", ");
         MixError(format!("is no mix: there is no type {name:?}, but {names}"))
     })?;

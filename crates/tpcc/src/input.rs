@@ -157,6 +157,18 @@ impl InputPlan {
         }
     }
 
+    /// The first `count` inputs of all terminals, which take turns.
+    #[must_use]
+    pub fn in_turn(&self, count: usize) -> Vec<Transaction> {
+        let mut terminals: Vec<Terminal> = (0..self.terminals()).map(|index| self.terminal(index)).collect();
+        (0..count)
+            .map(|number| {
+                let terminal = number % terminals.len();
+                terminals[terminal].next(self)
+            })
+            .collect()
+    }
+
     /// How many terminals there are.
     #[must_use]
     pub fn terminals(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! Enums whose variants have a name each, as it is written in databases, on command lines and in results.
 
 /// Declares an enum whose variants are written with their names, and gives it `ALL` in the order of the declaration,
-/// `COUNT`, `index` (the place in `ALL`, for tables with an entry for each) and `name`.
+/// `COUNT`, `index` (the place in `ALL`, for tables with an entry for each), `name` and `from_name`.
 ///
 /// ```
 /// lydite_tpcc::named_enum! {
@@ -16,6 +16,7 @@
 /// }
 /// assert_eq!(Colour::ALL, [Colour::Blue, Colour::Green]);
 /// assert_eq!((Colour::Green.index(), Colour::Green.name()), (1, "green"));
+/// assert_eq!((Colour::from_name("blue"), Colour::from_name("red")), (Some(Colour::Blue), None));
 /// ```
 #[macro_export]
 macro_rules! named_enum {
@@ -37,6 +38,12 @@ macro_rules! named_enum {
             #[must_use]
             $visibility const fn index(self) -> usize {
                 self as usize
+            }
+
+            /// The one with this name.
+            #[must_use]
+            $visibility fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.name() == name)
             }
 
             /// Its name.

@@ -1,5 +1,5 @@
-//! How many districts each warehouse has: ten as in the standard, or spread by Zipf (the Dike paper, section 4.3). And how
-//! many rows each district has: the standard's, or fewer.
+//! Districts of each warehouse: ten as in the standard, or spread by Zipf (the Dike paper, section 4.3). And rows of each
+//! district: the standard's, or fewer.
 
 use crate::home::Skew;
 use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, OrderId, WarehouseId};

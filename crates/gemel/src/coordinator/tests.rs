@@ -83,13 +83,13 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
     let recorder = Arc::new(Recorder::default());
     assert!(rig.core.record_into(Arc::clone(&recorder)));
     let (stop, committed, read) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let (commits, reads) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (committed, read) = (&committed, &read);
         let writers: Vec<_> = (0..3)
             .map(|writer: usize| {
                 let (rig, stop) = (&rig, &stop);
                 scope.spawn(move || {
-                    let (mut commits, mut round) = (0, writer);
+                    let mut round = writer;
                     while !stop.load(Ordering::Relaxed) {
                         round += 1;
                         let mut transaction = rig.begin(Isolation::Snapshot);
@@ -111,14 +111,10 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
                             Err(error) => Err(error),
                         };
                         match done {
-                            Ok(()) => {
-                                commits += 1;
-                                committed.fetch_add(1, Ordering::Relaxed);
-                            }
+                            Ok(()) => drop(committed.fetch_add(1, Ordering::Relaxed)),
                             Err(error) => assert!(error.is_retryable(), "{error}"),
                         }
                     }
-                    commits
                 })
             })
             .collect();
@@ -126,7 +122,7 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
             .map(|reader: usize| {
                 let (rig, stop) = (&rig, &stop);
                 scope.spawn(move || {
-                    let (mut reads, mut round, mut last) = (0, reader, 0);
+                    let (mut round, mut last) = (reader, 0);
                     while !stop.load(Ordering::Relaxed) {
                         round += 1;
                         let mut transaction = rig.begin(Isolation::Snapshot);
@@ -134,14 +130,13 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
                             Ok([a, b, c]) => {
                                 assert!(a == b && b == c, "a snapshot splits a commit: {a} {b} {c}");
                                 assert!(a >= last, "a later snapshot is older: {last}, then {a}");
-                                (reads, last) = (reads + 1, a);
+                                last = a;
                                 read.fetch_add(1, Ordering::Relaxed);
                             }
                             Err(error) => assert!(error.is_retryable(), "{error}"),
                         }
                         drop(transaction.commit());
                     }
-                    reads
                 })
             })
             .collect();
@@ -152,11 +147,9 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
             std::thread::sleep(Duration::from_millis(5));
         }
         stop.store(true, Ordering::Relaxed);
-        let sum = |threads: Vec<std::thread::ScopedJoinHandle<'_, u64>>| {
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()
-        };
-        (sum(writers), sum(readers))
+        writers.into_iter().chain(readers).for_each(|thread| thread.join().unwrap());
     });
+    let (commits, reads) = (committed.into_inner(), read.into_inner());
     let mut last = rig.begin(Isolation::Snapshot);
     assert_eq!(rig.look(&mut last, WAYS[0]).unwrap(), [commits; ENGINES], "an update was lost");
     let wrong = oracle::check(&recorder.take());

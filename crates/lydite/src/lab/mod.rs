@@ -234,8 +234,7 @@ fn in_parallel(
 
 /// The user and group that servers run as when root starts them, since they refuse to run as root.
 fn unprivileged(name: &str, product: &str) -> Result<Option<(u32, u32)>, Failure> {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
+    if own_user() != 0 {
         return Ok(None);
     }
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -305,8 +304,13 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
 /// Where labs are unless the user says otherwise. Not in the home directory: servers that refuse to run as root run as
 /// users who cannot see into it.
 fn root() -> PathBuf {
+    std::env::temp_dir().join(format!("lydite-lab-{}", own_user()))
+}
+
+/// The user that this process runs as.
+fn own_user() -> u32 {
     // SAFETY: geteuid has no preconditions.
-    std::env::temp_dir().join(format!("lydite-lab-{}", unsafe { libc::geteuid() }))
+    unsafe { libc::geteuid() }
 }
 
 /// The kind of lab of this name.
@@ -450,8 +454,7 @@ fn own_root(mode: u32) -> io::Result<()> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let there = fs::symlink_metadata(&root)?;
-            // SAFETY: geteuid has no preconditions.
-            if there.is_dir() && there.uid() == unsafe { libc::geteuid() } {
+            if there.is_dir() && there.uid() == own_user() {
                 fs::set_permissions(&root, fs::Permissions::from_mode(mode))
             } else {
                 Err(io::Error::other(format!("{} belongs to somebody else", root.display())))
@@ -478,9 +481,7 @@ fn make(directory: &Path, lab: &Lab, user: Option<(u32, u32)>) -> Outcome {
             directory.display()
         )));
     }
-    // SAFETY: geteuid has no preconditions.
-    let own = unsafe { libc::geteuid() };
-    chown(directory, Some(own), user.map(|(_, group)| group)).map_err(failed)?;
+    chown(directory, Some(own_user()), user.map(|(_, group)| group)).map_err(failed)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(mode)).map_err(failed)?;
     let text = serde_json::to_string_pretty(lab).map_err(|error| failed(error.into()))?;
     write_private(&directory.join(NOTE), &text, None).map_err(failed)

@@ -1,5 +1,6 @@
 //! The twelve consistency conditions (clause 3.3.2), by reading the rows of one snapshot once, and ours beside them.
 
+use crate::kv::meta::initial_rows;
 use crate::kv::scan::RowSource;
 use crate::kv::store::StoreError;
 use crate::target::ConditionFinding;
@@ -7,10 +8,10 @@ use lydite_tpcc::consistency::{
     CONDITION_COUNT, Condition, Evaluator, ITEMS_CONDITION, OFFENDERS_SHOWN, STOCK_CONDITION, price_sum,
     stock_residue,
 };
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Cents, DistrictId, Districts, Size, Timestamp, WarehouseId, rows};
+use lydite_tpcc::{Cents, DistrictId, WarehouseId, rows};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -22,6 +23,7 @@ pub(crate) fn check(
     meta: &DatabaseMeta,
     conditions: &[Condition],
 ) -> Result<Vec<ConditionFinding>, StoreError> {
+    let rows_of = |meta| initial_rows(meta).map_err(StoreError::Failed);
     let (standard, extra): (Vec<Condition>, Vec<Condition>) =
         conditions.iter().partition(|condition| usize::from(condition.number) <= CONDITION_COUNT);
     let mut findings =
@@ -29,24 +31,14 @@ pub(crate) fn check(
     for condition in extra {
         let begin = Instant::now();
         let (offenders, examples) = match condition.number {
-            ITEMS_CONDITION => check_items(source, &loaded(meta)?)?,
-            STOCK_CONDITION => check_stock(source, &loaded(meta)?)?,
+            ITEMS_CONDITION => check_items(source, &rows_of(meta)?)?,
+            STOCK_CONDITION => check_stock(source, &rows_of(meta)?)?,
             number => return Err(StoreError::Failed(format!("there is no condition {number}"))),
         };
         let seconds = begin.elapsed().as_secs_f64();
         findings.push(ConditionFinding { condition, offenders, examples, seconds });
     }
     Ok(findings)
-}
-
-/// What was loaded.
-fn loaded(meta: &DatabaseMeta) -> Result<Population, StoreError> {
-    if meta.population != POPULATION_VERSION {
-        return Err(StoreError::Failed(
-            "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into(),
-        ));
-    }
-    Ok(Population::from_meta(meta, Timestamp(0)))
 }
 
 /// How many keys break a condition, and the first of them.
@@ -114,12 +106,7 @@ fn check_standard(
         .filter(|table| conditions.iter().any(|condition| condition.reads.contains(table)))
         .collect();
     let mut evaluator = Evaluator::of(meta.districts.clone(), meta.size);
-    let mut missing = Missing {
-        warehouses: meta.warehouses,
-        districts: meta.districts.clone(),
-        size: meta.size,
-        ..Missing::default()
-    };
+    let mut missing = Missing::of(meta);
     let mut last = None;
     while let Some(w_id) = source.next_warehouse(&tables, last)? {
         for &table in &tables {
@@ -148,11 +135,8 @@ fn check_standard(
 
 /// Rows that the conditions speak of and that are never deleted (clause 1.4.11) must be there, and no more of them:
 /// what the evaluator can't tell.
-#[derive(Default)]
-struct Missing {
-    warehouses: u32,
-    districts: Districts,
-    size: Size,
+struct Missing<'a> {
+    meta: &'a DatabaseMeta,
     /// Warehouses that were not loaded.
     too_many: Vec<String>,
     /// Customers of the open warehouse's districts.
@@ -160,10 +144,14 @@ struct Missing {
     customers: Vec<String>,
 }
 
-impl Missing {
+impl<'a> Missing<'a> {
+    fn of(meta: &'a DatabaseMeta) -> Self {
+        Self { meta, too_many: Vec::new(), counts: BTreeMap::new(), customers: Vec::new() }
+    }
+
     fn close(&mut self, w_id: WarehouseId) {
         for (d_id, count) in std::mem::take(&mut self.counts) {
-            let loaded = self.size.customers();
+            let loaded = self.meta.size.customers();
             if count != loaded {
                 self.customers.push(format!("w={w_id} d={d_id}: {count} customers instead of {loaded}"));
             }
@@ -177,7 +165,7 @@ fn read(
     table: Table,
     w_id: WarehouseId,
     evaluator: &mut Evaluator,
-    missing: &mut Missing,
+    missing: &mut Missing<'_>,
 ) -> Result<(), StoreError> {
     let of = Some(w_id);
     match table {
@@ -185,13 +173,15 @@ fn read(
         Table::Item | Table::Stock => Ok(()),
         Table::Warehouse => source.rows(of, |row: &rows::Warehouse| {
             evaluator.add(row);
-            if !(1..=missing.warehouses).contains(&w_id.0) {
-                missing.too_many.push(format!("w={w_id}: {} warehouses were loaded", missing.warehouses));
+            if !(1..=missing.meta.warehouses).contains(&w_id.0) {
+                missing
+                    .too_many
+                    .push(format!("w={w_id}: {} warehouses were loaded", missing.meta.warehouses));
             }
         }),
         Table::District => source.rows(of, |row: &rows::District| evaluator.add(row)),
         Table::Customer => {
-            for d_id in missing.districts.ids(w_id) {
+            for d_id in missing.meta.districts.ids(w_id) {
                 missing.counts.insert(d_id, 0);
             }
             source.rows(of, |row: &rows::Customer| {

@@ -4,10 +4,11 @@ use crate::kv::codec::Key;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use crate::target::{DatabaseState, LoadUnit};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
+use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Districts, Size, WarehouseId};
+use lydite_tpcc::{Districts, Size, Timestamp, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -77,7 +78,7 @@ pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> 
     from_notes(&notes, &units).map_err(StoreError::Failed)
 }
 
-/// The state that notes tell of, given the units that are loaded (0 is ITEM); else what is wrong with the notes.
+/// Reads the state from notes. `units`: those that are loaded; 0 is ITEM. The error says what is wrong with the notes.
 pub(crate) fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
     let meta = meta(notes)?;
     match notes.get("state").map(String::as_str) {
@@ -91,7 +92,7 @@ pub(crate) fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Res
     }
 }
 
-/// What a database was loaded with, as its notes tell; else what is wrong with them.
+/// Reads the description of a database from its notes. The error says what is wrong with them.
 pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
     let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
     let districts = match notes.get(DATA_SKEW) {
@@ -100,7 +101,7 @@ pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, Str
     };
     let size = match notes.get(SIZE) {
         None => Some(Size::Standard),
-        Some(name) => Size::ALL.into_iter().find(|size| size.name() == name),
+        Some(name) => Size::from_name(name),
     };
     Ok(DatabaseMeta {
         warehouses,
@@ -111,6 +112,16 @@ pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, Str
         population: note(notes, "population", |_| true)?,
         lydite: note(notes, "lydite", |_| true)?,
     })
+}
+
+/// The initial rows of a database. The error says why they are not known.
+pub(crate) fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
+    if meta.population != POPULATION_VERSION {
+        return Err(
+            "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into()
+        );
+    }
+    Ok(Population::from_meta(meta, Timestamp(0)))
 }
 
 /// The note `name`, if it can be read and is good.

@@ -1,14 +1,15 @@
 //! The twelve consistency conditions (clause 3.3.2), and ours beside them, as set-based SQL: each query gives the keys that
 //! break it.
 
+use crate::kv::meta::initial_rows;
 use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp, WarehouseId};
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, WarehouseId};
 use std::time::Instant;
 
 /// How many offending keys are named.
@@ -158,16 +159,6 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
     }
 }
 
-/// The rows that were loaded.
-fn loaded(meta: &DatabaseMeta) -> Result<Population, SqlError> {
-    if meta.population != POPULATION_VERSION {
-        return Err(SqlError::Decode(
-            "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into(),
-        ));
-    }
-    Ok(Population::from_meta(meta, Timestamp(0)))
-}
-
 /// ITEM is what was loaded, but for who has which price.
 fn check_items(
     admin: &mut impl Admin,
@@ -251,10 +242,11 @@ pub(crate) fn evaluate(
     condition: Condition,
 ) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
+    let rows_of = |meta| initial_rows(meta).map_err(SqlError::Decode);
     let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
     match condition.number {
-        ITEMS_CONDITION => check_items(admin, dialect, &loaded(meta)?, &mut finding)?,
-        STOCK_CONDITION => check_stock(admin, &loaded(meta)?, &mut finding)?,
+        ITEMS_CONDITION => check_items(admin, dialect, &rows_of(meta)?, &mut finding)?,
+        STOCK_CONDITION => check_stock(admin, &rows_of(meta)?, &mut finding)?,
         _ => ask(admin, &offenders(condition, dialect, meta), &mut finding)?,
     }
     finding.seconds = begin.elapsed().as_secs_f64();

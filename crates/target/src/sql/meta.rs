@@ -33,7 +33,7 @@ pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
 /// Whether a table of this name is one that Lydite makes.
 pub(crate) fn is_ours(name: &str) -> bool {
-    Table::ALL.iter().any(|table| table.name() == name) || OWN_TABLES.contains(&name) || is_table_name(name)
+    is_tpcc(name) || OWN_TABLES.contains(&name) || is_table_name(name)
 }
 
 /// Makes the two tables and stores `meta` in the state "loading".
@@ -65,7 +65,7 @@ pub(crate) const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE nam
 
 /// Whether a table of this name is one of the nine.
 fn is_tpcc(name: &str) -> bool {
-    Table::ALL.iter().any(|table| table.name() == name)
+    Table::from_name(name).is_some()
 }
 
 /// The notes of a database that was loaded, by name.
@@ -79,7 +79,7 @@ fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> 
     Ok(values)
 }
 
-/// What a database was loaded with.
+/// Reads the description of a loaded database.
 pub(crate) fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
     kv::meta(&values(admin)?).map_err(SqlError::Decode)
 }
@@ -107,7 +107,10 @@ pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<Databas
             }
         };
     }
-    let units = admin.column("SELECT unit FROM lydite_load ORDER BY unit")?;
+    // Only an unfinished load is asked what it has done.
+    let ready = values.get("state").is_some_and(|state| state == "ready");
+    let units =
+        if ready { Vec::new() } else { admin.column("SELECT unit FROM lydite_load ORDER BY unit")? };
     let units: Vec<u32> = units.iter().filter_map(|unit| unit.parse().ok()).collect();
     kv::from_notes(&values, &units).map_err(SqlError::Decode)
 }

@@ -1,12 +1,12 @@
 //! The right to load a file, which one process has at a time. SQLite's own locks end with each transaction.
 
 use crate::error::TargetError;
-use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use crate::storage::{Lock, lock};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// A locked file beside the database. Dropping it deletes the file; one that a killed process left behind is taken over.
+/// A locked file beside the database. Dropping it deletes the file; the next load takes over one that a killed process left.
 pub(super) struct LoadLock {
     path: PathBuf,
     /// Locked until it is closed, after the file is deleted.
@@ -19,38 +19,26 @@ impl LoadLock {
     /// # Errors
     /// Another process has it, or no file can be made there.
     pub(super) fn take(database: &Path) -> Result<Self, TargetError> {
-        // One lock for a file, by whatever links it is named. A new one has the name that it will be made by.
-        let file = database.canonicalize().unwrap_or_else(|_| database.to_owned());
-        let mut name = file.into_os_string();
+        // Links to one file share its lock. A file that is not there yet has the name that it will be made by.
+        let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
         name.push("-lydite-load");
         let path = PathBuf::from(name);
-        let failed = |error| {
-            TargetError::database(format!("{}: {error}: check the path and its permissions", path.display()))
-        };
         loop {
-            let mut options = OpenOptions::new();
-            options
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-            let file = options.open(&path).map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
+            match lock(&path, OFlags::WRONLY | OFlags::CREATE, Mode::from_raw_mode(0o666)) {
+                Ok(Lock::Ours(file)) => return Ok(Self { path, _file: file }),
+                Ok(Lock::Gone) => {}
+                Ok(Lock::Others) => {
                     return Err(TargetError::usage(format!(
                         "{}: another load is running on this database: wait for it, or end it",
                         database.display()
                     )));
                 }
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-            // Whoever had it may have deleted the file in between.
-            let same = |there: fs::Metadata| {
-                file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
-            };
-            if fs::symlink_metadata(&path).is_ok_and(same) {
-                return Ok(Self { path, _file: file });
+                Err(error) => {
+                    return Err(TargetError::database(format!(
+                        "{}: {error}: check the path and its permissions",
+                        path.display()
+                    )));
+                }
             }
         }
     }
@@ -58,7 +46,7 @@ impl LoadLock {
 
 impl Drop for LoadLock {
     fn drop(&mut self) {
-        // What stays is taken over by the next one.
+        // What stays is taken over by the next load.
         let _left = fs::remove_file(&self.path);
     }
 }

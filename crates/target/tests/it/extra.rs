@@ -22,10 +22,7 @@ fn plan(mix: &str) -> InputPlan {
 }
 
 fn inputs() -> Vec<Transaction> {
-    let plan = plan("new_order=35,payment=10,update_stock=40,update_item=15");
-    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
-    let count = terminals.len();
-    let mut inputs: Vec<Transaction> = (0..300).map(|number| terminals[number % count].next(&plan)).collect();
+    let mut inputs = plan("new_order=35,payment=10,update_stock=40,update_item=15").in_turn(300);
     // The same items again and again, whose prices orders then have.
     inputs.extend((0..30).flat_map(|number| {
         let items = [ItemId(number % 3 + 1), ItemId(number % 2 + 4)];

@@ -54,10 +54,7 @@ fn warehouse(number: u32) -> LoadUnit {
 }
 
 fn inputs(count: usize) -> Vec<Transaction> {
-    let plan = InputPlan::on(&meta(), 7, Mix::Deck);
-    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
-    let count_of_terminals = terminals.len();
-    (0..count).map(|number| terminals[number % count_of_terminals].next(&plan)).collect()
+    InputPlan::on(&meta(), 7, Mix::Deck).in_turn(count)
 }
 
 /// One sequence, since four servers take a while to start.

@@ -52,14 +52,7 @@ fn plan(warehouses: u32) -> InputPlan {
 
 /// What the terminals enter first, taking turns.
 pub(super) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
-    let plan = plan(warehouses);
-    let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
-    (0..count)
-        .map(|number| {
-            let terminal = number % terminals.len();
-            terminals[terminal].next(&plan)
-        })
-        .collect()
+    plan(warehouses).in_turn(count)
 }
 
 /// Orders whose last item does not exist.
@@ -106,18 +99,11 @@ pub(super) fn play(target: &dyn Target, inputs: &[Transaction]) -> Result<Vec<An
     Ok(answers)
 }
 
-/// The answer without the clock of the database that gave it.
-fn timeless(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::NewOrder(order) => order.entry_d = Timestamp(0),
-        Outcome::Payment(payment) => (payment.h_date, payment.c_since) = (Timestamp(0), Timestamp(0)),
-        Outcome::OrderStatus(status) => {
-            status.entry_d = Timestamp(0);
-            for line in &mut status.lines {
-                line.delivery_d = line.delivery_d.map(|_| Timestamp(0));
-            }
-        }
-        _ => {}
+/// The answer without the clock of the database that gave it, and without that of its load.
+fn timeless(outcome: Outcome) -> Outcome {
+    let mut outcome = outcome.without_clock();
+    if let Outcome::Payment(payment) = &mut outcome {
+        payment.c_since = Timestamp(0);
     }
     outcome
 }
