@@ -11,8 +11,8 @@ mod redb;
 mod surrealkv;
 
 use lydite_bench::{Mode, RunControl, RunPlan, Status};
-use lydite_target::kv::KvTarget;
-use lydite_target::{Target, TargetSpec, TxMode};
+use lydite_database::kv::KvTarget;
+use lydite_database::{Target, TargetSpec, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::{CLoad, RunConstants};

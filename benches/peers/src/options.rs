@@ -1,6 +1,6 @@
 //! What is asked for: which database, how durable, how long.
 
-use lydite_target::Description;
+use lydite_database::Description;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! redb: a copy-on-write B-tree in a file, one writer at a time, so serializable.
 
 use crate::options::{Config, Durability, SYNC_EVERY};
-use lydite_target::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
-use lydite_target::{Committed, Description};
+use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::{Committed, Description};
 use redb::{
     Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table,
     TableDefinition, WriteTransaction,
@@ -253,7 +253,7 @@ impl StoreTx for RedbTx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_target::kv::conformance;
+    use lydite_database::kv::conformance;
 
     #[test]
     fn redb_gives_the_answers_and_leaves_the_rows_of_sqlite() {

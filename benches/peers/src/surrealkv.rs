@@ -1,8 +1,8 @@
 //! surrealkv: an LSM tree, snapshots, many writers at once; of two that write the same key the first to commit wins.
 
 use crate::options::{Config, Durability};
-use lydite_target::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
-use lydite_target::{AbortReason, Committed, Description};
+use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::{AbortReason, Committed, Description};
 use std::ops::ControlFlow;
 use surrealkv::{LSMIterator, Mode, Transaction, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Runtime};
@@ -186,7 +186,7 @@ impl StoreTx for SurrealTx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_target::kv::conformance;
+    use lydite_database::kv::conformance;
 
     #[test]
     fn surrealkv_gives_the_answers_and_leaves_the_rows_of_sqlite() {

@@ -5,7 +5,7 @@
 //! `cargo run --release -p lydite-bench --example null -- open RATE SESSIONS`
 
 use lydite_bench::{Arrival, Measurement, Mode, RunControl, RunPlan, run};
-use lydite_target::{Target, TargetSpec, TxMode};
+use lydite_database::{Target, TargetSpec, TxMode};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use std::error::Error;

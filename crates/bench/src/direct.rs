@@ -113,7 +113,7 @@ impl<W: Runnable> Drive<W> for Rotation<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_target::Tpcc;
+    use lydite_database::Tpcc;
     use lydite_tpcc::nurand::CLoad;
     use lydite_tpcc::{InputPlan, Mix, Terminal};
 

@@ -3,7 +3,7 @@
 use crate::clock::{Nanos, SECOND};
 use crate::error_log;
 use crate::measurement::KindMeasurement;
-use lydite_target::Kind;
+use lydite_database::Kind;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Running a workload against a [`Target`](lydite_target::Target) and measuring it.
+//! Running a workload against a [`Target`](lydite_database::Target) and measuring it.
 //!
 //! [`run`] takes a [`RunPlan`] and gives a [`Measurement`] of TPC-C, [`run_micro`] one of the microbenchmark; over
 //! [`Runnable`] both are the same machinery, compiled twice. [`load`](load::load) fills a database first. Both
@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use lydite_bench::{Mode, RunControl, RunPlan, run};
-//! use lydite_target::{Target, TargetSpec, TxMode};
+//! use lydite_database::{Target, TargetSpec, TxMode};
 //! use lydite_tpcc::nurand::{CLoad, RunConstants};
 //! use std::{sync::Arc, time::Duration};
 //!

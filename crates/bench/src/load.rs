@@ -2,11 +2,11 @@
 //! microbenchmark's are tables.
 
 use crate::control::RunControl;
-use lydite_micro::{Meta, TableId};
-use lydite_target::{
+use lydite_database::{
     DatabaseState, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
     TargetErrorKind,
 };
+use lydite_micro::{Meta, TableId};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::population::Population;

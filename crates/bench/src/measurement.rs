@@ -3,7 +3,7 @@
 use crate::contention::ContentionFacts;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
-use lydite_target::{AbortReason, Tpcc};
+use lydite_database::{AbortReason, Tpcc};
 use lydite_tpcc::{NodesTouched, Placement, TransactionKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

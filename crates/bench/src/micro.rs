@@ -1,8 +1,8 @@
 //! The microbenchmark as a workload that can be driven and measured.
 
 use crate::workload::{Facts, Runnable};
+use lydite_database::Micro;
 use lydite_micro::{Inputs, Outcome, Terminal, Transaction};
-use lydite_target::Micro;
 use lydite_tpcc::NodesTouched;
 use std::time::Duration;
 

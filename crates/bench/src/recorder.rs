@@ -9,7 +9,7 @@ use crate::course::Cursor;
 use crate::measurement::{KindMeasurement, Whole, count, histogram};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
-use lydite_target::AbortReason;
+use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -19,7 +19,7 @@ use crate::silence::Silence;
 use crate::watch::Watch;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
-use lydite_target::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
+use lydite_database::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use crate::measurement::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
-use lydite_target::Tpcc;
+use lydite_database::Tpcc;
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
 use lydite_tpcc::transaction::UpdateStock;

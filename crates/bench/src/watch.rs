@@ -4,7 +4,7 @@
 use crate::course::{Course, Stage};
 use crate::measurement::Moved;
 use crate::plan::RunPlan;
-use lydite_target::Target;
+use lydite_database::Target;
 use lydite_tpcc::{Distribution, InputPlan, Placement, WarehouseId};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
 use crate::recorder::{Ended, Recorder, Verdict};
 use crate::workload::{Connect, Runnable};
-use lydite_target::{Commit, Committed, Session, Submitted, TxError};
+use lydite_database::{Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::{Condvar, Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! What a workload must have to be driven and measured. All that sends, retries and counts is written once, over this.
 
-use lydite_target::{Session, TargetError, Workload};
+use lydite_database::{Session, TargetError, Workload};
 use lydite_tpcc::NodesTouched;
 use std::fmt;
 use std::time::Duration;

@@ -6,10 +6,10 @@ use crate::extra::Extra;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use lydite_bench::Whole;
-use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
-use lydite_target::{
+use lydite_database::{
     Balance, BalanceTransaction, Balances, Between, Committed, Session, Target, TargetError, TxError, Waiter,
 };
+use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::transaction::BALANCE_UPDATE;
 use lydite_tpcc::{Cents, DistrictId, Districts, TransactionKind, WarehouseId};

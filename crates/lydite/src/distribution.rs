@@ -5,7 +5,7 @@ use crate::phases::WantedStep;
 use crate::plan::Plan;
 use crate::raw::Raw;
 use lydite_bench::Measurement;
-use lydite_target::{DatabaseState, Placement, Target};
+use lydite_database::{DatabaseState, Placement, Target};
 use lydite_tpcc::{Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
 use serde_json::{Value, json};
 use std::sync::Arc;

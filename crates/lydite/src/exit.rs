@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::output::complain;
-use lydite_target::{TargetError, TargetErrorKind};
+use lydite_database::{TargetError, TargetErrorKind};
 use std::process::ExitCode;
 
 /// Why a command did not end well.

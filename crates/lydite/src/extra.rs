@@ -6,7 +6,7 @@ use crate::phases::WantedStep;
 use crate::plan::{Plan, whole};
 use crate::raw::Raw;
 use lydite_bench::PhaseFacts;
-use lydite_target::Placement;
+use lydite_database::Placement;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::input::{BalanceOrder, BalancePlan};
 use lydite_tpcc::transaction::MAX_ORDER_LINES;

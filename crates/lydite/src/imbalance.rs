@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::phases::WantedStep;
 use crate::raw::Raw;
 use lydite_bench::{Mode, PhaseFacts};
-use lydite_target::Placement;
+use lydite_database::Placement;
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;

@@ -2,8 +2,8 @@
 
 use crate::output::eprint;
 use lydite_bench::RunControl;
+use lydite_database::Waiter;
 use lydite_report::live::Style;
-use lydite_target::Waiter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};

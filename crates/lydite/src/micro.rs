@@ -12,14 +12,14 @@ use crate::result::{common, controls, joined, loaded, micro_series, open_json, p
 use crate::run::{Conditions, Live, Measured, before, measure};
 use crate::targets::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
+use lydite_database::{
+    DatabaseState, Description, Micro, MicroTarget, TargetErrorKind, TargetSpec, Workload, families,
+};
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, Totals};
 use lydite_report::RunResult;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen, LoadInfo};
-use lydite_target::{
-    DatabaseState, Description, Micro, MicroTarget, TargetErrorKind, TargetSpec, Workload, families,
-};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;

@@ -2,9 +2,9 @@
 //! which node a warehouse is. Nothing that goes wrong with it ends a run or holds it up for long.
 
 use crate::output::complain;
+use lydite_database::{Placement, Target};
 use lydite_report::RunResult;
 use lydite_report::model::NodeBytes;
-use lydite_target::{Placement, Target};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};

@@ -16,7 +16,7 @@ use crate::replicas::{self, WantedReplicas};
 use crate::verify::Before;
 use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
-use lydite_target::{TargetSpec, TxMode};
+use lydite_database::{TargetSpec, TxMode};
 use lydite_tpcc::Mix;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::plan::{Plan, time};
 use crate::raw::Raw;
-use lydite_target::{Replicas, ReplicasReport, Staleness, Target, TargetSpec, TxMode};
+use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetSpec, TxMode};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -14,13 +14,13 @@ use crate::replicas;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
 };
+use lydite_database::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
     Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
     TransactionResult, Verdict, Window,
 };
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
-use lydite_target::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::home::Homes;

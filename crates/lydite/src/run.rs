@@ -23,10 +23,10 @@ use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
+use lydite_database::{DatabaseState, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_html, render_table};
-use lydite_target::{DatabaseState, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;

@@ -1,6 +1,6 @@
 //! The twelve consistency conditions of clause 3.3.2, and ours beside them, on a whole database.
 
-use lydite_target::{ConditionFinding, Target, TargetError, TargetErrorKind};
+use lydite_database::{ConditionFinding, Target, TargetError, TargetErrorKind};
 use lydite_tpcc::consistency::Condition;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -22,7 +22,7 @@ use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
 use delivery_log::DeliveryLog;
 use hdrhistogram::Histogram;
-use lydite_target::Tpcc;
+use lydite_database::Tpcc;
 use lydite_tpcc::deck::CARDS;
 use lydite_tpcc::limits::THINK_CUT_MEANS;
 use lydite_tpcc::random::{Purpose, Stream};

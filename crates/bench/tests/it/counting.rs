@@ -2,7 +2,7 @@
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
-use lydite_target::{Target, TxError};
+use lydite_database::{Target, TxError};
 use lydite_tpcc::TransactionKind;
 use std::sync::Arc;
 use std::time::Duration;

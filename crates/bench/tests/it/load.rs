@@ -1,7 +1,7 @@
 //! Loading: what is loaded, once, and what is refused.
 
 use lydite_bench::{LoadReport, RunControl, load};
-use lydite_target::{
+use lydite_database::{
     ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
     Target, TargetError, TargetErrorKind,
 };

@@ -2,7 +2,7 @@
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
-use lydite_target::{Committed, TargetError, TxError};
+use lydite_database::{Committed, TargetError, TxError};
 use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Mode, OutageCause, RunError, Status};
-use lydite_target::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+use lydite_database::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 use lydite_tpcc::TransactionKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

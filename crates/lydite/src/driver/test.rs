@@ -6,8 +6,8 @@ use crate::exit::Failure;
 use crate::loading::watch;
 use crate::output::print;
 use crate::plan::whole;
+use lydite_database::{TxMode, families};
 use lydite_report::live::Style;
-use lydite_target::{TxMode, families};
 use lydite_verify::kit::{Kit, KitError, Step, Verdict, prove};
 
 /// Most warehouses: more only take longer.

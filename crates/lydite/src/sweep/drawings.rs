@@ -3,9 +3,9 @@
 use super::grid::Axis;
 use crate::raw::not_known;
 use crate::source::{Entry, Source};
+use lydite_database::AbortReason;
 use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
 use lydite_report::sweep::metric::{BOXED, Metric};
-use lydite_target::AbortReason;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 

@@ -5,7 +5,7 @@ use super::sessions::{Over, Together, together};
 use super::{
     AMOUNT, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, draw, pause, random, trouble, unit,
 };
-use lydite_target::{AbortReason, Balance, BalanceTransaction, Balances, Session, TxError};
+use lydite_database::{AbortReason, Balance, BalanceTransaction, Balances, Session, TxError};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 use std::thread;

@@ -3,7 +3,7 @@
 
 use super::sessions::{Answer, Aside};
 use super::{AMOUNT, GRACE, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, trouble};
-use lydite_target::{AbortReason, Balance, BalanceTransaction, Between, TxError};
+use lydite_database::{AbortReason, Balance, BalanceTransaction, Between, TxError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

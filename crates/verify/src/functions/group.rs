@@ -1,6 +1,6 @@
 //! Which balances the function tests use.
 
-use lydite_target::{Balance, Placement};
+use lydite_database::{Balance, Placement};
 use lydite_tpcc::{DistrictId, WarehouseId};
 
 /// Warehouses at least, if there are so many.

@@ -10,7 +10,7 @@ mod snapshot;
 
 pub use group::Group;
 
-use lydite_target::{AbortReason, Balance, BalanceTransaction, Between, Target, TargetError, TxError};
+use lydite_database::{AbortReason, Balance, BalanceTransaction, Between, Target, TargetError, TxError};
 use lydite_tpcc::Cents;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,7 +1,7 @@
 //! Sessions that a test can do without: each is on a thread of its own, which is left behind when it does not answer.
 
 use super::{GRACE, Trouble};
-use lydite_target::{BalanceTransaction, Balances, Session, Target, TargetError, TxError};
+use lydite_database::{BalanceTransaction, Balances, Session, Target, TargetError, TxError};
 use lydite_tpcc::Cents;
 use std::cell::Cell;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::sessions::{Over, Together, together};
 use super::{AMOUNT, Prepared, Seen, Tested, Told, Trouble, Unequal, counted, draw, pause, random, trouble};
-use lydite_target::{Balance, BalanceTransaction, Balances, Between, Session, TxError};
+use lydite_database::{Balance, BalanceTransaction, Balances, Between, Session, TxError};
 use lydite_tpcc::Cents;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! may be. The history checker looks closer.
 
 use super::{SEED, Seen, Trouble, meta};
-use lydite_target::{Session, TableChecksum, Target, TxError};
+use lydite_database::{Session, TableChecksum, Target, TxError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;

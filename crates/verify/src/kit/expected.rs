@@ -1,7 +1,7 @@
 //! What a target must answer and store: the SQLite target's answers to the same inputs over the same rows.
 
 use super::{SEED, Trouble, load_rows, meta};
-use lydite_target::{TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode};
+use lydite_database::{TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
 use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};

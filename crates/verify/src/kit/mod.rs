@@ -9,7 +9,7 @@ mod concurrency;
 mod expected;
 
 use expected::{Expected, difference, play};
-use lydite_target::{
+use lydite_database::{
     DatabaseState, Description, LoadProgress, LoadUnit, TableChecksum, Target, TargetError, TargetSpec,
     TxError, TxMode, Waiter,
 };

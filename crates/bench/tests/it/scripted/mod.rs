@@ -1,7 +1,7 @@
 //! A database in memory that does what a test tells it.
 
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
-use lydite_target::{
+use lydite_database::{
     Commit, ConditionFinding, DatabaseState, Description, Loader, Session, Submitted, TableChecksum, Target,
     TargetError, TargetSpec, TxError, TxMode,
 };

@@ -1,7 +1,7 @@
 //! MariaDB over several servers by the engine Spider, on real ones: a coordinator and three shards.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
-use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode};
+use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode};
 use lydite_testkit::mariadb::FAST;
 use lydite_testkit::spider::Cluster;
 use lydite_tpcc::WarehouseId;

@@ -4,7 +4,7 @@ use crate::playing::{
     Answers, assert_conditions, copy_on_postgres, fight, inputs, load, mariadb_for_each_mode, meta,
     on_mariadb, on_postgres, open, play,
 };
-use lydite_target::{DatabaseState, TableChecksum, Target, TxError, TxMode};
+use lydite_database::{DatabaseState, TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::outcome::StockLevelOutcome;

@@ -1,7 +1,7 @@
 //! Reading on replicas, on real ones: what a session sees, which server answers, and what is refused.
 
 use crate::playing::{load, meta, open};
-use lydite_target::{
+use lydite_database::{
     Replicas, ReplicasReport, Session, Staleness, Target, TargetErrorKind, TargetSpec, TxError, TxMode,
 };
 use lydite_testkit::{mariadb, postgres};

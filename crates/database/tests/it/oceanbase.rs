@@ -1,7 +1,7 @@
 //! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` leaves it out.
 
 use crate::playing::{assert_conditions, fight, inputs, load, open, play};
-use lydite_target::{AbortReason, TxError, TxMode};
+use lydite_database::{AbortReason, TxError, TxMode};
 use lydite_testkit::seekdb::Server;
 use lydite_tpcc::Transaction;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use crate::playing;
 use crate::playing::{assert_conditions, inputs, load, meta, open, play, population};
-use lydite_target::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TargetSpec, TxMode};
+use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TargetSpec, TxMode};
 use lydite_testkit::postgres::shared;
 use lydite_tpcc::WarehouseId;
 

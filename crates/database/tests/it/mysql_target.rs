@@ -1,7 +1,7 @@
 //! The target on a real MariaDB: what is its own beside what `sql_targets.rs` holds every SQL database to.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
-use lydite_target::{DatabaseState, LoadProgress, LoadUnit, TargetErrorKind, TargetSpec, TxError, TxMode};
+use lydite_database::{DatabaseState, LoadProgress, LoadUnit, TargetErrorKind, TargetSpec, TxError, TxMode};
 use lydite_testkit::mariadb::{self, FAST, Server};
 
 #[test]
@@ -237,7 +237,7 @@ fn a_lock_that_is_not_given_aborts_the_transaction_in_every_mode_and_nothing_of_
             assert!(
                 matches!(
                     &answers[0],
-                    Err(TxError::Aborted { reason: lydite_target::AbortReason::LockTimeout, .. })
+                    Err(TxError::Aborted { reason: lydite_database::AbortReason::LockTimeout, .. })
                 ),
                 "{mode}: {answers:?}"
             );

@@ -3,7 +3,7 @@
 use crate::playing::{
     Answers, SEED, assert_conditions, load, mariadb_for_each_mode, meta, on_mariadb, on_postgres, open, play,
 };
-use lydite_target::{TableChecksum, Target, TxError, TxMode};
+use lydite_database::{TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres, redis};
 use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
 use lydite_tpcc::input::InputPlan;

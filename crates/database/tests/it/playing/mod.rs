@@ -1,9 +1,9 @@
 //! Loaded databases on servers that tests share, and what plays on them.
 
-pub(crate) use lydite_target::playing::{
+pub(crate) use lydite_database::playing::{
     Answers, SEED, assert_conditions, fight, inputs, inputs_on, load, load_as, meta, play, population,
 };
-use lydite_target::{Target, TargetSpec, TxMode};
+use lydite_database::{Target, TargetSpec, TxMode};
 use lydite_testkit::{mariadb, postgres};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -5,8 +5,8 @@
 //! [`KvTarget`] makes it a target like any other:
 //!
 //! ```
-//! use lydite_target::Target;
-//! use lydite_target::kv::{KvTarget, Store};
+//! use lydite_database::Target;
+//! use lydite_database::kv::{KvTarget, Store};
 //!
 //! fn target<S: Store>(config: S::Config) -> Box<dyn Target> {
 //!     Box::new(KvTarget::<S>::new(config))

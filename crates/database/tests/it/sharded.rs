@@ -1,7 +1,7 @@
 //! PostgreSQL over several servers, on real ones: a coordinator and three shards.
 
 use crate::playing::on_postgres;
-use lydite_target::{
+use lydite_database::{
     Committed, DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TargetSpec, TxError, TxMode,
 };
 use lydite_testkit::postgres::Server;

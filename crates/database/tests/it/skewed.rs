@@ -1,7 +1,7 @@
 //! Districts that are spread over the warehouses, on real databases: loading, playing, conditions.
 
 use crate::playing::{Answers, assert_conditions, copy_on_postgres, inputs_on, load_as, meta, open, play};
-use lydite_target::{DatabaseState, TableChecksum, Target, TxError, TxMode};
+use lydite_database::{DatabaseState, TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres, redis};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;

@@ -2,7 +2,7 @@
 //! only the real one understands is not proved here.
 
 use crate::playing::{open, population};
-use lydite_target::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
+use lydite_database::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
 use lydite_testkit::mariadb;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
