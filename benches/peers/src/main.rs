@@ -46,7 +46,7 @@ fn target(name: &str, durability: &str) -> Result<Arc<dyn Target>, Box<dyn Error
             Arc::new(KvTarget::<surrealkv::SurrealKv>::new(Config::new(durability)?))
         }
         (url, None) => {
-            Arc::from(TargetSpec::parse(url, TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?)
+            TargetSpec::parse(url, TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?
         }
         _ => return Err(USAGE.into()),
     })

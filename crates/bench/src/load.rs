@@ -3,7 +3,7 @@
 
 use crate::control::RunControl;
 use lydite_database::{
-    DatabaseState, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
+    DatabaseState, Demand, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
     TargetErrorKind,
 };
 use lydite_micro::{Meta, TableId};
@@ -85,7 +85,7 @@ pub fn load(
 /// # Errors
 /// As [`load`].
 pub fn load_micro(
-    target: &dyn MicroTarget,
+    target: &dyn Target,
     meta: &Meta,
     jobs: usize,
     control: &RunControl,
@@ -98,8 +98,10 @@ pub fn load_micro(
             "the database is not empty: name another one, or replace what it holds with --fresh",
         ));
     }
-    target.create_tables(meta)?;
-    let source = MicroSource { target, meta, tables: meta.data.all_tables(target.engines()).collect() };
+    let micro = target.capabilities().micro()?;
+    micro.create_tables(meta)?;
+    let tables = meta.data.all_tables(micro.engines()).collect();
+    let source = MicroSource { target, micro, meta, tables };
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
@@ -124,7 +126,7 @@ fn prepare<'a>(
         population: POPULATION_VERSION,
         lydite: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    target.check_districts(&population.districts)?;
+    target.admit(&Demand::Districts(population.districts.clone()))?;
     let all = || population.warehouse_ids().collect();
     let source = |items, warehouses, done_before, stores| TpccSource {
         target,
@@ -272,7 +274,7 @@ impl Source for TpccSource<'_> {
     }
 
     fn stop(&self) {
-        self.target.stop_work();
+        self.target.capabilities().stop_work();
     }
 
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
@@ -282,7 +284,8 @@ impl Source for TpccSource<'_> {
 
 /// The tables of the microbenchmark.
 struct MicroSource<'a> {
-    target: &'a dyn MicroTarget,
+    target: &'a dyn Target,
+    micro: &'a dyn MicroTarget,
     meta: &'a Meta,
     tables: Vec<TableId>,
 }
@@ -299,7 +302,7 @@ impl Source for MicroSource<'_> {
     }
 
     fn loader(&self) -> Result<Box<dyn MicroLoader>, TargetError> {
-        self.target.table_loader(self.meta)
+        self.micro.table_loader(self.meta)
     }
 
     fn load(
@@ -312,11 +315,11 @@ impl Source for MicroSource<'_> {
     }
 
     fn stop(&self) {
-        self.target.stop_work();
+        self.target.capabilities().stop_work();
     }
 
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        self.target.finish_tables(self.meta, jobs, stage)
+        self.micro.finish_tables(self.meta, jobs, stage)
     }
 }
 

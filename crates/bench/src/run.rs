@@ -19,7 +19,7 @@ use crate::silence::Silence;
 use crate::watch::Watch;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
-use lydite_database::{AbortReason, Micro, MicroTarget, Session, Target, TargetError, Tpcc};
+use lydite_database::{AbortReason, Micro, Session, Target, TargetError, Tpcc};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
@@ -151,6 +151,24 @@ pub fn run(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement, RunError> {
+    let connecting = Arc::clone(target);
+    run_through(target, Arc::new(move || connecting.connect()), plan, control, observer)
+}
+
+/// Runs TPC-C as [`run`] does, through the sessions that `connect` opens: those of a primary and its replicas, for example.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_through(
+    target: &Arc<dyn Target>,
+    connect: Arc<Connect<Tpcc>>,
+    plan: &RunPlan,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&Snapshot),
+) -> Result<Measurement, RunError> {
     let course = Arc::new(Course::new(plan.stages()));
     let drive: Arc<dyn Drive<Tpcc>> = match &plan.mode {
         Mode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), *terminals)),
@@ -165,8 +183,6 @@ pub fn run(
             Arc::new(Open::new(&course, plan.seed, &plan.rates(*rate), *arrival))
         }
     };
-    let connecting = Arc::clone(target);
-    let connect = Arc::new(move || connecting.connect());
     let watch = Watch::new(target, plan, &course)
         .map_err(|error| RunError::Threads { sessions: plan.sessions(), error })?;
     let mut measured = drive_and_measure(connect, drive, &course, plan.frame(), control, observer)?;
@@ -186,7 +202,7 @@ pub fn run(
 /// # Panics
 /// As [`run`].
 pub fn run_micro(
-    target: &Arc<dyn MicroTarget>,
+    target: &Arc<dyn Target>,
     plan: &MicroPlan,
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
@@ -199,7 +215,7 @@ pub fn run_micro(
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());
-    let connect = Arc::new(move || target.connect_micro(&meta));
+    let connect = Arc::new(move || target.capabilities().micro()?.connect_micro(&meta));
     drive_and_measure(connect, drive, &course, plan.frame(), control, observer)
 }
 

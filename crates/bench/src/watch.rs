@@ -57,7 +57,7 @@ impl Watch {
         let watching = Arc::clone(&shared);
         let look = move || {
             while !watching.is_over_after(every) {
-                let found = target.placement(placement.node_of.len() as u32);
+                let found = target.capabilities().placement(placement.node_of.len() as u32);
                 let mut seen = watching.seen.lock();
                 let found = match found {
                     Ok(Some(found)) => found.with_nodes_of(&placement),

@@ -1,15 +1,17 @@
 //! Gemel, built in: the embedded database of this project, through its layer of byte keys.
 
+mod family;
 mod micro;
 mod target;
 
+pub(crate) use family::FAMILY;
 pub(crate) use target::{GemelTarget, others};
 
 use crate::error::{AbortReason, Committed};
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::registry::{OptionSpec, ParsedUrl, encoded};
 use crate::storage::{Temporary, in_memory};
 use crate::target::Description;
+use crate::target_url::{OptionSpec, ParsedUrl, encoded};
 use ::gemel::{
     CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
     Ticket, Transaction,

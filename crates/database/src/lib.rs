@@ -7,6 +7,7 @@ mod balances;
 mod error;
 mod etcd;
 mod external;
+mod family;
 mod gemel;
 pub mod kv;
 mod micro;
@@ -22,27 +23,31 @@ mod profile;
 mod redis;
 mod registry;
 mod replicas;
+mod replication;
 mod sql;
 mod sqlite;
 mod stoppable;
 mod storage;
 mod target;
+mod target_url;
 mod templates;
 mod workload;
 
 pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
+pub use family::Family;
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use patience::Waiter;
-pub use registry::{Family, TargetSpec, families};
-pub use replicas::{
-    LONGEST_WAIT, LagWatch, Positions, Replicas, ReplicasReport, Replication, Role, Staleness,
-};
+pub use registry::{TargetSpec, families};
+pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
+pub use replication::{Positions, Replication, Role};
 pub use target::{
-    Commit, ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
-    Submitted, TableChecksum, Target, TxMode,
+    BalanceTarget, Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, LoadProgress,
+    LoadUnit, Loader, NodeSize, Nodes, Replicated, Server, Session, StoppableWork, StoreTest, Submitted,
+    TableChecksum, Target, TxMode,
 };
+pub use target_url::OptionSpec;
 pub use templates::Templates;
 pub use workload::{Kind, Micro, Tpcc, Workload};

@@ -1,14 +1,13 @@
-//! What a database must offer for the microbenchmark, beside what it offers for TPC-C.
+//! The microbenchmark on a database under test.
 
 use crate::error::TargetError;
-use crate::target::{LoadProgress, Session, Target};
+use crate::target::{LoadProgress, Session};
 use crate::workload::Micro;
 use lydite_micro::{Engines, Home, Meta, TableId, Totals};
 
-/// A database under test that can hold the microbenchmark's tables. What it is and what it holds is told by [`Target`].
-/// One that can't says nothing here.
-pub trait MicroTarget: Target {
-    /// The engines that the tables are spread over.
+/// A database under test that can hold the microbenchmark's tables. [`crate::Target`] describes it and its state.
+pub trait MicroTarget: Send + Sync {
+    /// Returns the engines that the tables are spread over.
     fn engines(&self) -> Engines {
         Engines::One
     }
@@ -17,52 +16,37 @@ pub trait MicroTarget: Target {
     ///
     /// # Errors
     /// A table is there already, or the database refuses.
-    fn create_tables(&self, _meta: &Meta) -> Result<(), TargetError> {
-        Err(not_offered())
-    }
+    fn create_tables(&self, meta: &Meta) -> Result<(), TargetError>;
 
-    /// A connection that loads. Several may work at the same time, each on tables of its own.
+    /// Opens a connection that loads. Several may work at the same time, each on tables of its own.
     ///
     /// # Errors
-    /// As [`Target::describe`].
-    fn table_loader(&self, _meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
-        Err(not_offered())
-    }
+    /// As [`crate::Target::describe`].
+    fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError>;
 
-    /// After all tables: keys, statistics, whatever makes the database ready to be measured; then stores the state
-    /// "ready". `stage` is told what begins.
+    /// After all tables: makes keys, statistics, and whatever else the database needs before it is measured; then stores
+    /// the state "ready". Calls `stage` with the name of each step that begins.
     ///
     /// # Errors
     /// The database refuses.
     fn finish_tables(
         &self,
-        _meta: &Meta,
-        _jobs: usize,
-        _stage: &(dyn Fn(&str) + Sync),
-    ) -> Result<(), TargetError> {
-        Err(not_offered())
-    }
+        meta: &Meta,
+        jobs: usize,
+        stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError>;
 
-    /// A new session for transactions.
+    /// Opens a session for transactions.
     ///
     /// # Errors
-    /// As [`Target::describe`].
-    fn connect_micro(&self, _meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        Err(not_offered())
-    }
+    /// As [`crate::Target::describe`].
+    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError>;
 
-    /// What a table comes to. Called while nobody changes it.
+    /// Returns the totals of a table. Called while nobody changes it.
     ///
     /// # Errors
     /// The database fails.
-    fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
-        Err(not_offered())
-    }
-}
-
-/// For targets without it, which are refused before: see [`crate::TargetSpec::parse_micro`].
-fn not_offered() -> TargetError {
-    TargetError::usage("this target does not play the microbenchmark: leave out --workload micro")
+    fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError>;
 }
 
 /// One connection that loads tables.

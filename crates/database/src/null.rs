@@ -1,12 +1,13 @@
 //! `null:`: a database that answers at once and stores nothing. What a run on it costs is what Lydite costs.
 
 use crate::error::{TargetError, TxError};
+use crate::family::{Configured, Family};
 use crate::micro::{MicroLoader, MicroTarget};
-use crate::registry::{OptionSpec, ParsedUrl};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
-    Target,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress, LoadUnit, Loader,
+    Nodes, Session, TableChecksum, Target, TxMode,
 };
+use crate::target_url::{OptionSpec, ParsedUrl};
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::Placement;
@@ -24,6 +25,7 @@ use lydite_tpcc::{
     Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Options behind `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
@@ -49,6 +51,38 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Null, Vec<String>> {
     }
 }
 
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["null"],
+    url: "null:",
+    about: "answers at once and stores nothing: measures Lydite itself",
+    modes: &TxMode::ALL,
+    guarantees: "none",
+    placement: Some("as ?nodes= pretends"),
+    tested: "itself",
+    options: OPTIONS,
+    tpcc_options: &[],
+    parse: |url, _| parse(url).map(|null| Arc::new(null) as _),
+};
+
+impl Configured for Null {
+    fn stores(&self) -> bool {
+        false
+    }
+
+    fn engines(&self) -> Engines {
+        Engines::Two
+    }
+
+    fn loads_one_node(&self) -> bool {
+        false
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
 impl Target for Null {
     fn describe(&self) -> Result<Description, TargetError> {
         Ok(Description {
@@ -65,19 +99,16 @@ impl Target for Null {
         })
     }
 
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let Some(nodes) = self.nodes else { return Ok(None) };
-        if nodes > warehouses {
-            return Err(TargetError::usage(format!(
-                "null: {nodes} nodes need at least as many warehouses, and there are {warehouses}: raise --warehouses, or \
-                 lower ?nodes="
-            )));
-        }
-        Ok(Some(Placement::ranges((1..=nodes).map(|node| format!("node {node}")).collect(), warehouses)))
-    }
-
     fn state(&self) -> Result<DatabaseState, TargetError> {
         Ok(DatabaseState::AnyScale)
+    }
+
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
     }
 
     fn create_schema(&self, _meta: &DatabaseMeta) -> Result<(), TargetError> {
@@ -110,6 +141,23 @@ impl Target for Null {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         Err(TargetError::usage("null: stores nothing, so it has no checksums"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { nodes: Some(self), micro: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl Nodes for Null {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(nodes) = self.nodes else { return Ok(None) };
+        if nodes > warehouses {
+            return Err(TargetError::usage(format!(
+                "null: {nodes} nodes need at least as many warehouses, and there are {warehouses}: raise --warehouses, or \
+                 lower ?nodes="
+            )));
+        }
+        Ok(Some(Placement::ranges((1..=nodes).map(|node| format!("node {node}")).collect(), warehouses)))
     }
 }
 

@@ -12,18 +12,18 @@
 use crate::balances::Balances;
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::micro::{MicroLoader, MicroTarget};
-use crate::registry::OptionSpec;
-use crate::replicas::{Positions, Replication};
+use crate::replication::{Positions, Replication};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, NodeSize, Session,
-    TableChecksum, Target,
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress,
+    LoadUnit, Loader, NodeSize, Nodes, Replicated, Session, StoppableWork, StoreTest, TableChecksum, Target,
 };
+use crate::target_url::OptionSpec;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
+use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Placement, TransactionKind};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -349,19 +349,19 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
 
 /// A target whose requests have a limit, reports and an end by the user.
 pub(crate) struct Patient {
-    target: Arc<dyn MicroTarget>,
+    target: Arc<dyn Target>,
     patience: Patience,
 }
 
 impl Patient {
-    pub(crate) fn new(target: Arc<dyn MicroTarget>, patience: Patience) -> Self {
+    pub(crate) fn new(target: Arc<dyn Target>, patience: Patience) -> Self {
         Self { target, patience }
     }
 
     fn ask<R: Send + 'static>(
         &self,
         what: &str,
-        work: impl FnOnce(&dyn MicroTarget) -> Result<R, TargetError> + Send + 'static,
+        work: impl FnOnce(&dyn Target) -> Result<R, TargetError> + Send + 'static,
     ) -> Result<R, TargetError> {
         let target = Arc::clone(&self.target);
         self.patience.ask(what, move || work(&*target))
@@ -371,7 +371,7 @@ impl Patient {
     fn finish(
         &self,
         stage: &(dyn Fn(&str) + Sync),
-        work: impl FnOnce(&dyn MicroTarget, &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> + Send + 'static,
+        work: impl FnOnce(&dyn Target, &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> + Send + 'static,
     ) -> Result<(), TargetError> {
         let target = Arc::clone(&self.target);
         let now = Mutex::new("the end of the load".to_owned());
@@ -403,12 +403,20 @@ impl Target for Patient {
         self.ask("its version and settings", |target| target.describe())
     }
 
-    fn answers(&self) -> bool {
-        self.target.answers()
-    }
-
     fn state(&self) -> Result<DatabaseState, TargetError> {
         self.ask("what the database holds", |target| target.state())
+    }
+
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        let what = match demand {
+            Demand::Load => "what a load needs",
+            Demand::Districts(_) => "which districts it takes",
+            Demand::FarStockLevels => "whether Stock-Levels go over warehouses",
+            Demand::Transactions(_) => "which transactions it plays",
+            Demand::Sessions(_) => "how many connections it takes",
+        };
+        let demand = demand.clone();
+        self.ask(what, move |target| target.admit(&demand))
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
@@ -421,10 +429,6 @@ impl Target for Patient {
         Ok(Box::new(Held { right: Some(held), patience: self.patience.clone() }))
     }
 
-    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
-        self.ask("what a load needs", |target| target.load_notes())
-    }
-
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         let loader = self.ask("a new connection for the load", |target| target.loader())?;
         Ok(Box::new(Lent::new(loader, &self.patience)))
@@ -434,59 +438,8 @@ impl Target for Patient {
         self.finish(stage, move |target, stage| target.finish_load(jobs, stage))
     }
 
-    fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
-        let districts = districts.clone();
-        self.ask("which districts it takes", move |target| target.check_districts(&districts))
-    }
-
-    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
-        self.ask("whether Stock-Levels go over warehouses", |target| target.check_far_stock_levels())
-    }
-
-    fn check_transactions(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
-        let kinds = kinds.to_vec();
-        self.ask("which transactions it plays", move |target| target.check_transactions(&kinds))
-    }
-
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
-        self.ask("how many connections it takes", move |target| target.check_sessions(sessions))
-    }
-
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.ask("where the warehouses are", move |target| target.placement(warehouses))
-    }
-
-    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.ask("how much data the nodes hold", |target| target.node_sizes())
-    }
-
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         self.ask("a new session", |target| target.connect())
-    }
-
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        self.ask("a new session", |target| target.connect_to_read())
-    }
-
-    fn replication(&self) -> Result<Replication, TargetError> {
-        self.ask("whom it follows", |target| target.replication())
-    }
-
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        let positions = self.ask("how far its data have come", |target| target.positions())?;
-        Ok(positions.map(|positions| Box::new(Lent::new(positions, &self.patience)) as Box<dyn Positions>))
-    }
-
-    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        self.ask("when it looks for deadlocks", |target| target.deadlock_timeout())
-    }
-
-    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
-        self.ask("the engines of its tables", |target| target.engines_of_balances())
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        self.ask("a new session for balances", move |target| target.connect_balances(longest_wait))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -512,34 +465,96 @@ impl Target for Patient {
         )
     }
 
-    fn functions(&self) -> Option<Result<String, TargetError>> {
-        self.ask("its functions", |target| Ok(target.functions())).unwrap_or_else(|error| Some(Err(error)))
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        self.ask("the checksums of the tables", |target| target.checksums())
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        let offered = self.target.capabilities();
+        Capabilities {
+            nodes: offered.nodes.map(|_| self as _),
+            replication: offered.replication.map(|_| self as _),
+            balances: offered.balances.map(|_| self as _),
+            micro: offered.micro.map(|_| self as _),
+            store: offered.store.map(|_| self as _),
+            work: offered.work.map(|_| self as _),
+            server: offered.server,
+        }
+    }
+}
+
+impl Nodes for Patient {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.ask("where the warehouses are", move |target| target.capabilities().placement(warehouses))
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.ask("how much data the nodes hold", |target| target.capabilities().node_sizes())
+    }
+}
+
+impl Replicated for Patient {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.ask("whom it follows", |target| target.capabilities().replication()?.replication())
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let positions = self
+            .ask("how far its data have come", |target| target.capabilities().replication()?.positions())?;
+        Ok(positions.map(|positions| Box::new(Lent::new(positions, &self.patience)) as Box<dyn Positions>))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.ask("a new session", |target| target.capabilities().replication()?.connect_to_read())
+    }
+}
+
+impl BalanceTarget for Patient {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        self.ask("a new session for balances", move |target| {
+            target.capabilities().balances()?.connect_balances(longest_wait)
+        })
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        self.ask("when it looks for deadlocks", |target| target.capabilities().balances()?.deadlock_timeout())
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl StoreTest for Patient {
+    fn try_functions(&self) -> Result<Option<String>, TargetError> {
+        self.ask("its functions", |target| target.capabilities().store()?.try_functions())
+    }
+}
+
+impl StoppableWork for Patient {
     fn stop_work(&self) {
         let target = Arc::clone(&self.target);
         // A frozen server does not hear it.
-        let _without = Builder::new().name("cancel".to_owned()).spawn(move || target.stop_work());
-    }
-
-    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        self.ask("the checksums of the tables", |target| target.checksums())
+        let _without =
+            Builder::new().name("cancel".to_owned()).spawn(move || target.capabilities().stop_work());
     }
 }
 
 impl MicroTarget for Patient {
     fn engines(&self) -> Engines {
-        self.target.engines()
+        self.target.capabilities().micro.map_or(Engines::One, MicroTarget::engines)
     }
 
     fn create_tables(&self, meta: &Meta) -> Result<(), TargetError> {
         let meta = meta.clone();
-        self.ask("the new tables", move |target| target.create_tables(&meta))
+        self.ask("the new tables", move |target| target.capabilities().micro()?.create_tables(&meta))
     }
 
     fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
         let meta = meta.clone();
-        let loader = self.ask("a new connection for the load", move |target| target.table_loader(&meta))?;
+        let loader = self.ask("a new connection for the load", move |target| {
+            target.capabilities().micro()?.table_loader(&meta)
+        })?;
         Ok(Box::new(Lent::new(loader, &self.patience)))
     }
 
@@ -550,17 +565,19 @@ impl MicroTarget for Patient {
         stage: &(dyn Fn(&str) + Sync),
     ) -> Result<(), TargetError> {
         let meta = meta.clone();
-        self.finish(stage, move |target, stage| target.finish_tables(&meta, jobs, stage))
+        self.finish(stage, move |target, stage| {
+            target.capabilities().micro()?.finish_tables(&meta, jobs, stage)
+        })
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let meta = meta.clone();
-        self.ask("a new session", move |target| target.connect_micro(&meta))
+        self.ask("a new session", move |target| target.capabilities().micro()?.connect_micro(&meta))
     }
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {
         let meta = meta.clone();
-        self.ask("the sums of a table", move |target| target.totals(&meta, table))
+        self.ask("the sums of a table", move |target| target.capabilities().micro()?.totals(&meta, table))
     }
 }
 

@@ -3,16 +3,12 @@
 //! How far a server's data have come is a *position*, a text that only its family understands. What of it there must be
 //! to keep the promise of a [`Staleness`] is in [`Positions`]; everything else is the same for all families.
 
-use crate::balances::Balances;
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
-use crate::registry::TargetSpec;
-use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, Submitted, TableChecksum, Target,
-};
-use lydite_tpcc::consistency::Condition;
+use crate::replication::{Positions, Role};
+use crate::target::{DatabaseState, Demand, Session, Submitted, Target};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{Districts, Outcome, Placement, Transaction, TransactionKind};
+use lydite_tpcc::{Outcome, Transaction};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -42,42 +38,6 @@ impl fmt::Display for Staleness {
     }
 }
 
-/// A connection that tells how far the data of its server have come. Not within a transaction.
-pub trait Positions: Send {
-    /// Of a primary: where a replica has come that has at least all that this connection has committed; of a connection that
-    /// commits nothing, all that was committed before by anybody.
-    ///
-    /// # Errors
-    /// The connection is lost, or the server does not tell.
-    fn position(&mut self) -> Result<String, TxError>;
-
-    /// Of a replica: whether its data have come as far as `position`, waiting for that no longer than `longest`.
-    ///
-    /// # Errors
-    /// As [`Positions::position`].
-    fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError>;
-}
-
-/// What a server is to others with the same data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It takes writes, and follows nobody.
-    Primary,
-    /// It follows a primary.
-    Replica,
-    /// One of a cluster whose servers all take reads and writes.
-    Member,
-}
-
-/// See [`Target::replication`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replication {
-    /// What the server is.
-    pub role: Role,
-    /// What its database is known by on all servers that have it; none if the server does not tell.
-    pub database: Option<String>,
-}
-
 /// How long a session waits for a replica to have what it committed. Less than a run waits for its last answers.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3);
 /// How long a replica may take to have what the primary had before the run began.
@@ -101,7 +61,7 @@ pub struct Replicas {
 
 /// One replica, with what is counted of it.
 struct Replica {
-    target: Box<dyn Target>,
+    target: Arc<dyn Target>,
     url: String,
     reads: AtomicU64,
     lag: Mutex<Lag>,
@@ -163,6 +123,11 @@ impl Replica {
     }
 }
 
+/// Opens a connection that tells how far a server's data have come; none if it does not tell.
+fn positions(target: &dyn Target) -> Result<Option<Box<dyn Positions>>, TargetError> {
+    target.capabilities().replication()?.positions()
+}
+
 /// An error on the way to what a target is asked, not in a transaction.
 fn asked(error: TxError) -> TargetError {
     match error {
@@ -172,27 +137,20 @@ fn asked(error: TxError) -> TargetError {
 }
 
 impl Replicas {
-    /// Opens the replicas, without connecting to them.
-    ///
-    /// # Errors
-    /// A target can't be opened.
-    pub fn open(
+    /// A primary with its URL, and its replicas with theirs, all without passwords. Connects to nothing yet.
+    #[must_use]
+    pub fn new(
         (primary, primary_url): (Arc<dyn Target>, String),
-        replicas: &[(TargetSpec, String)],
+        replicas: Vec<(Arc<dyn Target>, String)>,
         staleness: Staleness,
-    ) -> Result<Self, TargetError> {
-        let open = |(spec, url): &(TargetSpec, String)| {
-            Ok(Arc::new(Replica {
-                target: spec.open()?,
-                url: url.clone(),
-                reads: AtomicU64::new(0),
-                lag: Mutex::default(),
-            }))
+    ) -> Self {
+        let replica = |(target, url)| {
+            Arc::new(Replica { target, url, reads: AtomicU64::new(0), lag: Mutex::default() })
         };
-        Ok(Self {
+        Self {
             primary,
             primary_url,
-            replicas: replicas.iter().map(open).collect::<Result<_, TargetError>>()?,
+            replicas: replicas.into_iter().map(replica).collect(),
             shared: Arc::new(Shared {
                 staleness,
                 to_primary: AtomicU64::new(0),
@@ -200,7 +158,7 @@ impl Replicas {
                 waited_ns: AtomicU64::new(0),
             }),
             sessions: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// Refuses, before anything is loaded, what are no replicas of the primary, and what they can't promise.
@@ -208,7 +166,7 @@ impl Replicas {
     /// # Errors
     /// See above; or a server is not there, or does not take `sessions` connections.
     pub fn check(&self, sessions: u32) -> Result<(), TargetError> {
-        let primary = self.primary.replication()?;
+        let primary = self.primary.capabilities().replication()?.replication()?;
         if primary.role == Role::Replica {
             return Err(TargetError::usage(format!(
                 "{}: this server is a replica itself, and takes no writes: name its primary as the target",
@@ -217,7 +175,8 @@ impl Replicas {
         }
         let share = sessions.div_ceil(self.replicas.len().max(1) as u32);
         for replica in &self.replicas {
-            let found = replica.target.replication().map_err(|error| replica.named(error))?;
+            let server = replica.target.capabilities().replication().map_err(|error| replica.named(error))?;
+            let found = server.replication().map_err(|error| replica.named(error))?;
             match (found.role, &found.database, &primary.database) {
                 (Role::Replica | Role::Member, Some(own), Some(wanted)) if own != wanted => {
                     return Err(replica.named(TargetError::usage(format!(
@@ -232,9 +191,9 @@ impl Replicas {
                 }
                 (Role::Replica | Role::Member, _, _) => {}
             }
-            replica.target.check_sessions(share).map_err(|error| replica.named(error))?;
+            replica.target.admit(&Demand::Sessions(share)).map_err(|error| replica.named(error))?;
             let tells = found.role == Role::Replica
-                && replica.target.positions().map_err(|error| replica.named(error))?.is_some();
+                && server.positions().map_err(|error| replica.named(error))?.is_some();
             if !tells && self.shared.staleness != Staleness::Any {
                 return Err(replica.named(TargetError::usage(format!(
                     "staleness {}: such a server does not tell how far its data have come: use staleness any",
@@ -250,7 +209,7 @@ impl Replicas {
 
     /// How far the primary has come, if it tells.
     fn position(&self) -> Result<Option<String>, TargetError> {
-        let positions = self.primary.positions()?;
+        let positions = positions(&*self.primary)?;
         positions.map(|mut primary| primary.position().map_err(asked)).transpose()
     }
 
@@ -272,7 +231,7 @@ impl Replicas {
         let begun = Instant::now();
         for replica in &self.replicas {
             let mut positions = match &position {
-                Some(_) => replica.target.positions().map_err(|error| replica.named(error))?,
+                Some(_) => positions(&*replica.target).map_err(|error| replica.named(error))?,
                 None => None,
             };
             let mut said = false;
@@ -316,6 +275,28 @@ impl Replicas {
             }
         }
         Ok(true)
+    }
+
+    /// Opens a session on the primary and one on the next replica in turn: they are spread evenly, and one that is lost is
+    /// not asked again and again.
+    ///
+    /// # Errors
+    /// As [`Target::connect`], of either server.
+    pub fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        let primary = self.primary.connect()?;
+        let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let Some(replica) = self.replicas.get(turn % self.replicas.len().max(1)) else { return Ok(primary) };
+        let server = replica.target.capabilities().replication().map_err(|error| replica.named(error))?;
+        let reading = server.connect_to_read().map_err(|error| replica.named(error))?;
+        Ok(Box::new(ReplicaSession {
+            primary,
+            primary_url: self.primary_url.clone(),
+            reading,
+            replica: Arc::clone(replica),
+            shared: Arc::clone(&self.shared),
+            // One that was lost may have committed before.
+            wrote: true,
+        }))
     }
 
     /// Looks at the replicas' lag until what it returns is dropped. Reads with a bound go to replicas only meanwhile.
@@ -428,7 +409,7 @@ fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &Atom
         // One that is lost may come back.
         let asked = match &mut connections {
             Some((primary, replica)) => behind.ask(&mut **primary, &mut **replica),
-            none => match (primary.positions(), replica.target.positions()) {
+            none => match (positions(primary), positions(&*replica.target)) {
                 (Ok(Some(mut primary)), Ok(Some(mut replica))) => {
                     let asked = behind.ask(&mut *primary, &mut *replica);
                     *none = Some((primary, replica));
@@ -578,119 +559,6 @@ impl Session for ReplicaSession {
         }
         let result = self.primary.submit(transaction);
         self.written(result)
-    }
-}
-
-/// Everything but sessions is the primary's.
-impl Target for Replicas {
-    fn describe(&self) -> Result<Description, TargetError> {
-        self.primary.describe()
-    }
-
-    fn state(&self) -> Result<DatabaseState, TargetError> {
-        self.primary.state()
-    }
-
-    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
-        self.primary.create_schema(meta)
-    }
-
-    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        self.primary.begin_load()
-    }
-
-    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
-        self.primary.load_notes()
-    }
-
-    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
-        self.primary.loader()
-    }
-
-    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        self.primary.finish_load(jobs, stage)
-    }
-
-    fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
-        self.primary.check_districts(districts)
-    }
-
-    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
-        self.primary.check_far_stock_levels()
-    }
-
-    fn check_transactions(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
-        self.primary.check_transactions(kinds)
-    }
-
-    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
-        self.primary.engines_of_balances()
-    }
-
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
-        self.primary.check_sessions(sessions)
-    }
-
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.primary.placement(warehouses)
-    }
-
-    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.primary.node_sizes()
-    }
-
-    /// A session on the primary and one on the next replica in turn: they are spread evenly, and one that is lost is not
-    /// asked again and again.
-    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        let primary = self.primary.connect()?;
-        let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let Some(replica) = self.replicas.get(turn % self.replicas.len().max(1)) else { return Ok(primary) };
-        let reading = replica.target.connect_to_read().map_err(|error| replica.named(error))?;
-        Ok(Box::new(ReplicaSession {
-            primary,
-            primary_url: self.primary_url.clone(),
-            reading,
-            replica: Arc::clone(replica),
-            shared: Arc::clone(&self.shared),
-            // One that was lost may have committed before.
-            wrote: true,
-        }))
-    }
-
-    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        self.primary.deadlock_timeout()
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        self.primary.connect_balances(longest_wait)
-    }
-
-    fn reset(&self) -> Result<(), TargetError> {
-        self.primary.reset()
-    }
-
-    fn check(
-        &self,
-        conditions: &[Condition],
-        done: &(dyn Fn(&ConditionFinding) + Sync),
-    ) -> Result<Vec<ConditionFinding>, TargetError> {
-        self.primary.check(conditions, done)
-    }
-
-    fn functions(&self) -> Option<Result<String, TargetError>> {
-        self.primary.functions()
-    }
-
-    fn answers(&self) -> bool {
-        self.primary.answers()
-    }
-
-    fn stop_work(&self) {
-        self.primary.stop_work();
-    }
-
-    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        self.primary.checksums()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::balances::Balances;
 use crate::error::{TargetError, TxError};
-use crate::replicas::{Positions, Replication};
+use crate::micro::MicroTarget;
+use crate::replication::{Positions, Replication};
 use crate::workload::{Tpcc, Workload};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::input::Contended;
@@ -37,162 +38,61 @@ impl fmt::Display for TxMode {
 }
 
 /// A database under test. Cheap to make; connects when asked for something.
+///
+/// Every target has these methods. What only some databases can do is in their [`Capabilities`].
 pub trait Target: Send + Sync {
-    /// What it is: connects and asks.
+    /// Connects and describes the database.
     ///
     /// # Errors
     /// The server is not there or does not let us in.
     fn describe(&self) -> Result<Description, TargetError>;
 
-    /// What it holds now.
+    /// Returns what the database holds now.
     ///
     /// # Errors
     /// As [`Target::describe`].
     fn state(&self) -> Result<DatabaseState, TargetError>;
 
-    /// Makes the empty tables, without whatever [`Target::finish_load`] can add faster afterwards, and stores `meta` with the state "loading".
+    /// Answers whether the database can do what a plan demands, before anything is changed. The answer is notes for the
+    /// user, one line each.
+    ///
+    /// # Errors
+    /// It can't: the error says why and what to change. Or as [`Target::describe`].
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError>;
+
+    /// Makes the empty tables and stores `meta` with the state "loading". Keys and indexes that [`Target::finish_load`]
+    /// adds faster afterwards are left out.
     ///
     /// # Errors
     /// A table is there already, or the database refuses.
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError>;
 
-    /// Keeps other loads of the same tables away until what it returns is dropped, and all that was begun under it has
-    /// ended: a server may go on with the work of a loader that is gone. Taken before [`Target::state`] is asked.
+    /// Keeps other loads of the same tables away until the returned value is dropped. Waits until a server has ended the
+    /// work of loaders that are gone. Taken before [`Target::state`] is asked.
     ///
     /// # Errors
     /// Another load is running; or as [`Target::describe`].
-    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        Ok(Box::new(()))
-    }
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError>;
 
-    /// What should be known of a load before it begins, one line each: what the database does not let be done in the usual
-    /// way.
-    ///
-    /// # Errors
-    /// As [`Target::describe`].
-    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
-        Ok(Vec::new())
-    }
-
-    /// A connection that loads. Several may work at the same time, each on warehouses of its own.
+    /// Opens a connection that loads. Several may work at the same time, each on warehouses of its own.
     ///
     /// # Errors
     /// As [`Target::describe`].
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError>;
 
-    /// After all rows: keys, indexes, foreign keys, procedures, statistics; then stores the state "ready".
-    /// `jobs` connections at most. `stage` is told what begins. May be repeated after an interruption.
+    /// After all rows: makes keys, indexes, foreign keys, procedures and statistics, then stores the state "ready".
+    /// Uses at most `jobs` connections. Calls `stage` with the name of each step that begins. May be repeated after an
+    /// interruption.
     ///
     /// # Errors
     /// The database refuses (a full disk, a missing privilege, rows that break a key).
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
 
-    /// Refuses districts that the transactions of this target can't be played on.
-    ///
-    /// # Errors
-    /// A warehouse has not ten of them, and that is what the target is made for; or as [`Target::describe`].
-    fn check_districts(&self, _districts: &Districts) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    /// Refuses Stock-Levels over several warehouses where they can't be played.
-    ///
-    /// # Errors
-    /// They can't; or as [`Target::describe`].
-    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    /// Refuses types of transactions that can't be played.
-    ///
-    /// # Errors
-    /// One of them can't; or as [`Target::describe`].
-    fn check_transactions(&self, _kinds: &[TransactionKind]) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    /// Refuses more sessions than the database takes at the same time, as far as it tells beforehand.
-    ///
-    /// # Errors
-    /// They are too many; or as [`Target::describe`].
-    fn check_sessions(&self, _sessions: u32) -> Result<(), TargetError> {
-        Ok(())
-    }
-
-    /// Where the rows of the warehouses from 1 to `warehouses` are now; none if the database does not tell, or is on one node.
-    ///
-    /// # Errors
-    /// As [`Target::describe`]; also when it has no place for one of them.
-    fn placement(&self, _warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        Ok(None)
-    }
-
-    /// How much data each of its nodes holds now, by a connection of its own; none if that is not known. The nodes have the
-    /// names that [`Target::placement`] gives them; a database on one node, which has no placement, has that of its server.
-    ///
-    /// # Errors
-    /// As [`Target::describe`].
-    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        Ok(None)
-    }
-
-    /// A new session for transactions.
+    /// Opens a session for transactions.
     ///
     /// # Errors
     /// As [`Target::describe`]; also when the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
-
-    /// A new session for transactions that only read, on a server that may take no others. Nothing is made or renewed there.
-    ///
-    /// # Errors
-    /// As [`Target::connect`].
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        self.connect()
-    }
-
-    /// What its server is to others with the same data.
-    ///
-    /// # Errors
-    /// As [`Target::describe`]; also when there are no such others.
-    fn replication(&self) -> Result<Replication, TargetError> {
-        Err(TargetError::usage("such a database has no replicas"))
-    }
-
-    /// A connection that tells how far the data of its server have come; none if they do not tell.
-    ///
-    /// # Errors
-    /// As [`Target::describe`].
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        Ok(None)
-    }
-
-    /// How long a session waits for a lock before the database looks whether it waits in a ring; none if it does not tell.
-    ///
-    /// # Errors
-    /// As [`Target::describe`].
-    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        Ok(None)
-    }
-
-    /// The engines that have WAREHOUSE and DISTRICT, in this order, if these are two: then transactions over both tables are
-    /// transactions over both engines. None if all is in one, or that is not known.
-    ///
-    /// # Errors
-    /// As [`Target::describe`].
-    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
-        Ok(None)
-    }
-
-    /// A new session for the function tests, on what TPC-C's load has made. Where the database lets it be said, a statement
-    /// that waits longer than `longest_wait` for a lock ends.
-    ///
-    /// # Errors
-    /// As [`Target::connect`]; also when the target has no transactions but TPC-C's own.
-    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        Err(TargetError::usage(
-            "this target plays TPC-C's five transactions and no others, and the function tests need two of their own",
-        ))
-    }
 
     /// Drops whatever has the name of one of the nine tables, of the microbenchmark's, or of Lydite's own, whoever made
     /// it.
@@ -201,8 +101,8 @@ pub trait Target: Send + Sync {
     /// The database refuses.
     fn reset(&self) -> Result<(), TargetError>;
 
-    /// Evaluates consistency conditions, all on one snapshot where the database can. `done` is told each finding
-    /// as it comes.
+    /// Evaluates consistency conditions, all on one snapshot where the database can. Calls `done` with each finding as it
+    /// comes.
     ///
     /// # Errors
     /// The database fails; a condition that does not hold is a finding, not an error.
@@ -212,29 +112,212 @@ pub trait Target: Send + Sync {
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
-    /// Of a key-value store: tries its functions one by one on a database that is empty, and leaves it empty. The answer is what
-    /// was tried, or what is wrong with it; none for others.
-    fn functions(&self) -> Option<Result<String, TargetError>> {
-        None
-    }
-
-    /// Has the database give up the checks, keys and indexes that other threads are waiting for, and begins no more of them:
-    /// it would go on with the statement at hand though nobody waits for it any more.
-    fn stop_work(&self) {}
-
-    /// True if the server answers a new connection, be it with an error. Always true without a server, and where all requests
-    /// have timeouts of their own. Waits for no other request of this target.
-    fn answers(&self) -> bool {
-        true
-    }
-
-    /// A checksum of each table that does not depend on the order of the rows, nor on how the database stores
-    /// them: equal rows in different databases give equal sums. Of points in time only whether they are there
-    /// counts, since the database's clock sets them.
+    /// Returns a checksum of each table. It depends neither on the order of the rows nor on how the database stores them:
+    /// equal rows in different databases give equal sums. Of points in time only their presence counts, since the
+    /// database's clock sets them.
     ///
     /// # Errors
     /// The database fails.
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
+
+    /// Returns what this target can do beyond the above.
+    fn capabilities(&self) -> Capabilities<'_>;
+}
+
+/// A demand of a plan that a database may be unable to meet; see [`Target::admit`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// To be loaded. The notes say what the database does not let be done in the usual way.
+    Load,
+    /// Districts spread over the warehouses in this way.
+    Districts(Districts),
+    /// Stock-Levels over several warehouses.
+    FarStockLevels,
+    /// These types of transactions.
+    Transactions(Vec<TransactionKind>),
+    /// This many sessions at the same time.
+    Sessions(u32),
+}
+
+/// What only some databases can do, each as an object. A target around a target names every field, so that it can't
+/// forget one.
+#[derive(Clone, Copy, Default)]
+pub struct Capabilities<'a> {
+    /// Its nodes, where it may have several.
+    pub nodes: Option<&'a dyn Nodes>,
+    /// Replication, where it has a primary and replicas.
+    pub replication: Option<&'a dyn Replicated>,
+    /// The transactions of the function tests.
+    pub balances: Option<&'a dyn BalanceTarget>,
+    /// The microbenchmark.
+    pub micro: Option<&'a dyn MicroTarget>,
+    /// The functions of a key-value store, one by one.
+    pub store: Option<&'a dyn StoreTest>,
+    /// Work that goes on when nobody waits for it any more.
+    pub work: Option<&'a dyn StoppableWork>,
+    /// A server that may freeze or vanish.
+    pub server: Option<&'a dyn Server>,
+}
+
+impl<'a> Capabilities<'a> {
+    /// The microbenchmark.
+    ///
+    /// # Errors
+    /// The target does not play it.
+    pub fn micro(self) -> Result<&'a dyn MicroTarget, TargetError> {
+        self.micro.ok_or_else(|| {
+            TargetError::usage("this target does not play the microbenchmark: leave out --workload micro")
+        })
+    }
+
+    /// Replication.
+    ///
+    /// # Errors
+    /// Such a database has none.
+    pub fn replication(self) -> Result<&'a dyn Replicated, TargetError> {
+        self.replication.ok_or_else(|| TargetError::usage("such a database has no replicas"))
+    }
+
+    /// The transactions of the function tests.
+    ///
+    /// # Errors
+    /// The target does not play them.
+    pub fn balances(self) -> Result<&'a dyn BalanceTarget, TargetError> {
+        self.balances.ok_or_else(|| {
+            TargetError::usage(
+                "this target plays TPC-C's five transactions and no others, and the function tests need two of their own",
+            )
+        })
+    }
+
+    /// The functions of a key-value store.
+    ///
+    /// # Errors
+    /// The target is no such store.
+    pub fn store(self) -> Result<&'a dyn StoreTest, TargetError> {
+        self.store.ok_or_else(|| TargetError::usage("this target is no key-value store"))
+    }
+
+    /// Where the warehouses from 1 to `warehouses` are; none on one node, or where the database does not tell.
+    ///
+    /// # Errors
+    /// As [`Nodes::placement`].
+    pub fn placement(self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.nodes.map_or(Ok(None), |nodes| nodes.placement(warehouses))
+    }
+
+    /// Bytes on each node; none where that is not known.
+    ///
+    /// # Errors
+    /// As [`Nodes::sizes`].
+    pub fn node_sizes(self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.nodes.map_or(Ok(None), Nodes::sizes)
+    }
+
+    /// Has the database give up work that it would go on with; see [`StoppableWork::stop_work`].
+    pub fn stop_work(self) {
+        if let Some(work) = self.work {
+            work.stop_work();
+        }
+    }
+
+    /// True if the server answers a new connection, or there is no server to ask.
+    #[must_use]
+    pub fn answers(self) -> bool {
+        self.server.is_none_or(Server::answers)
+    }
+}
+
+/// The nodes of a database that may have several.
+pub trait Nodes: Send + Sync {
+    /// Returns where the rows of the warehouses from 1 to `warehouses` are now; none if the database does not tell, or is
+    /// on one node.
+    ///
+    /// # Errors
+    /// As [`Target::describe`]; also when it has no place for one of them.
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError>;
+
+    /// Returns how much data each node holds now, by a connection of its own; none if that is not known. The nodes have
+    /// the names that [`Nodes::placement`] gives them; a database on one node, which has no placement, has that of its
+    /// server.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        Ok(None)
+    }
+}
+
+/// A server of a primary and its replicas.
+pub trait Replicated: Send + Sync {
+    /// Returns the part that this server plays.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn replication(&self) -> Result<Replication, TargetError>;
+
+    /// Opens a connection that tells how far the data of its server have come; none if they do not tell.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError>;
+
+    /// Opens a session for transactions that only read, on a server that may take no others. Nothing is made or renewed
+    /// there.
+    ///
+    /// # Errors
+    /// As [`Target::connect`].
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError>;
+}
+
+/// A target that plays the transactions of the function tests.
+pub trait BalanceTarget: Send + Sync {
+    /// Opens a session for them, on what TPC-C's load has made. Where the database lets it be said, a statement that waits
+    /// longer than `longest_wait` for a lock ends.
+    ///
+    /// # Errors
+    /// As [`Target::connect`]; also when this database turns out to play TPC-C's own transactions only.
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError>;
+
+    /// Returns how long a session waits for a lock before the database looks for a deadlock; none if it does not tell.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        Ok(None)
+    }
+
+    /// Returns the engines that have WAREHOUSE and DISTRICT, in this order, if these are two: then transactions over both
+    /// tables are transactions over both engines. None if all is in one, or that is not known.
+    ///
+    /// # Errors
+    /// As [`Target::describe`].
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        Ok(None)
+    }
+}
+
+/// A key-value store whose functions can be tried one by one.
+pub trait StoreTest: Send + Sync {
+    /// Tries them on a database that is empty, and leaves it empty. The answer is a list of what was tried; none for a
+    /// driver that turns out to be no store.
+    ///
+    /// # Errors
+    /// A function is wrong, or as [`Target::describe`].
+    fn try_functions(&self) -> Result<Option<String>, TargetError>;
+}
+
+/// A database that would go on with a statement though nobody waits for it any more.
+pub trait StoppableWork: Send + Sync {
+    /// Has the database give up the checks, keys and indexes that other threads are waiting for, and begins no more of
+    /// them.
+    fn stop_work(&self);
+}
+
+/// A server that may freeze or vanish.
+pub trait Server: Send + Sync {
+    /// True if the server answers a new connection, be it with an error. Waits for no other request of this target.
+    fn answers(&self) -> bool;
 }
 
 /// One connection to the database under test, for the transactions of a workload.

@@ -371,10 +371,14 @@ impl<'a> Connection<'a> {
         }
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(self.target.connect_balances(LONGEST_WAIT).map_err(|error| {
-                // A server that was away for a moment comes back.
-                TxError::Unavailable { committed: Committed::No, detail: error.message }
-            })?),
+            none => {
+                let balances = self.target.capabilities().balances();
+                let opened = balances.and_then(|balances| balances.connect_balances(LONGEST_WAIT));
+                none.insert(opened.map_err(|error| {
+                    // A server that was away for a moment comes back.
+                    TxError::Unavailable { committed: Committed::No, detail: error.message }
+                })?)
+            }
         };
         session.execute(transaction)
     }

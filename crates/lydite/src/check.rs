@@ -30,7 +30,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let interrupt = || interrupt.clone().map_or_else(|| watch(style), Ok);
-    let target: Arc<dyn Target> = Arc::from(spec.open()?);
+    let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
     let url = description.url;
     match target.state()? {
@@ -41,7 +41,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
                     "--extra: is about ITEM and STOCK, and this database has neither: leave it out",
                 ));
             }
-            return micro::check_command(&args, &*spec.open_micro()?, &meta, &url, &interrupt()?);
+            return micro::check_command(&args, &*spec.open()?, &meta, &url, &interrupt()?);
         }
         DatabaseState::Ready { meta } => {
             if !args.quiet {

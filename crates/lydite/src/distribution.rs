@@ -173,7 +173,7 @@ pub(crate) fn can_be_known(plan: &Plan, target: &dyn Target) -> Result<(), Failu
 
 /// Asks the database where its warehouses are, and holds against it what is wanted.
 pub(crate) fn settle(plan: &Plan, target: &dyn Target, url: &str, loaded: u32) -> Result<Settled, Failure> {
-    let (placement, source) = match (target.placement(loaded)?, plan.nodes) {
+    let (placement, source) = match (target.capabilities().placement(loaded)?, plan.nodes) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(format!(
                 "--nodes: {url} tells itself which node has which warehouse: leave it out"

@@ -11,7 +11,7 @@ use crate::plan::{Name, number, whole, workload};
 use crate::raw::Raw;
 use crate::targets::typed;
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
-use lydite_database::{DatabaseState, Target, TargetError, TargetSpec, TxMode};
+use lydite_database::{DatabaseState, Demand, Target, TargetError, TargetSpec, TxMode};
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -63,7 +63,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let (spec, interrupt) = watched(spec, style)?;
     let target = spec.open()?;
     // Before anything is dropped for a load that can't be made.
-    target.check_districts(&meta.districts)?;
+    target.admit(&Demand::Districts(meta.districts.clone()))?;
     if args.fresh {
         target.reset()?;
     }
@@ -101,7 +101,7 @@ pub(crate) fn load(
     style: Style,
     interrupt: &Interrupt,
 ) -> Result<LoadReport, Failure> {
-    tell_notes(&target.load_notes()?);
+    tell_notes(&target.admit(&Demand::Load)?);
     let population = Population::from_meta(meta, now());
     let title = format!("Loading {}", meta.warehouses_in_words());
     let expected = (expected_rows(meta), u64::from(meta.warehouses));

@@ -13,7 +13,7 @@ use crate::run::{Conditions, Live, Measured, before, measure};
 use crate::targets::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
 use lydite_database::{
-    DatabaseState, Description, Micro, MicroTarget, TargetErrorKind, TargetSpec, Workload, families,
+    DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, TargetSpec, Workload, families,
 };
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, Totals};
@@ -136,7 +136,7 @@ pub(crate) fn load_command(args: &LoadArgs, mut raw: Raw) -> Outcome {
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = loading::watched(spec, style)?;
-    let target = spec.open_micro()?;
+    let target = spec.open()?;
     let url = target.describe()?.url;
     let wanted = MicroWanted { tables, records, record_bytes, seed: Some(seed), shape: Shape::default() };
     match target.state()? {
@@ -164,14 +164,14 @@ pub(crate) fn load_command(args: &LoadArgs, mut raw: Raw) -> Outcome {
 
 /// Loads, showing how it gets on.
 fn load(
-    target: &dyn MicroTarget,
+    target: &dyn Target,
     meta: &Meta,
     jobs: usize,
     style: Style,
     interrupt: &Interrupt,
 ) -> Result<LoadReport, Failure> {
-    loading::tell_notes(&target.load_notes()?);
-    let engines = target.engines();
+    loading::tell_notes(&target.admit(&Demand::Load)?);
+    let engines = target.capabilities().micro()?.engines();
     let tables = meta.data.all_tables(engines).count() as u64;
     let title = format!("Loading {tables} tables of {} records", meta.data.records);
     let expected = (meta.data.all_records(engines), tables);
@@ -205,7 +205,7 @@ fn unusable(state: &DatabaseState, url: &str) -> Failure {
 
 /// Brings the database into the state that the plan wants, or says why not.
 fn make_ready(
-    target: &dyn MicroTarget,
+    target: &dyn Target,
     plan: &Plan,
     wanted: &MicroWanted,
     style: Style,
@@ -256,18 +256,15 @@ fn make_ready(
 }
 
 /// What all tables come to, and how long that took in seconds; none if the user interrupted it.
-fn sum(
-    target: &dyn MicroTarget,
-    meta: &Meta,
-    interrupt: &Interrupt,
-) -> Result<Option<(Totals, f64)>, Failure> {
+fn sum(target: &dyn Target, meta: &Meta, interrupt: &Interrupt) -> Result<Option<(Totals, f64)>, Failure> {
     let begun = Instant::now();
     let mut sum = Totals::default();
-    for table in meta.data.all_tables(target.engines()) {
+    let micro = target.capabilities().micro()?;
+    for table in meta.data.all_tables(micro.engines()) {
         if interrupt.asked() {
             return Ok(None);
         }
-        match target.totals(meta, table) {
+        match micro.totals(meta, table) {
             Ok(totals) => sum.add(totals),
             Err(error) if error.kind == TargetErrorKind::Interrupted => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -313,7 +310,7 @@ fn counters_check(totals: &Totals, before: i128, bounds: &Bounds, seconds: f64) 
 /// `lydite check` on a database of the microbenchmark.
 pub(crate) fn check_command(
     args: &CheckArgs,
-    target: &dyn MicroTarget,
+    target: &dyn Target,
     meta: &Meta,
     url: &str,
     interrupt: &Interrupt,
@@ -327,7 +324,8 @@ pub(crate) fn check_command(
     let Some((totals, seconds)) = sum(target, meta, interrupt)? else {
         return Err(Failure::Interrupted("interrupted: the records were not all looked at".into()));
     };
-    let check = records_check(&totals, meta, target.engines(), CheckedWhen::Check, seconds);
+    let check =
+        records_check(&totals, meta, target.capabilities().micro()?.engines(), CheckedWhen::Check, seconds);
     let verdict = if check.ok { "ok    " } else { "FAILED" };
     if !args.quiet || !check.ok {
         print(&format!("{verdict} {}: {} ({seconds:.1} s)\n", check.id, check.detail))?;
@@ -341,9 +339,9 @@ pub(crate) fn check_command(
 /// `lydite run --workload micro`.
 pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &Interrupt) -> Outcome {
     let mode = plan.micro_mode()?;
-    let target: Arc<dyn MicroTarget> = Arc::from(plan.target.open_micro()?);
+    let target: Arc<dyn Target> = plan.target.open()?;
     // Before anything is loaded for a run that can't be made.
-    target.check_sessions(plan.sessions())?;
+    target.admit(&Demand::Sessions(plan.sessions()))?;
     let (meta, load) = make_ready(&*target, plan, wanted, style, interrupt)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let mut description = target.describe()?;
@@ -351,7 +349,7 @@ pub(crate) fn run(plan: &Plan, wanted: &MicroWanted, style: Style, interrupt: &I
     let family = families().iter().find(|family| family.schemes.contains(&description.kind.as_str()));
     let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
     description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));
-    let engines = target.engines();
+    let engines = target.capabilities().micro()?.engines();
     let mut checks = Vec::new();
     let mut counters = 0;
     if plan.check && stored {

@@ -149,7 +149,9 @@ fn ask(target: Arc<dyn Target>, nodes: Vec<String>) -> io::Result<Asking> {
 
 /// The sizes now, in the order of the nodes; none if the database does not tell them.
 fn sample(target: &dyn Target, nodes: &[String]) -> Result<Option<(SystemTime, Vec<u64>)>, String> {
-    let Some(sizes) = target.node_sizes().map_err(|error| error.to_string())? else { return Ok(None) };
+    let Some(sizes) = target.capabilities().node_sizes().map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
     let of = |node: &String| {
         let found = sizes.iter().find(|size| size.node == *node).map(|size| size.bytes);
         found.ok_or_else(|| {

@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::plan::{Plan, time};
 use crate::raw::Raw;
-use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetSpec, TxMode};
+use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetError, TargetSpec, TxMode};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -103,7 +103,9 @@ impl WantedReplicas {
     /// Opens them, and refuses what are no replicas of `primary`.
     pub(crate) fn open(&self, plan: &Plan, primary: &Arc<dyn Target>) -> Result<Arc<Replicas>, Failure> {
         let url = primary.describe()?.url;
-        let replicas = Replicas::open((Arc::clone(primary), url), &self.specs, self.staleness)?;
+        let open = |(spec, url): &(TargetSpec, String)| Ok((spec.open()?, url.clone()));
+        let opened = self.specs.iter().map(open).collect::<Result<_, TargetError>>()?;
+        let replicas = Replicas::new((Arc::clone(primary), url), opened, self.staleness);
         replicas.check(plan.sessions())?;
         Ok(Arc::new(replicas))
     }

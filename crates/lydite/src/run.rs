@@ -23,7 +23,7 @@ use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
-use lydite_database::{DatabaseState, Kind, Replicas, Target, Tpcc, Workload};
+use lydite_database::{DatabaseState, Demand, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_report::{RunResult, render_html, render_table};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     if let Some(name) = &args.template {
         begin_with_template(&plan, name, style, &interrupt)?;
     }
-    let target: Arc<dyn Target> = Arc::from(plan.target.open()?);
+    let target: Arc<dyn Target> = plan.target.open()?;
     suits(&plan, &*target)?;
     let replicas = plan.replicas.as_ref().map(|wanted| wanted.open(&plan, &target)).transpose()?;
     let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
@@ -128,11 +128,6 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let title = format!("{}  {}", description.url, meta.warehouses_in_words());
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
     let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
-    // What the transactions are sent to.
-    let played: Arc<dyn Target> = match &replicas {
-        Some(replicas) => Arc::<Replicas>::clone(replicas),
-        None => Arc::clone(&target),
-    };
     let lag = replicas.as_ref().map(Replicas::watch).transpose()?;
     let measurement = measure(
         &plan,
@@ -140,7 +135,14 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         run_plan.sessions(),
         &plan.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect::<Vec<_>>(),
         &interrupt,
-        |control, observer| lydite_bench::run(&played, &run_plan, control, observer),
+        |control, observer| match &replicas {
+            None => lydite_bench::run(&target, &run_plan, control, observer),
+            Some(replicas) => {
+                let replicas = Arc::clone(replicas);
+                let connect = Arc::new(move || replicas.connect());
+                lydite_bench::run_through(&target, connect, &run_plan, control, observer)
+            }
+        },
     )?;
     drop(lag);
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
@@ -290,11 +292,11 @@ fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
 
 /// Refuses, before anything is loaded, a run that can't be made on this target.
 fn suits(plan: &Plan, target: &dyn Target) -> Outcome {
-    target.check_sessions(plan.sessions())?;
-    target.check_transactions(&plan.kinds())?;
+    target.admit(&Demand::Sessions(plan.sessions()))?;
+    target.admit(&Demand::Transactions(plan.kinds()))?;
     let far = |step: &WantedStep| step.distribution.is_some_and(|asked| asked.stock_level_percent.is_some());
     if plan.steps.iter().any(far) {
-        target.check_far_stock_levels()?;
+        target.admit(&Demand::FarStockLevels)?;
     }
     distribution::can_be_known(plan, target)
 }
@@ -347,7 +349,7 @@ fn make_ready(
         // A plan that does not fit must not cost the data.
         let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
         fitting(plan, &meta)?;
-        target.check_districts(&meta.districts)?;
+        target.admit(&Demand::Districts(meta.districts.clone()))?;
         target.reset()?;
         state = DatabaseState::Empty;
     }
@@ -370,7 +372,7 @@ fn make_ready(
         DatabaseState::Empty => {
             let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
             fitting(plan, &meta)?;
-            target.check_districts(&meta.districts)?;
+            target.admit(&Demand::Districts(meta.districts.clone()))?;
             let report = loading::load(target, &meta, plan.jobs, false, style, interrupt)?;
             if report.interrupted {
                 // What is temporary is gone.

@@ -42,7 +42,7 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     }
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
-    let target: Arc<dyn Target> = Arc::from(spec.open()?);
+    let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
     let warehouses = loaded(&*target, &description.url)?;
     let prepared = prepare(&target, warehouses, functions)?;
@@ -146,7 +146,7 @@ impl FoundBefore {
         style: Style,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let looks_after = target.deadlock_timeout()?.unwrap_or_default();
+        let looks_after = target.capabilities().balances()?.deadlock_timeout()?.unwrap_or_default();
         let functions = Functions {
             snapshot: true,
             deadlock: true,

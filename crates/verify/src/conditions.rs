@@ -62,7 +62,9 @@ pub fn check_aside(
         if end.is_none() && stop() {
             let target = Arc::clone(&asked);
             // Aside too: a frozen server does not hear it.
-            let _without = thread::Builder::new().name("cancel".to_owned()).spawn(move || target.stop_work());
+            let _without = thread::Builder::new()
+                .name("cancel".to_owned())
+                .spawn(move || target.capabilities().stop_work());
             end = Some(Instant::now() + PATIENCE);
         }
         match receiver.recv_timeout(LOOK) {

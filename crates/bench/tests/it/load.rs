@@ -2,8 +2,8 @@
 
 use lydite_bench::{LoadReport, RunControl, load};
 use lydite_database::{
-    ConditionFinding, DatabaseState, Description, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
-    Target, TargetError, TargetErrorKind,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress, LoadUnit, Loader,
+    Session, TableChecksum, Target, TargetError, TargetErrorKind,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -82,6 +82,12 @@ impl Target for Shelf {
     fn state(&self) -> Result<DatabaseState, TargetError> {
         Ok(self.now())
     }
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         *lock(&self.state) =
             DatabaseState::Loading { meta: meta.clone(), items: false, warehouses: Vec::new() };
@@ -117,6 +123,9 @@ impl Target for Shelf {
     }
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         Err(TargetError::usage("not here"))
+    }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::net::url::ServerUrl;
 use crate::patience::TIMEOUT;
-use crate::registry::{OptionSpec, ParsedUrl};
+use crate::target_url::{OptionSpec, ParsedUrl};
 
 /// Options behind `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[

@@ -6,13 +6,10 @@
 
 mod client;
 mod config;
+mod family;
 mod load_lock;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{Config, OPTIONS, parse};
-pub(crate) use store::EtcdStore;
-
-/// It does not play the microbenchmark.
-impl crate::micro::MicroTarget for crate::kv::KvTarget<EtcdStore> {}
+pub(crate) use family::FAMILY;

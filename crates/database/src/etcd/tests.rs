@@ -1,10 +1,11 @@
 //! The store on a real server. What the kit of `lydite driver test` proves of it is not proved here again: a load takes long.
 
-use super::{Config, EtcdStore};
+use super::config::{Config, parse};
+use super::store::EtcdStore;
 use crate::error::{AbortReason, Committed, TargetErrorKind};
 use crate::kv::{Access, Direction, KeyRange, KvTable, KvTarget, Store, StoreError, StoreTx};
-use crate::registry::ParsedUrl;
 use crate::target::Target;
+use crate::target_url::ParsedUrl;
 use lydite_testkit::etcd::Server;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -12,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 fn config(url: &str) -> Config {
-    super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
+    parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
 }
 
 fn put(store: &EtcdStore, key: &[u8], value: &[u8]) {
@@ -145,7 +146,7 @@ fn a_server_that_takes_too_few_operations_is_told_with_what_to_do() {
 #[test]
 fn bad_urls_are_refused() {
     for url in ["etcd:x", "etcd://", "etcd://me:secret@h", "etcd://h/db", "etcd://h?prefix=a/b"] {
-        let errors = super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect_err("a bad URL").join(" ");
+        let errors = parse(&ParsedUrl::new(url, &mut Vec::new())).expect_err("a bad URL").join(" ");
         assert!(!errors.contains("secret"), "{errors}");
     }
 }

@@ -1,7 +1,7 @@
 //! The URL of a driver: the command, and how many processes of it there may be.
 
 use super::secrets::without_secrets;
-use crate::registry::{OptionSpec, ParsedUrl};
+use crate::target_url::{OptionSpec, ParsedUrl};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

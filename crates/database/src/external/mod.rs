@@ -6,6 +6,7 @@
 
 mod channel;
 mod config;
+mod family;
 mod load_lock;
 mod messages;
 mod pool;
@@ -20,6 +21,6 @@ mod transactions;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{Config, OPTIONS, parse, seconds};
+pub(crate) use config::seconds;
+pub(crate) use family::FAMILY;
 pub use sdk::{GO_SDK, PYTHON_SDK, SdkFile};
-pub(crate) use target::External;

@@ -9,11 +9,12 @@ use super::transactions::Transactions;
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::kv::KvTarget;
-use crate::micro::MicroTarget;
-use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use crate::target::{
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, Session,
+    StoppableWork, StoreTest, TableChecksum, Target,
+};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{Districts, TransactionKind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -56,18 +57,41 @@ impl Target for External {
         }
     }
 
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        let problem = match demand {
+            Demand::Load => None,
+            Demand::Sessions(sessions) => return self.driver.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Districts(districts) => districts.skew().map(|skew| {
+                format!(
+                    "data_skew {skew}: a driver that plays the transactions itself delivers the ten districts of the \
+                     standard, and no others: leave data_skew out"
+                )
+            }),
+            Demand::FarStockLevels => Some(
+                "dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave \
+                 it out"
+                    .to_owned(),
+            ),
+            Demand::Transactions(kinds) => kinds.iter().find(|kind| !kind.is_standard()).map(|extra| {
+                format!(
+                    "mix: a driver that plays the transactions itself knows the standard's five, and not {}: leave it out",
+                    extra.name()
+                )
+            }),
+        };
+        match problem {
+            Some(problem) if matches!(self.speaking()?, Speaking::Transactions(_)) => {
+                let place = &self.driver.config.place;
+                Err(TargetError::usage(format!("{place}: {problem}, or use a driver of a store")))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         match self.speaking()? {
             Speaking::Store(target) => target.create_schema(meta),
             Speaking::Transactions(target) => target.create_schema(meta),
-        }
-    }
-
-    fn functions(&self) -> Option<Result<String, TargetError>> {
-        match self.speaking() {
-            Ok(Speaking::Store(target)) => target.functions(),
-            Ok(Speaking::Transactions(_)) => None,
-            Err(error) => Some(Err(error)),
         }
     }
 
@@ -90,62 +114,10 @@ impl Target for External {
         }
     }
 
-    fn check_far_stock_levels(&self) -> Result<(), TargetError> {
-        if !matches!(self.speaking()?, Speaking::Transactions(_)) {
-            return Ok(());
-        }
-        Err(TargetError::usage(format!(
-            "{}: dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave it \
-             out, or use a driver of a store",
-            self.driver.config.place
-        )))
-    }
-
-    fn check_transactions(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
-        let Some(extra) = kinds.iter().find(|kind| !kind.is_standard()) else { return Ok(()) };
-        if !matches!(self.speaking()?, Speaking::Transactions(_)) {
-            return Ok(());
-        }
-        Err(TargetError::usage(format!(
-            "{}: mix: a driver that plays the transactions itself knows the standard's five, and not {}: leave it out, or \
-             use a driver of a store",
-            self.driver.config.place,
-            extra.name()
-        )))
-    }
-
-    fn check_districts(&self, districts: &Districts) -> Result<(), TargetError> {
-        match districts.skew() {
-            Some(skew) if matches!(self.speaking()?, Speaking::Transactions(_)) => {
-                Err(TargetError::usage(format!(
-                    "{}: data_skew {skew}: a driver that plays the transactions itself delivers the ten districts of the \
-                 standard, and no others: leave data_skew out, or use a driver of a store",
-                    self.driver.config.place
-                )))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
-        self.driver.check_sessions(sessions)
-    }
-
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         match self.speaking()? {
             Speaking::Store(target) => target.connect(),
             Speaking::Transactions(target) => target.connect(),
-        }
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        match self.speaking()? {
-            Speaking::Store(target) => target.connect_balances(longest_wait),
-            Speaking::Transactions(_) => Err(TargetError::usage(format!(
-                "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
-                 own: a key-value driver has them",
-                self.driver.config.place
-            ))),
         }
     }
 
@@ -168,6 +140,42 @@ impl Target for External {
         }
     }
 
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.checksums(),
+            Speaking::Transactions(target) => target.checksums(),
+        }
+    }
+
+    // No server: each request to a driver has a timeout of its own.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), store: Some(self), work: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl StoreTest for External {
+    fn try_functions(&self) -> Result<Option<String>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.try_functions(),
+            Speaking::Transactions(_) => Ok(None),
+        }
+    }
+}
+
+impl BalanceTarget for External {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect_balances(longest_wait),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
+                 own: a key-value driver has them",
+                self.driver.config.place
+            ))),
+        }
+    }
+}
+
+impl StoppableWork for External {
     fn stop_work(&self) {
         match self.speaking.get() {
             Some(Speaking::Transactions(target)) => target.stop_work(),
@@ -175,14 +183,4 @@ impl Target for External {
             Some(Speaking::Store(_)) | None => {}
         }
     }
-
-    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        match self.speaking()? {
-            Speaking::Store(target) => target.checksums(),
-            Speaking::Transactions(target) => target.checksums(),
-        }
-    }
 }
-
-/// Refused when the URL is read; here for whoever asks all the same.
-impl MicroTarget for External {}

@@ -10,8 +10,9 @@ use crate::kv::conformance::{
     sessions_that_fight_for_one_warehouse_keep_the_conditions, the_answers_and_the_rows_are_those_of_sqlite,
 };
 use crate::playing::{SEED, assert_conditions, inputs, load, meta, play, population};
-use crate::registry::{ParsedUrl, TargetSpec};
-use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target, TxMode};
+use crate::registry::TargetSpec;
+use crate::target::{DatabaseState, Demand, LoadProgress, LoadUnit, Target, TxMode};
+use crate::target_url::ParsedUrl;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::schema::Table;
@@ -83,9 +84,9 @@ fn the_answers_and_the_rows_of_a_driver_of_transactions_are_those_of_sqlite() {
         TargetSpec::parse("sqlite:", TxMode::Statements).expect("a good URL").open().expect("a target");
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
     let skewed = Districts::spread("zipf(2)".parse().expect("a distribution"), 2).expect("few enough");
-    let error = target.check_districts(&skewed).expect_err("its Delivery knows ten districts");
+    let error = target.admit(&Demand::Districts(skewed)).expect_err("its Delivery knows ten districts");
     assert!(error.message.contains("data_skew zipf(2)"), "{error}");
-    target.check_districts(&Districts::uniform()).expect("the standard's");
+    target.admit(&Demand::Districts(Districts::uniform())).expect("the standard's");
     load(&*sqlite, 2);
 
     // Interrupted first, and taken up again.
@@ -147,7 +148,7 @@ fn processes_of_a_driver_of_transactions_work_side_by_side_and_keep_the_conditio
         }
     });
     assert_conditions(&target);
-    let error = target.check_sessions(5).expect_err("more than processes");
+    let error = target.admit(&Demand::Sessions(5)).expect_err("more than processes");
     assert!(error.message.contains("5 sessions are asked for, and it serves 1 in each of 4"), "{error}");
     let sessions: Vec<_> = (0..4).map(|_| target.connect().expect("connect")).collect();
     let error = target.connect().err().expect("a fifth");

@@ -5,7 +5,10 @@ use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::kv::{KvTable, KvTarget, Store};
 use crate::micro::is_table_name;
-use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use crate::target::{
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, Session,
+    TableChecksum, Target,
+};
 use ::gemel::{Database, Error};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -72,6 +75,15 @@ impl Target for GemelTarget {
         if Self::has_tpcc(&database) { self.tpcc.state() } else { Ok(DatabaseState::Empty) }
     }
 
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        self.tpcc.admit(demand)
+    }
+
+    // The database is locked as long as it is open.
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         self.tpcc.create_schema(meta)
     }
@@ -86,16 +98,6 @@ impl Target for GemelTarget {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         self.tpcc.connect()
-    }
-
-    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
-        let [warehouse, district] =
-            [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
-        Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        self.tpcc.connect_balances(longest_wait)
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -121,5 +123,21 @@ impl Target for GemelTarget {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         self.tpcc.checksums()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), micro: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl BalanceTarget for GemelTarget {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        self.tpcc.connect_balances(longest_wait)
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let [warehouse, district] =
+            [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
+        Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
     }
 }

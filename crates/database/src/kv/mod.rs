@@ -7,9 +7,10 @@
 //! ```
 //! use lydite_database::Target;
 //! use lydite_database::kv::{KvTarget, Store};
+//! use std::sync::Arc;
 //!
-//! fn target<S: Store>(config: S::Config) -> Box<dyn Target> {
-//!     Box::new(KvTarget::<S>::new(config))
+//! fn target<S: Store>(config: S::Config) -> Arc<dyn Target> {
+//!     Arc::new(KvTarget::<S>::new(config))
 //! }
 //! ```
 //!

@@ -12,7 +12,10 @@ use crate::kv::right::{LoadRight, Under};
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::{ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target};
+use crate::target::{
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, Server,
+    Session, StoreTest, TableChecksum, Target,
+};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
@@ -88,19 +91,8 @@ impl<S: Store> Target for KvTarget<S> {
         meta::state(&mut tx).map_err(failed)
     }
 
-    fn answers(&self) -> bool {
-        S::answers(&self.config)
-    }
-
-    fn functions(&self) -> Option<Result<String, TargetError>> {
-        let tried = || {
-            let description = self.describe()?;
-            // A driver may promise whole transactions, and no more.
-            let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
-            let rolls_back = description.isolation_is_level_3 || whole;
-            prove(&*self.store()?, rolls_back).map_err(TargetError::database)
-        };
-        Some(tried())
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
@@ -152,14 +144,6 @@ impl<S: Store> Target for KvTarget<S> {
         Ok(Box::new(KvSession::new(store)))
     }
 
-    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let store = self.store()?;
-        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
-        self.loaded(&mut tx)?;
-        drop(tx);
-        Ok(Box::new(KvBalances(store)))
-    }
-
     fn reset(&self) -> Result<(), TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(()) };
         let _alone = self.begin_load()?;
@@ -189,5 +173,40 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("read the tables");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         checksums(&mut Scanned(&mut tx)).map_err(failed)
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            balances: Some(self),
+            store: Some(self),
+            server: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl<S: Store> Server for KvTarget<S> {
+    fn answers(&self) -> bool {
+        S::answers(&self.config)
+    }
+}
+
+impl<S: Store> StoreTest for KvTarget<S> {
+    fn try_functions(&self) -> Result<Option<String>, TargetError> {
+        let description = self.describe()?;
+        // A driver may promise whole transactions, and no more.
+        let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
+        let rolls_back = description.isolation_is_level_3 || whole;
+        prove(&*self.store()?, rolls_back).map(Some).map_err(TargetError::database)
+    }
+}
+
+impl<S: Store> BalanceTarget for KvTarget<S> {
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let store = self.store()?;
+        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
+        self.loaded(&mut tx)?;
+        drop(tx);
+        Ok(Box::new(KvBalances(store)))
     }
 }

@@ -5,6 +5,7 @@ mod binary;
 mod config;
 mod copy;
 mod errors;
+mod family;
 mod load_lock;
 mod loader;
 mod micro;
@@ -17,12 +18,12 @@ mod session;
 mod spider;
 mod wire;
 
-pub(crate) use config::{Config, OPTIONS, TPCC_OPTIONS, parse};
-pub(crate) use replication::can_follow;
+pub(crate) use config::Config;
+pub(crate) use family::FAMILY;
 
 use crate::balances::Balances;
 use crate::error::TargetError;
-use crate::replicas::{Positions, Replication};
+use crate::replication::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -35,7 +36,8 @@ use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::stoppable::Stoppable;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, NodeSize,
+    Nodes, Replicated, Server, Session, StoppableWork, TableChecksum, Target, TxMode,
 };
 use copy::Way;
 use load_lock::{LoadLock, MARK};
@@ -495,6 +497,14 @@ impl Target for Mysql {
         meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
     }
 
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        match demand {
+            Demand::Load => self.load_notes(),
+            Demand::Sessions(sessions) => self.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => Ok(Vec::new()),
+        }
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         if !self.shards.is_empty() {
             return self.create_over_shards(meta);
@@ -513,18 +523,6 @@ impl Target for Mysql {
         } else {
             Ok(Box::new(spider::loader(self)?))
         }
-    }
-
-    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
-        Ok(match way {
-            Way::File => Vec::new(),
-            Way::Insert => vec![
-                "the server forbids LOAD DATA LOCAL INFILE (local_infile is off): rows go by INSERT, which is slower"
-                    .to_string(),
-            ],
-        })
     }
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
@@ -557,100 +555,11 @@ impl Target for Mysql {
         self.note_ready()
     }
 
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
-        self.check_nodes()?;
-        let mut wire = self.connect_wire()?;
-        let product = wire.product;
-        let mut limits = BTreeMap::new();
-        wire.query_each(
-            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
-            &mut |row| {
-                if let [Some(name), Some(value)] = row
-                    && let Ok(value) = value.parse::<i64>()
-                {
-                    limits.insert((*name).to_string(), value);
-                }
-            },
-        )
-        .map_err(self.failed("ask for max_connections"))?;
-        let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
-        let statements = sessions * self.statements(product.dialect).len() as u64;
-        let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
-        for (name, wanted) in asked {
-            // Zero and less stand for no limit in some of the products.
-            if let Some(&limit) = limits.get(name)
-                && limit > 0
-                && wanted > limit as u64
-            {
-                return Err(TargetError::unreachable(format!(
-                    "{}: {name} of the server is {limit}, but {sessions} sessions need {wanted}: use fewer sessions, or \
-                     raise {name}",
-                    self.config.place()
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.read_placement(warehouses)
-    }
-
-    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.read_sizes()
-    }
-
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         if self.config.mode == TxMode::Procedures {
             self.ensure_procedures()?;
         }
         self.connect_to_read()
-    }
-
-    fn replication(&self) -> Result<Replication, TargetError> {
-        self.read_replication()
-    }
-
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        let wire = self.connect_wire()?;
-        if !wire.product.gtids {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(wire)))
-    }
-
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (wire, dialect) = self.connect_tpcc_session()?;
-        let connection = MysqlConnection::new(wire, &self.statements(dialect))
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
-    }
-
-    fn engines_of_balances(&self) -> Result<Option<[String; 2]>, TargetError> {
-        let mut engines = BTreeMap::new();
-        let mut wire = self.connect_wire()?;
-        wire.query_each(
-            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
-            &mut |row| {
-                if let [Some(name), Some(engine)] = row {
-                    engines.insert((*name).to_string(), (*engine).to_string());
-                }
-            },
-        )
-        .map_err(self.failed("look for the engines of the tables"))?;
-        let [warehouse, district] =
-            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
-        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let (mut wire, dialect) = self.connect_tpcc_session()?;
-        let seconds = longest_wait.as_secs().max(1);
-        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
-            .map_err(|error| refused(error, &self.config))?;
-        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -694,6 +603,141 @@ impl Target for Mysql {
             .collect()
     }
 
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
+        let canonical = Canonical {
+            money: |column| format!("CAST({column} * 100 AS signed)"),
+            rate: |column| format!("CAST({column} * 10000 AS signed)"),
+            as_text: wire.product.dialect.as_text,
+        };
+        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            nodes: Some(self),
+            replication: Some(self),
+            balances: Some(self),
+            micro: Some(self),
+            work: Some(self),
+            server: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Mysql {
+    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
+        Ok(match way {
+            Way::File => Vec::new(),
+            Way::Insert => vec![
+                "the server forbids LOAD DATA LOCAL INFILE (local_infile is off): rows go by INSERT, which is slower"
+                    .to_string(),
+            ],
+        })
+    }
+
+    /// Refuses more sessions than the server has connections and prepared statements for.
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.check_nodes()?;
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let mut limits = BTreeMap::new();
+        wire.query_each(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
+            &mut |row| {
+                if let [Some(name), Some(value)] = row
+                    && let Ok(value) = value.parse::<i64>()
+                {
+                    limits.insert((*name).to_string(), value);
+                }
+            },
+        )
+        .map_err(self.failed("ask for max_connections"))?;
+        let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
+        let statements = sessions * self.statements(product.dialect).len() as u64;
+        let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
+        for (name, wanted) in asked {
+            // Zero and less stand for no limit in some of the products.
+            if let Some(&limit) = limits.get(name)
+                && limit > 0
+                && wanted > limit as u64
+            {
+                return Err(TargetError::unreachable(format!(
+                    "{}: {name} of the server is {limit}, but {sessions} sessions need {wanted}: use fewer sessions, or \
+                     raise {name}",
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Nodes for Mysql {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.read_placement(warehouses)
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
+    }
+}
+
+impl Replicated for Mysql {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let wire = self.connect_wire()?;
+        if !wire.product.gtids {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(wire)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let (wire, dialect) = self.connect_tpcc_session()?;
+        let connection = MysqlConnection::new(wire, &self.statements(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl BalanceTarget for Mysql {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let (mut wire, dialect) = self.connect_tpcc_session()?;
+        let seconds = longest_wait.as_secs().max(1);
+        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
+            .map_err(|error| refused(error, &self.config))?;
+        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let mut engines = BTreeMap::new();
+        let mut wire = self.connect_wire()?;
+        wire.query_each(
+            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(engine)] = row {
+                    engines.insert((*name).to_string(), (*engine).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for the engines of the tables"))?;
+        let [warehouse, district] =
+            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
+        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
+    }
+}
+
+impl StoppableWork for Mysql {
     fn stop_work(&self) {
         let connections = self.work.stop();
         self.shards.iter().for_each(Self::stop_work);
@@ -704,22 +748,13 @@ impl Target for Mysql {
             }
         }
     }
+}
 
+impl Server for Mysql {
     fn answers(&self) -> bool {
         // Of a cluster all: a session may be on any of them.
         let all =
             self.nodes.iter().chain([&self.config]).chain(self.shards.iter().map(|shard| &shard.config));
         all.into_iter().all(|config| !matches!(Wire::connect(config), Err(SqlError::Lost(_))))
-    }
-
-    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
-        let canonical = Canonical {
-            money: |column| format!("CAST({column} * 100 AS signed)"),
-            rate: |column| format!("CAST({column} * 10000 AS signed)"),
-            as_text: wire.product.dialect.as_text,
-        };
-        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
     }
 }

@@ -4,7 +4,7 @@
 use crate::error::{TargetError, TxError};
 use crate::mysql::wire::Wire;
 use crate::mysql::{Config, Mysql};
-use crate::replicas::{Positions, Replication, Role};
+use crate::replication::{Positions, Replication, Role};
 use crate::sql::connection::SqlError;
 use crate::sql::meta::Admin;
 use std::time::Duration;

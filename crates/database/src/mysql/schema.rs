@@ -159,8 +159,8 @@ pub(crate) fn add_foreign_keys(there: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::ParsedUrl;
     use crate::target::TxMode;
+    use crate::target_url::ParsedUrl;
 
     #[test]
     fn oceanbase_is_told_which_partitions_belong_together_and_what_is_everywhere_unless_the_url_says_no() {
@@ -168,7 +168,7 @@ mod tests {
         let text = |options: &str, table: Table| {
             let url = format!("oceanbase://h/db?partitions=3{options}");
             let parsed = ParsedUrl::new(&url, &mut Vec::new());
-            let config = crate::mysql::parse(&parsed, TxMode::Statements).expect("a good URL");
+            let config = crate::mysql::config::parse(&parsed, TxMode::Statements).expect("a good URL");
             create_table(table, &config, product)
         };
         assert!(text("", Table::Item).ends_with(product.everywhere));

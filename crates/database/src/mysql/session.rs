@@ -4,7 +4,7 @@ use crate::error::AbortReason;
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
-use crate::replicas::Positions;
+use crate::replication::Positions;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};

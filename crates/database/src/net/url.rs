@@ -1,6 +1,6 @@
 //! The parts of `scheme://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`.
 
-use crate::registry::ParsedUrl;
+use crate::target_url::ParsedUrl;
 use std::fmt;
 
 /// A URL of a server, cut and decoded.

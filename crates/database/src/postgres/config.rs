@@ -4,11 +4,11 @@ use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
 use crate::patience::TIMEOUT;
 use crate::postgres::product::Product;
-use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::batch;
 use crate::sql::isolation::Isolation;
 use crate::sql::shards::{self, Layout};
 use crate::target::TxMode;
+use crate::target_url::{OptionSpec, ParsedUrl};
 use std::fmt;
 use std::path::PathBuf;
 

@@ -3,6 +3,7 @@
 mod config;
 mod copy;
 mod errors;
+mod family;
 mod load_lock;
 mod loader;
 mod micro;
@@ -14,15 +15,13 @@ mod shards;
 pub(crate) mod templates;
 mod wire;
 
-pub(crate) use config::{
-    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse,
-};
-pub(crate) use product::{CITUS, COCKROACH, POSTGRES, YUGABYTE};
+pub(crate) use config::Config;
+pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
-use crate::replicas::{Positions, Replication};
+use crate::replication::{Positions, Replication};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -35,7 +34,8 @@ use crate::sql::shards::Layout;
 use crate::sql::statement::Statement;
 use crate::stoppable::Stoppable;
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, NodeSize, Session, TableChecksum, Target, TxMode,
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, NodeSize,
+    Nodes, Replicated, Server, Session, StoppableWork, TableChecksum, Target, TxMode,
 };
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use load_lock::LoadLock;
@@ -393,6 +393,13 @@ impl Target for Postgres {
         meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
     }
 
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        if let Demand::Sessions(sessions) = *demand {
+            self.check_sessions(sessions)?;
+        }
+        Ok(Vec::new())
+    }
+
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         self.check_shards(meta)?;
@@ -484,104 +491,12 @@ impl Target for Postgres {
         Ok(())
     }
 
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
-        let mut wire = self.connect_wire()?;
-        // Reserved ones are a superuser's too; a setting that a version does not have is no row.
-        let places = wire
-            .column(
-                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
-                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
-                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
-            )
-            .map_err(self.failed("ask for max_connections"))?
-            .first()
-            .and_then(|places| places.parse::<i64>().ok());
-        match places {
-            Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
-                "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \
-                 plan has {sessions} sessions: use fewer sessions, or raise max_connections",
-                self.config.place()
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let Some(query) = self.config.product.placement else { return self.read_placement(warehouses) };
-        let mut wire = self.connect_wire()?;
-        let mut nodes: Vec<String> = Vec::new();
-        let mut node_of = Vec::new();
-        for warehouse in 1..=warehouses {
-            let found = wire
-                .column(&query.replace("{warehouse}", &warehouse.to_string()))
-                .map_err(self.failed(&format!("ask where warehouse {warehouse} is")))?;
-            let [node] = &found[..] else {
-                return Err(TargetError::database(format!(
-                    "{}: the server names {} nodes for warehouse {warehouse} instead of one",
-                    self.config.place(),
-                    found.len()
-                )));
-            };
-            let index = nodes.iter().position(|known| known == node).unwrap_or_else(|| {
-                nodes.push(node.clone());
-                nodes.len() - 1
-            });
-            node_of.push(index as u32);
-        }
-        Ok(Some(Placement { nodes, node_of }))
-    }
-
-    fn node_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.read_sizes()
-    }
-
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         if self.config.mode == TxMode::Procedures {
             self.checked_settings()?;
             self.ensure_procedures()?;
         }
         self.connect_to_read()
-    }
-
-    fn replication(&self) -> Result<Replication, TargetError> {
-        self.read_replication()
-    }
-
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        if !self.config.product.heap {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(self.connect_wire()?)))
-    }
-
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let settings = self.checked_settings()?;
-        let dialect = session::dialect(self.config.isolation);
-        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
-        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
-            .into_iter()
-            .map(|statement| (statement, text(statement, dialect)))
-            .collect();
-        let connection = PgConnection::open(&self.config, settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
-    }
-
-    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        let told = self
-            .connect_wire()?
-            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
-            .map_err(self.failed("ask for deadlock_timeout"))?;
-        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
-    }
-
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let settings =
-            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
-        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let connection = PgConnection::open(&self.config, &settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -702,20 +617,6 @@ impl Target for Postgres {
         Ok(findings)
     }
 
-    fn stop_work(&self) {
-        let backends = self.work.stop();
-        self.shards.iter().for_each(Self::stop_work);
-        for backend in backends {
-            // A server that can't be reached any more has nothing to give up.
-            let _heard = wire::cancel(&self.config, backend);
-        }
-    }
-
-    fn answers(&self) -> bool {
-        let answered = !matches!(Wire::connect(&self.config), Err(SqlError::Lost(_)));
-        answered && self.shards.iter().all(Self::answers)
-    }
-
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         let canonical = Canonical {
             money: |column| format!("({column} * 100)::bigint"),
@@ -724,5 +625,136 @@ impl Target for Postgres {
         };
         let mut wire = self.connect_wire()?;
         checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            nodes: Some(self),
+            replication: Some(self),
+            balances: Some(self),
+            micro: self.config.product.heap.then_some(self as _),
+            work: Some(self),
+            server: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Postgres {
+    /// Refuses more sessions than the server has places for.
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        // Reserved ones are a superuser's too; a setting that a version does not have is no row.
+        let places = wire
+            .column(
+                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
+                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
+                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
+            )
+            .map_err(self.failed("ask for max_connections"))?
+            .first()
+            .and_then(|places| places.parse::<i64>().ok());
+        match places {
+            Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
+                "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \
+                 plan has {sessions} sessions: use fewer sessions, or raise max_connections",
+                self.config.place()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Nodes for Postgres {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(query) = self.config.product.placement else { return self.read_placement(warehouses) };
+        let mut wire = self.connect_wire()?;
+        let mut nodes: Vec<String> = Vec::new();
+        let mut node_of = Vec::new();
+        for warehouse in 1..=warehouses {
+            let found = wire
+                .column(&query.replace("{warehouse}", &warehouse.to_string()))
+                .map_err(self.failed(&format!("ask where warehouse {warehouse} is")))?;
+            let [node] = &found[..] else {
+                return Err(TargetError::database(format!(
+                    "{}: the server names {} nodes for warehouse {warehouse} instead of one",
+                    self.config.place(),
+                    found.len()
+                )));
+            };
+            let index = nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+                nodes.push(node.clone());
+                nodes.len() - 1
+            });
+            node_of.push(index as u32);
+        }
+        Ok(Some(Placement { nodes, node_of }))
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
+    }
+}
+
+impl Replicated for Postgres {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.connect_wire()?)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let settings = self.checked_settings()?;
+        let dialect = session::dialect(self.config.isolation);
+        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
+        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
+            .into_iter()
+            .map(|statement| (statement, text(statement, dialect)))
+            .collect();
+        let connection = PgConnection::open(&self.config, settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl BalanceTarget for Postgres {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let settings =
+            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
+        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
+        let connection = PgConnection::open(&self.config, &settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        let told = self
+            .connect_wire()?
+            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
+            .map_err(self.failed("ask for deadlock_timeout"))?;
+        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
+    }
+}
+
+impl StoppableWork for Postgres {
+    fn stop_work(&self) {
+        let backends = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
+        for backend in backends {
+            // A server that can't be reached any more has nothing to give up.
+            let _heard = wire::cancel(&self.config, backend);
+        }
+    }
+}
+
+impl Server for Postgres {
+    fn answers(&self) -> bool {
+        let answered = !matches!(Wire::connect(&self.config), Err(SqlError::Lost(_)));
+        answered && self.shards.iter().all(Self::answers)
     }
 }

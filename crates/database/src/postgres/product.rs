@@ -246,7 +246,7 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::ParsedUrl;
+    use crate::target_url::ParsedUrl;
 
     const PLAIN: &str = "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu";
     const CRDB: &str = "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15, go1.22.2)";
@@ -272,7 +272,7 @@ mod tests {
 
     fn config(url: &str) -> Config {
         let parsed = ParsedUrl::new(url, &mut Vec::new());
-        crate::postgres::parse(&parsed, TxMode::Statements, &COCKROACH).expect("a good URL")
+        crate::postgres::config::parse(&parsed, TxMode::Statements, &COCKROACH).expect("a good URL")
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
     fn citus_keeps_the_rows_of_a_warehouse_together() {
         let config = config("cockroach://h/db");
         let apart = ParsedUrl::new("citus://h/db?items=single&colocated=off", &mut Vec::new());
-        let apart = crate::postgres::parse(&apart, TxMode::Statements, &CITUS).expect("a good URL");
+        let apart = crate::postgres::config::parse(&apart, TxMode::Statements, &CITUS).expect("a good URL");
         assert_eq!(distributed(&apart, Table::Item, 1), Vec::<String>::new());
         assert_eq!(
             distributed(&apart, Table::Stock, 1),

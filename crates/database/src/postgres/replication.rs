@@ -4,7 +4,7 @@
 use crate::error::{TargetError, TxError};
 use crate::postgres::Postgres;
 use crate::postgres::wire::Wire;
-use crate::replicas::{Positions, Replication, Role};
+use crate::replication::{Positions, Replication, Role};
 use crate::sql::connection::SqlError;
 use crate::sql::meta::Admin;
 use std::thread;

@@ -3,7 +3,7 @@
 use crate::postgres::config::Config;
 use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
-use crate::replicas::Positions;
+use crate::replication::Positions;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::isolation::Isolation;

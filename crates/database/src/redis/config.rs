@@ -2,7 +2,7 @@
 
 use crate::net;
 use crate::patience::TIMEOUT;
-use crate::registry::{OptionSpec, ParsedUrl};
+use crate::target_url::{OptionSpec, ParsedUrl};
 use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;

@@ -7,16 +7,10 @@
 //! the five transactions can tell: whoever takes the oldest entry of NEW_ORDER watches that entry.
 
 mod config;
+mod family;
 mod load_lock;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{Config, OPTIONS, parse};
-pub(crate) use store::RedisStore;
-
-use crate::kv::KvTarget;
-use crate::micro::MicroTarget;
-
-/// It does not play the microbenchmark.
-impl MicroTarget for KvTarget<RedisStore> {}
+pub(crate) use family::FAMILY;

@@ -1,18 +1,19 @@
 //! The store on a real server.
 
-use super::{Config, RedisStore};
+use super::config::{Config, parse};
+use super::store::RedisStore;
 use crate::error::{AbortReason, Committed, TargetErrorKind};
 use crate::kv::KvTarget;
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx, conformance};
-use crate::registry::ParsedUrl;
 use crate::target::Target;
+use crate::target_url::ParsedUrl;
 use lydite_testkit::redis::Server;
 use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
 fn config(url: &str) -> Config {
-    super::parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
+    parse(&ParsedUrl::new(url, &mut Vec::new())).expect("a good URL")
 }
 
 #[test]
@@ -171,6 +172,6 @@ fn a_password_is_never_shown_and_bad_urls_are_refused() {
     let shown = format!("{:?}", config("redis://me:s3cret@db.example:7000/3"));
     assert!(!shown.contains("s3cret") && shown.contains("redis://me@db.example:7000/3"), "{shown}");
     for url in ["redis:x", "redis://", "redis://h/tpcc", "redis://h?prefix=a:b", "redis://:p@ss@h#"] {
-        assert!(super::parse(&ParsedUrl::new(url, &mut Vec::new())).is_err(), "{url}");
+        assert!(parse(&ParsedUrl::new(url, &mut Vec::new())).is_err(), "{url}");
     }
 }

@@ -1,10 +1,10 @@
 //! Loading in batches that commit by themselves, for databases that are not made for large transactions.
 
 use crate::error::TargetError;
-use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::connection::SqlError;
 use crate::sql::meta::{self, Admin};
 use crate::target::LoadUnit;
+use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::schema::Table;
 use std::ops::Range;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What a family's connection must do so that the one text of the transactions runs on it.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
-use crate::replicas::Positions;
+use crate::replication::Positions;
 use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};

@@ -1,6 +1,6 @@
 //! The isolation levels that can be asked for.
 
-use crate::registry::ParsedUrl;
+use crate::target_url::ParsedUrl;
 
 /// An isolation level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::error::{AbortReason, TxError};
 use crate::profile::{
     OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
 };
-use crate::replicas::Positions;
+use crate::replication::Positions;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::Prepared;

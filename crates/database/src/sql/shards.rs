@@ -4,9 +4,9 @@
 //! with the rows of its warehouses alone.
 
 use crate::error::TargetError;
-use crate::registry::{OptionSpec, ParsedUrl};
 use crate::sql::meta::OWN_TABLES;
 use crate::target::{LoadProgress, LoadUnit, Loader};
+use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;

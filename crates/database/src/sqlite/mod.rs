@@ -1,14 +1,16 @@
 //! SQLite, built in: a target that needs no server.
 
 mod connection;
+mod family;
 mod load_lock;
 mod loader;
 mod micro;
 
+pub(crate) use family::FAMILY;
+
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::is_table_name;
-use crate::registry::{OptionSpec, ParsedUrl, encoded};
 use crate::sql::balances::{BalanceSession, BalanceStatement};
 use crate::sql::checksum::{Canonical, checksums};
 use crate::sql::conditions;
@@ -20,8 +22,10 @@ use crate::sql::session::SqlSession;
 use crate::stoppable::Stoppable;
 use crate::storage::{Temporary, in_memory};
 use crate::target::{
-    ConditionFinding, DatabaseState, Description, Loader, Session, TableChecksum, Target, TxMode,
+    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, Session,
+    StoppableWork, TableChecksum, Target, TxMode,
 };
+use crate::target_url::{OptionSpec, ParsedUrl, encoded};
 use connection::{SqliteConnection, WriterTurn};
 use load_lock::LoadLock;
 use loader::SqliteLoader;
@@ -281,6 +285,10 @@ impl Target for Sqlite {
         meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
     }
 
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
         Ok(Box::new(LoadLock::take(&self.path)?))
     }
@@ -328,21 +336,9 @@ impl Target for Sqlite {
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").map_err(self.failed("checkpoint"))
     }
 
-    fn stop_work(&self) {
-        self.work.stop().iter().for_each(rusqlite::InterruptHandle::interrupt);
-    }
-
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let connection = self.open()?;
         Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
-    }
-
-    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let statements = BalanceStatement::all(&DIALECT);
-        let connection =
-            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
-                .map_err(self.unopened())?;
-        Ok(Box::new(BalanceSession::new(connection)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -392,5 +388,25 @@ impl Target for Sqlite {
         let canonical = Canonical { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
         let mut connection = self.open()?;
         checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), micro: Some(self), work: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl StoppableWork for Sqlite {
+    fn stop_work(&self) {
+        self.work.stop().iter().for_each(rusqlite::InterruptHandle::interrupt);
+    }
+}
+
+impl BalanceTarget for Sqlite {
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let statements = BalanceStatement::all(&DIALECT);
+        let connection =
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+                .map_err(self.unopened())?;
+        Ok(Box::new(BalanceSession::new(connection)))
     }
 }

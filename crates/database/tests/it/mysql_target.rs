@@ -1,18 +1,20 @@
 //! The target on a real MariaDB: what is its own beside what `sql_targets.rs` holds every SQL database to.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
-use lydite_database::{DatabaseState, LoadProgress, LoadUnit, TargetErrorKind, TargetSpec, TxError, TxMode};
+use lydite_database::{
+    DatabaseState, Demand, LoadProgress, LoadUnit, TargetErrorKind, TargetSpec, TxError, TxMode,
+};
 use lydite_testkit::mariadb::{self, FAST, Server};
 
 #[test]
 fn a_server_that_forbids_local_files_is_loaded_by_insert_with_the_same_rows_and_that_is_said() {
     let server = Server::start(&[&FAST[..], &["local-infile=0"]].concat());
     let by_insert = open(&server.create_database("inserted"), TxMode::Statements);
-    let notes = by_insert.load_notes().expect("notes");
+    let notes = by_insert.admit(&Demand::Load).expect("notes");
     assert!(notes.len() == 1 && notes[0].contains("rows go by INSERT"), "{notes:?}");
     load(&*by_insert, 1);
     let by_file = open(&mariadb::shared().create_database("from_file"), TxMode::Statements);
-    assert!(by_file.load_notes().expect("notes").is_empty());
+    assert!(by_file.admit(&Demand::Load).expect("notes").is_empty());
     load(&*by_file, 1);
     assert_eq!(by_insert.checksums().expect("checksums"), by_file.checksums().expect("checksums"));
     assert_conditions(&*by_insert);
@@ -178,8 +180,8 @@ fn a_second_load_is_refused_while_one_is_running() {
 #[test]
 fn sessions_beyond_the_servers_limits_are_refused_before_the_run() {
     let target = open(&mariadb::shared().create_database("limits"), TxMode::Statements);
-    target.check_sessions(10).expect("ten sessions");
-    let refused = target.check_sessions(201).expect_err("more than max_connections");
+    target.admit(&Demand::Sessions(10)).expect("ten sessions");
+    let refused = target.admit(&Demand::Sessions(201)).expect_err("more than max_connections");
     assert!(refused.message.contains("max_connections of the server is 200"), "{refused}");
 }
 

@@ -6,6 +6,7 @@ use crate::playing::{assert_conditions, inputs, load, meta, open, play, populati
 use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TargetSpec, TxMode};
 use lydite_testkit::postgres::shared;
 use lydite_tpcc::WarehouseId;
+use std::sync::Arc;
 
 const WAREHOUSES: u32 = 2;
 
@@ -27,7 +28,7 @@ const COCKROACH: &str = "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 202
 const YUGABYTE: &str = "PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu";
 
 /// A PostgreSQL database with the same rows and transactions, for comparison.
-fn plain(name: &str, inputs: &[lydite_tpcc::Transaction]) -> (Box<dyn Target>, playing::Answers) {
+fn plain(name: &str, inputs: &[lydite_tpcc::Transaction]) -> (Arc<dyn Target>, playing::Answers) {
     let target = open(&playing::on_postgres(name, WAREHOUSES, ""), TxMode::Statements);
     let answers = play(&*target, inputs);
     (target, answers)
@@ -166,9 +167,17 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
          CREATE TABLE fake.yb_tablet_metadata (relname text, start_hash_code int, end_hash_code int, leader text); \
          INSERT INTO fake.yb_tablet_metadata VALUES ('warehouse', NULL, 32768, 'a:5433'), ('warehouse', 32768, NULL, 'b:5433')",
     );
-    let placement = open(&url, TxMode::Statements).placement(2).expect("a placement").expect("several nodes");
+    let placement = open(&url, TxMode::Statements)
+        .capabilities()
+        .placement(2)
+        .expect("a placement")
+        .expect("several nodes");
     assert_eq!((placement.nodes, placement.node_of), (vec!["a:5433".into(), "b:5433".into()], vec![0, 1]));
-    assert_eq!(open(&url, TxMode::Statements).node_sizes(), Ok(None), "not PostgreSQL's own sizes");
+    assert_eq!(
+        open(&url, TxMode::Statements).capabilities().node_sizes(),
+        Ok(None),
+        "not PostgreSQL's own sizes"
+    );
 
     let url = pretender(
         "family_citus",
@@ -193,9 +202,9 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
          history by h_w_id with warehouse; orders by o_w_id with warehouse; new_order by no_w_id with warehouse; \
          order_line by ol_w_id with warehouse; stock by s_w_id with warehouse"
     );
-    let placement = target.placement(3).expect("a placement").expect("several nodes");
+    let placement = target.capabilities().placement(3).expect("a placement").expect("several nodes");
     assert_eq!((placement.nodes, placement.node_of), (vec!["odd:2".into(), "even:1".into()], vec![0, 1, 0]));
-    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let sizes = target.capabilities().node_sizes().expect("sizes").expect("sizes that are known");
     let sizes: Vec<(&str, u64)> = sizes.iter().map(|of| (of.node.as_str(), of.bytes)).collect();
     assert_eq!(sizes, [("even:1", 20), ("odd:2", 42)]);
     assert!(!target.describe().expect("a description").isolation_is_level_3);

@@ -1,9 +1,7 @@
 //! Reading on replicas, on real ones: what a session sees, which server answers, and what is refused.
 
 use crate::playing::{load, meta, open};
-use lydite_database::{
-    Replicas, ReplicasReport, Session, Staleness, Target, TargetErrorKind, TargetSpec, TxError, TxMode,
-};
+use lydite_database::{Replicas, ReplicasReport, Session, Staleness, TargetErrorKind, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::transaction::{CustomerSelector, OrderStatus, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, Outcome, Transaction, WarehouseId};
@@ -26,10 +24,10 @@ struct Pair<'a> {
 }
 
 fn with(url: &str, replicas: &[&str], staleness: Staleness) -> Arc<Replicas> {
-    let spec = |url: &&str| (TargetSpec::parse(url, TxMode::Statements).unwrap(), (*url).to_owned());
-    let specs: Vec<_> = replicas.iter().map(spec).collect();
-    let primary: Arc<dyn Target> = Arc::from(open(url, TxMode::Statements));
-    Arc::new(Replicas::open((primary, url.to_owned()), &specs, staleness).expect("replicas"))
+    let replica = |url: &&str| (open(url, TxMode::Statements), (*url).to_owned());
+    let opened = replicas.iter().map(replica).collect();
+    let primary = open(url, TxMode::Statements);
+    Arc::new(Replicas::new((primary, url.to_owned()), opened, staleness))
 }
 
 impl Pair<'_> {
@@ -173,10 +171,8 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
 
     // In the other ways of sending too, which make nothing on a server that takes no writes.
     for mode in [TxMode::Batched, TxMode::Procedures] {
-        let spec = TargetSpec::parse(&replica.url("tpcc"), mode).unwrap();
-        let primary: Arc<dyn Target> = Arc::from(open(&url, mode));
-        let replicas =
-            Replicas::open((primary, url.clone()), &[(spec, "r".into())], Staleness::Session).unwrap();
+        let opened = vec![(open(&replica.url("tpcc"), mode), "r".to_owned())];
+        let replicas = Replicas::new((open(&url, mode), url.clone()), opened, Staleness::Session);
         let mut session = replicas.connect().expect("connect");
         assert_eq!(pay(&mut *session), balance(&mut *session), "{mode}");
         assert_eq!(reads(&replicas.report()), (1, 0), "{mode}");

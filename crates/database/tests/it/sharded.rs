@@ -11,6 +11,7 @@ use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{Size, Timestamp, Transaction, WarehouseId};
+use std::sync::Arc;
 
 const WAREHOUSES: u32 = 4;
 
@@ -33,7 +34,7 @@ impl Cluster {
     }
 }
 
-fn open(url: &str) -> Box<dyn Target> {
+fn open(url: &str) -> Arc<dyn Target> {
     TargetSpec::parse(url, TxMode::Statements).expect("a good URL").open().expect("a target")
 }
 
@@ -78,7 +79,8 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     load(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
     target.finish_load(2, &|_| ()).expect("finish_load");
 
-    let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+    let placement =
+        target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
     assert_eq!(placement.node_of, [0, 1, 2, 2]);
     assert_eq!(placement.nodes.len(), 3);
     for (shard, warehouses) in cluster.shards.iter().zip(["1", "2", "3,4"]) {
@@ -87,7 +89,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         assert!(placement.nodes.iter().any(|node| node.contains(&format!("port={}", shard.port()))));
     }
 
-    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let sizes = target.capabilities().node_sizes().expect("sizes").expect("sizes that are known");
     let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
     assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());
     assert!(sizes[2].bytes > sizes[0].bytes + (5 << 20), "two warehouses are more than one: {sizes:?}");
@@ -108,9 +110,9 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
 
     // Without the shards in the URL it is the same database; ways that would lock whole tables are refused.
     let url = cluster.coordinator.url("postgres");
-    assert!(open(&url).placement(WAREHOUSES).expect("a placement").is_some());
-    assert_eq!(open(&url).node_sizes(), Ok(None), "the shards are not known");
-    assert_eq!(plain.node_sizes().expect("sizes").expect("one size").len(), 1);
+    assert!(open(&url).capabilities().placement(WAREHOUSES).expect("a placement").is_some());
+    assert_eq!(open(&url).capabilities().node_sizes(), Ok(None), "the shards are not known");
+    assert_eq!(plain.capabilities().node_sizes().expect("sizes").expect("one size").len(), 1);
     let batched = TargetSpec::parse(&url, TxMode::Batched).expect("a good URL").open().expect("a target");
     let refused = batched.connect().err().expect("batched on shards");
     assert!(
@@ -190,7 +192,8 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
             cluster.shards.iter().map(|shard| shard.psql("postgres", &list)).collect()
         };
         // WAREHOUSE is where the placement says; others follow, each a shard further, if they are apart.
-        let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+        let placement =
+            target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
         assert_eq!(placement.node_of, [0, 1, 2, 2]);
         assert_eq!(numbers("warehouse", "w_id"), ["1", "2", "3,4"]);
         let further = if apart { ["3,4", "1", "2"] } else { ["1", "2", "3,4"] };
@@ -251,7 +254,7 @@ fn variants_of_the_schema_are_refused_where_they_mean_nothing() {
 
 #[test]
 fn the_null_target_pretends_a_placement() {
-    let placement = |url, warehouses| open(url).placement(warehouses);
+    let placement = |url, warehouses| open(url).capabilities().placement(warehouses);
     assert_eq!(placement("null:", 9).expect("a placement"), None);
     let nine = placement("null:?nodes=9", 180).expect("a placement").expect("one that is known");
     assert_eq!((nine.nodes.len(), nine.node_of.len()), (9, 180));

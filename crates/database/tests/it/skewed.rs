@@ -7,6 +7,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DistrictId, Districts, Outcome, Transaction, WarehouseId};
+use std::sync::Arc;
 
 /// Two warehouses with 16 and with 4 districts.
 fn skewed() -> DatabaseMeta {
@@ -15,7 +16,7 @@ fn skewed() -> DatabaseMeta {
     DatabaseMeta { districts, ..meta(2) }
 }
 
-fn load_skewed(url: &str) -> Box<dyn Target> {
+fn load_skewed(url: &str) -> Arc<dyn Target> {
     let target = open(url, TxMode::Statements);
     load_as(&*target, &skewed());
     assert_conditions(&*target);

@@ -47,7 +47,8 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     target.finish_load(2, &|_| ()).expect("finish_load");
 
     // The placement is what the shards' own tables say.
-    let placement = target.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+    let placement =
+        target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
     assert_eq!(placement.node_of, [0, 1, 2, 2]);
     for (number, shard) in (0..).zip(&cluster.shards) {
         let name = &placement.nodes[number as usize];
@@ -63,14 +64,17 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         }
     }
 
-    let sizes = target.node_sizes().expect("sizes").expect("sizes that are known");
+    let sizes = target.capabilities().node_sizes().expect("sizes").expect("sizes that are known");
     let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
     assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());
     assert!(sizes[2].bytes > sizes[0].bytes + (5 << 20), "two warehouses are more than one: {sizes:?}");
 
     let server = on_mariadb(&FAST, WAREHOUSES, "");
     let plain = open(&server.url("tpcc"), TxMode::Statements);
-    assert_eq!((plain.placement(WAREHOUSES), plain.node_sizes()), (Ok(None), Ok(None)));
+    assert_eq!(
+        (plain.capabilities().placement(WAREHOUSES), plain.capabilities().node_sizes()),
+        (Ok(None), Ok(None))
+    );
     assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
     let inputs = inputs(WAREHOUSES, 300);
     for target in [&target, &plain] {
@@ -123,7 +127,8 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         let target = open(&format!("{url}&{options}"), mode);
         load(target.as_ref(), warehouses);
         assert_eq!(target.checksums().expect("checksums"), fresh, "{options}");
-        let placement = target.placement(warehouses).expect("a placement").expect("one that is known");
+        let placement =
+            target.capabilities().placement(warehouses).expect("a placement").expect("one that is known");
         assert_eq!(placement.node_of, [0, 1]);
         let apart = options.contains("colocated=off");
         let numbers = |table: &str, column: &str| -> Vec<String> {

@@ -10,7 +10,9 @@ mod snapshot;
 
 pub use group::Group;
 
-use lydite_database::{AbortReason, Balance, BalanceTransaction, Between, Target, TargetError, TxError};
+use lydite_database::{
+    AbortReason, Balance, BalanceTransaction, Between, Demand, Target, TargetError, TxError,
+};
 use lydite_tpcc::Cents;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -225,8 +227,9 @@ pub fn prepare(
             "the function tests need two warehouses at least, and the database has one: load more",
         ));
     }
-    let placement = target.placement(warehouses)?;
-    let group = Group::new(warehouses, placement.as_ref(), target.engines_of_balances()?);
+    let balances = target.capabilities().balances()?;
+    let placement = target.capabilities().placement(warehouses)?;
+    let group = Group::new(warehouses, placement.as_ref(), balances.engines()?);
     let members = group.members();
     let count = members.len() as u32;
     let updates = functions.updates.unwrap_or(UPDATES.min(count));
@@ -236,7 +239,7 @@ pub fn prepare(
             group.word()
         )));
     }
-    let looks_after = target.deadlock_timeout()?;
+    let looks_after = balances.deadlock_timeout()?;
     if let Some(time) =
         looks_after.filter(|time| (functions.deadlock || functions.random_order) && *time >= functions.limit)
     {
@@ -247,7 +250,7 @@ pub fn prepare(
         )));
     }
     // One more sets and reads the values.
-    target.check_sessions(2 * functions.sessions + 1)?;
+    target.admit(&Demand::Sessions(2 * functions.sessions + 1))?;
     let underway = Underway::default();
     let control = Aside::connect(target, functions.limit, &underway)?;
     let mut prepared = Prepared {

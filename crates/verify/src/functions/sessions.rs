@@ -77,7 +77,7 @@ impl Aside {
         underway: &Underway,
     ) -> Result<Self, TargetError> {
         let underway = underway.clone();
-        let mut session = target.connect_balances(limit)?;
+        let mut session = target.capabilities().balances()?.connect_balances(limit)?;
         let (jobs, to_do) = channel::<BalanceTransaction>();
         let (answer, answers) = channel();
         let work = move || {
@@ -188,7 +188,8 @@ pub(super) fn together<R: Send + 'static>(
     underway: &Underway,
     work: impl Fn(u32, &mut dyn Session<Balances>, &Over) -> R + Send + Sync + 'static,
 ) -> Result<Together<R>, Trouble> {
-    let connect = || target.connect_balances(span.limit).map_err(Trouble::Lost);
+    let balances = target.capabilities().balances().map_err(Trouble::Lost)?;
+    let connect = || balances.connect_balances(span.limit).map_err(Trouble::Lost);
     let sessions: Vec<_> = (0..count).map(|_| connect()).collect::<Result<_, _>>()?;
     let (work, over) = (Arc::new(work), Over::default());
     let (ended, ends) = channel();

@@ -200,7 +200,7 @@ pub(super) fn cancellation(target: &dyn Target) -> Seen {
     let told = OnceLock::new();
     let ended = target.check(&CONDITIONS, &|_| {
         if told.set(Instant::now()).is_ok() {
-            target.stop_work();
+            target.capabilities().stop_work();
         }
     });
     let begun = told.get().ok_or_else(|| "a check ended before it told of a condition".to_string())?;

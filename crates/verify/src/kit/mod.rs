@@ -286,7 +286,8 @@ impl Proof<'_> {
         let target = self.target;
         let begun = Instant::now();
         if steps.blocked.is_none()
-            && let Some(tried) = target.functions()
+            && let Some(store) = target.capabilities().store
+            && let Some(tried) = store.try_functions().transpose()
         {
             steps.needed_that_began("functions", begun, tried.map_err(Trouble::from));
         }

@@ -2,8 +2,8 @@
 
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
-    Commit, ConditionFinding, DatabaseState, Description, Loader, Session, Submitted, TableChecksum, Target,
-    TargetError, TargetSpec, TxError, TxMode,
+    Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, Loader, Nodes, Session,
+    Submitted, TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -162,6 +162,12 @@ impl Target for Scripted {
     fn state(&self) -> Result<DatabaseState, TargetError> {
         Ok(DatabaseState::AnyScale)
     }
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
     fn create_schema(&self, _meta: &DatabaseMeta) -> Result<(), TargetError> {
         Err(TargetError::usage("not scripted"))
     }
@@ -188,9 +194,6 @@ impl Target for Scripted {
             null,
         }))
     }
-    fn placement(&self, _warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        Ok(self.placement.as_ref().map(|placement| placement()))
-    }
     fn reset(&self) -> Result<(), TargetError> {
         Err(TargetError::usage("not scripted"))
     }
@@ -203,6 +206,15 @@ impl Target for Scripted {
     }
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         Err(TargetError::usage("not scripted"))
+    }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { nodes: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl Nodes for Scripted {
+    fn placement(&self, _warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        Ok(self.placement.as_ref().map(|placement| placement()))
     }
 }
 

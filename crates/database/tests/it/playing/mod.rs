@@ -8,7 +8,7 @@ use lydite_testkit::{mariadb, postgres};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub(crate) fn open(url: &str, mode: TxMode) -> Box<dyn Target> {
+pub(crate) fn open(url: &str, mode: TxMode) -> Arc<dyn Target> {
     TargetSpec::parse(url, mode).expect("a good URL").open().expect("a target")
 }
 

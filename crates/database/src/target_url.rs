@@ -1,0 +1,136 @@
+//! The URL of a target: its scheme, the part that its family reads, and options behind a question mark.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// An option in a target's URL.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What may stand behind `=`.
+    pub values: &'static str,
+    /// The value when it is not given.
+    pub default: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+}
+
+/// A part of a path that looks like an option, and what stands before it.
+fn option_in<'a>(path: &'a str, known: &[OptionSpec]) -> Option<(&'a str, &'a str)> {
+    path.match_indices('=').find_map(|(equals, _)| {
+        let in_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.%".contains(letter);
+        let name = path[..equals].rsplit(|letter| !in_name(letter)).next()?;
+        let before = &path[..equals - name.len()];
+        let between = before.chars().next_back();
+        let separated = matches!(between, None | Some('&' | ';'));
+        let looks = name.starts_with(|letter: char| letter.is_ascii_alphabetic()) && separated;
+        (looks || known.iter().any(|option| option.name == name)).then(|| {
+            (before.strip_suffix(|letter| !in_name(letter)).unwrap_or(before), &path[before.len()..])
+        })
+    })
+}
+
+fn decoded(path: &str) -> PathBuf {
+    OsString::from_vec(percent_encoding::percent_decode_str(path).collect()).into()
+}
+
+/// A path as URLs have it: bytes that mean something else there are written as `%` and two hexadecimal digits.
+pub(crate) fn encoded(path: &Path) -> String {
+    let mut text = String::new();
+    for part in path.as_os_str().as_bytes().utf8_chunks() {
+        for letter in part.valid().chars() {
+            match letter {
+                '%' | '?' | '=' => text += &format!("%{:02X}", u32::from(letter)),
+                other => text.push(other),
+            }
+        }
+        part.invalid().iter().for_each(|byte| text += &format!("%{byte:02X}"));
+    }
+    text
+}
+
+/// A URL cut into its parts; the part between scheme and `?` is left to the family.
+#[derive(Clone, Debug)]
+pub(crate) struct ParsedUrl {
+    /// The whole URL as given. May hold a password: never print it.
+    pub(crate) whole: String,
+    /// Between the scheme's colon and the question mark.
+    pub(crate) rest: String,
+    /// Options, decoded.
+    pub(crate) options: BTreeMap<String, String>,
+}
+
+impl ParsedUrl {
+    pub(crate) fn new(url: &str, errors: &mut Vec<String>) -> Self {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
+        let mut options = BTreeMap::new();
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            if options.insert(name.to_string(), value.to_string()).is_some() {
+                errors.push(format!("target option {name:?} is given twice"));
+            }
+        }
+        Self { whole: url.to_string(), rest, options }
+    }
+
+    /// The path behind the scheme, none if it is left out. `%` and two hexadecimal digits stand for a byte.
+    ///
+    /// # Errors
+    /// A part of it looks like an option, which belongs behind a question mark.
+    pub(crate) fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
+        let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        if let Some((before, option)) = option_in(rest, known) {
+            let scheme = self.whole.split_once(':').map_or("", |(scheme, _)| scheme);
+            return Err(format!(
+                "target {scheme}:{rest} has the option {option:?} in its path: write {scheme}:{before}?{option}, or \
+                 {scheme}:{} for a file of that name",
+                encoded(&decoded(rest))
+            ));
+        }
+        Ok(Some(decoded(rest)))
+    }
+
+    /// The option `name` read as a whole number within `range`.
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        range: RangeInclusive<u32>,
+        errors: &mut Vec<String>,
+    ) -> Option<u32> {
+        let given = self.options.get(name)?;
+        let number = given.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            errors.push(format!(
+                "target option {name}={given:?} must be a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ));
+        }
+        number
+    }
+
+    /// The option `name` read as one of `values`, or `values[0]`.
+    pub(crate) fn choice(
+        &self,
+        name: &str,
+        values: &[&'static str],
+        errors: &mut Vec<String>,
+    ) -> &'static str {
+        let Some(given) = self.options.get(name) else { return values[0] };
+        match values.iter().find(|value| *value == given) {
+            Some(value) => value,
+            None => {
+                errors
+                    .push(format!("target option {name}={given:?} is not known: use {}", values.join(", ")));
+                values[0]
+            }
+        }
+    }
+}
