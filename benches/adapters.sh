@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# experiments/adapters.toml on a PostgreSQL that is started for it: Lydite's own client, psycopg 3 and pgx 5 side by side. The page
-# and the numbers are left in out/adapters. Arguments go to lydite sweep.
+# Runs experiments/adapters.toml on a PostgreSQL that it starts: Lydite's own client, psycopg 3 and pgx 5 side by side.
+# It leaves the page and the numbers in out/adapters. Arguments go to lydite sweep.
 source "$(dirname "$0")/server.bash"
 cd "$root"
 python=$(scripts/psycopg-python.sh)
 command -v go >/dev/null || { say "go: not found: run make test once, which installs it"; exit 1; }
-# Fetched and built before the first run, whose driver would be silent meanwhile.
+# Fetches and builds before the first run, because a driver that builds is silent and may exceed its timeout.
 (cd sdk/go/examples/pgx && go build -buildvcs=false -o .build/driver .)
 export PYTHONPATH=$root/sdk/python
 mkdir "$work/bin"
@@ -15,5 +15,5 @@ start_postgres
 sql postgres -c "CREATE DATABASE adapters"
 sed "s/localhost:5432/127.0.0.1:$pg_port/; s/host=localhost port=5432/host=127.0.0.1 port=$pg_port/" \
   experiments/adapters.toml >"$work/adapters.toml"
-# Another port is another experiment, so nothing is taken up again.
+# --fresh: each start has another port, which makes it another experiment.
 PATH=$work/bin:$PATH "$lydite" sweep "$work/adapters.toml" --out out/adapters --fresh "$@"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What lydite costs per transaction, and what comes of it, against pgbench on the same server: the same statements, and
-# calls of the same procedures. pgbench is C and makes next to no input: the floor. Only New-Order, since pgbench can't
-# play the other transactions' choices. Then the whole mix in all three modes.
-# SECONDS_EACH (15), SESSIONS (8), WAREHOUSES (10) and OPTIONS (of the target URL, e.g. foreign_keys=off) may be set.
+# Compares lydite's cost per transaction and its throughput with pgbench's on the same server, with the same statements
+# and with calls of the same procedures. pgbench is written in C and generates almost no input, so it is the floor. It
+# plays only New-Order, since it cannot make the choices of the other transactions. Then lydite plays the whole mix in
+# all three modes.
+# Variables: SECONDS_EACH (15), SESSIONS (8), WAREHOUSES (10), OPTIONS (of the target URL, e.g. foreign_keys=off).
 source "$(dirname "$0")/server.bash"
 seconds=${SECONDS_EACH:-15}
 sessions=${SESSIONS:-8}
@@ -61,7 +62,7 @@ theirs() {
 
 for mode in statements procedures; do
   aim=$([ "$mode" = statements ] && echo 1.2 || echo 1.5)
-  # Warm the cache and the pages first, for both alike.
+  # Warms the cache and the pages for both.
   theirs "$mode"
   theirs "$mode"
   floor=$cpu_us floor_nopm=$nopm

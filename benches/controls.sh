@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# What the controls cost where the database answers at once: inputs with control of the distribution, of contention, and of
-# all that goes together, each against plain ones played just before or after. The middle of seven such ratios, and the least and the
-# greatest, as a machine that others use, too, is fast in one second and slow in the next.
+# Measures the cost of the controls on a target that answers at once. It compares inputs with control of distribution, of
+# contention, and of all controls that can be combined, with plain inputs played just before or after. It prints the
+# median, the least and the greatest of seven such ratios, because the speed of a shared machine varies by the second.
 source "$(dirname "$0")/server.bash"
 
 cost() {
-  # -e is off in $(…): what fails must say so itself, and must not leave the number of the run before.
+  # -e is off in $(…), so a failed run must not leave the result of the run before.
   rm -f "$work/result.json"
   "$lydite" run 'null:?nodes=9' --warehouses 180 --terminals 2 --mix 100,0,0,0,0 --duration 2s --warmup 500ms --quiet \
     --json "$work/result.json" "$@" >"$work/out" || return 1
   grep -o '"cpu_us_per_transaction": *[0-9.e+-]*' "$work/result.json" | head -1 | sed 's/.*: *//'
 }
-# Writes "microseconds of the plain one, of the other" to a file of the control's name. Each of them is first every other time.
+# Writes the microseconds of the plain run and of the other one to a file with the control's name. They take turns in
+# going first.
 against_plain() {
   local control=$1 plain other
   shift
@@ -25,7 +26,7 @@ for round in 1 2 3 4 5 6 7; do
   against_plain placed --dis-ratio 20 --dis-degree 3 --dis-strategy placed
   against_plain expected --dis-ratio 20 --dis-degree 3 --dis-strategy expected
   against_plain contention --ci 1
-  # Distribution, homes that move and data that is skewed, in phases and by curves. (Contention goes with none of these.)
+  # Distribution, moving homes and skewed data, in phases and by curves. (Contention cannot be combined with these.)
   against_plain together --dis-ratio 'ramp(10,30)' --dis-degree 3 --dis-strategy placed --set 'data_skew=zipf(0.5)' \
     --set 'homes=zipf(0.99);hotspot(0.2,0.8)' --set 'homes_shift=ramp(0,90)' --phase 1s
 done

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What a driver in another program costs: the protocol alone, the driver over pgx under Lydite against the same code called in a
-# loop (same PostgreSQL, same inputs), and what a second process of a Python driver brings where the driver is what is busy.
-# SECONDS_EACH (15), ROUNDS (3) of the second part, its SESSIONS (2) and WAREHOUSES (4), and PYTHON (python3) may be set.
+# Measures the cost of a driver in another program, in three parts:
+# 1. the protocol alone;
+# 2. the driver over pgx under Lydite, against the same code called in a loop (same PostgreSQL, same inputs);
+# 3. the gain from a second process of a Python driver, where the driver is the bottleneck.
+# Variables: SECONDS_EACH (15); ROUNDS (3), SESSIONS (2) and WAREHOUSES (4) of the second part; PYTHON (python3).
 source "$(dirname "$0")/server.bash"
 seconds=${SECONDS_EACH:-15}
 rounds=${ROUNDS:-3}
@@ -18,7 +20,7 @@ run() {
   "$lydite" run "$@" --warmup 2s --duration "${seconds}s" --no-check --quiet --json "$work/result.json" >"$work/out" ||
     { cat "$work/out" >&2; return 1; }
   tps=$(value tps)
-  # Built-in targets have none.
+  # Built-in targets have no driver time.
   driver_us=$(value driver_cpu_us_per_transaction) || driver_us=0
   cpu_us=$(awk "BEGIN { printf \"%.0f\", $(value cpu_us_per_transaction) + $driver_us }")
 }
@@ -42,7 +44,7 @@ say "loading $warehouses warehouses"
 "$lydite" load "driver:$work/pgx $connection" --warehouses "$warehouses" --quiet
 mkdir "$work/inputs"
 say "recording the inputs"
-# A driver that answers at once is asked for more in a second than PostgreSQL's in all rounds.
+# Records the inputs: a driver that answers at once gets more of them in a second than PostgreSQL's in all rounds.
 RECORD=$work/inputs "$lydite" run "driver:$work/nothing" --warehouses "$warehouses" --terminals "$sessions" --warmup 0s \
   --duration "$(((seconds + 29) / 10))s" --no-check --quiet >"$work/out"
 loop() { "$work/loop" "$work/inputs" "$sessions" "$1" "$connection"; }

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Gemel, the embedded database, under TPC-C: where its tables live, what the registry of cross-engine snapshots costs, what
-# pipelined commit gains; and Skeena's microbenchmark, with the registry and without. SECONDS_EACH (15), WAREHOUSES (2),
-# SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS (25000 in each of 2 x 4 tables) may be set.
+# Measures Gemel, the embedded database, under TPC-C: the placements of its tables, the cost of the registry of
+# cross-engine snapshots, and the gain of pipelined commit. Then it runs Skeena's microbenchmark with the registry and
+# without.
+# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS (25000
+# in each of 2 x 4 tables).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
@@ -32,10 +34,10 @@ print(round(r['tps']), r['aborts']['csr'], sum(t['committed'] for t in r['transa
 }
 
 closed=(--terminals "$sessions")
-# More than can be answered, so that there is always a request for a session that is free.
+# A rate above the capacity, so a free session always finds a request.
 pool=(--mode open --rate 100000 --sessions "$sessions")
 
-# In turns, since a machine is not the same from minute to minute.
+# The two take turns, because the speed of a machine varies by the minute.
 with=0 without=0
 for _ in 1 2 3; do
   tpcc "all-memory, relaxed durability, registry off" "placement=all-memory&durability=relaxed&csr=off" "${closed[@]}"
@@ -61,8 +63,8 @@ python3 -c "
 import json
 print('sqlite, WAL, synchronous=normal:', round(json.load(open('$work/r.json'))['tps']), 'transactions/s')"
 
-# micro CSR UPDATES PERCENT: sets tps, and lost: attempts that were aborted, and of these by the registry, in %. All runs use
-# one database, which the first of them loads.
+# micro CSR UPDATES PERCENT: sets tps, and lost: aborted attempts, and those that the registry aborted, in %. All runs use
+# one database; the first run loads it.
 micro() {
   "$lydite" run "gemel:$work/micro?durability=relaxed&csr=$1" --workload micro --set "micro.records=$micro_records" \
     --set "micro.updates=$2" --set "micro.disk_percent=$3" --terminals "$sessions" --duration "${micro_seconds}s" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How fast lydite loads PostgreSQL, against `psql \copy` of the same rows from ready-made CSV files, with the same number
-# of connections and the same keys, indexes, foreign keys, VACUUM and checkpoint afterwards.
-# WAREHOUSES (20) and JOBS (2) may be set.
+# Compares the speed at which lydite loads PostgreSQL with `psql \copy` of the same rows from ready-made CSV files. Both
+# use the same number of connections, and make the same keys, indexes, foreign keys, VACUUM and checkpoint afterwards.
+# Variables: WAREHOUSES (20), JOBS (2).
 source "$(dirname "$0")/server.bash"
 warehouses=${WAREHOUSES:-20}
 jobs=${JOBS:-2}

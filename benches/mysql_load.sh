@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# How fast lydite loads MariaDB, against LOAD DATA LOCAL INFILE of ready-made files of the same rows by MariaDB's own client,
-# with the same number of connections, and the same indexes, foreign keys and ANALYZE afterwards.
-# WAREHOUSES (10) and JOBS (2) may be set.
+# Compares the speed at which lydite loads MariaDB with LOAD DATA LOCAL INFILE by MariaDB's own client, from ready-made
+# files of the same rows. Both use the same number of connections, and make the same indexes, foreign keys and ANALYZE
+# afterwards.
+# Variables: WAREHOUSES (10), JOBS (2).
 source "$(dirname "$0")/server.bash"
 warehouses=${WAREHOUSES:-10}
 jobs=${JOBS:-2}
@@ -24,7 +25,7 @@ for table in "${tables[@]}"; do
       my ours "SELECT * FROM $table WHERE $column % $jobs = $((job - 1))" --quick >"$work/$table.$job.tsv"
     done
   fi
-  # NULL is written as a word.
+  # The files have NULL as a word.
   sed -i 's/\tNULL\b/\t\\N/g' "$work/$table".*.tsv
   definition=$(my ours "SHOW CREATE TABLE $table" --raw | cut -f2-)
   keys[$table]=$(grep -E '^  KEY' <<<"$definition" | sed 's/,$//; s/^  /ADD /' | paste -sd,) || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What lydite itself can do, on the target that answers at once: transactions per second with full input generation and
-# recording, and how late and how large 100 000 emulated users are.
+# Measures lydite itself, on the target that answers at once: transactions per second with full input generation and
+# recording, and the lateness and memory of 100 000 emulated users.
 source "$(dirname "$0")/server.bash"
 value() { grep -o "\"$1\": *[0-9.e+-]*" "$work/result.json" | head -1 | sed 's/.*: *//'; }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Gemel beside the embedded databases that one would pick instead, under the same TPC-C-derived load, at two durabilities.
-# SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2) may be set; STORES, a pattern of awk, picks some of the lines.
+# Compares Gemel with other embedded databases under the same TPC-C-derived load, at two durabilities.
+# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), STORES (a pattern of awk that selects lines).
 #
-# The program is in benches/peers, outside of the workspace; it is built here, other databases included. Each line is loaded
-# into a temporary directory (TMPDIR), run after 3 s of warm-up, and its twelve consistency conditions are checked. All
+# This builds the program in benches/peers, outside of the workspace, with the other databases. Each line is loaded into a
+# temporary directory (TMPDIR), runs after 3 s of warm-up, and has its twelve consistency conditions checked. All lines
 # run one after the other, then once more in the opposite order, and the table has the means of the two.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 say() { printf '%s\n' "$*" >&2; }
 cargo build --release --locked --target-dir "$target" --manifest-path "$root/benches/peers/Cargo.toml"
 
-# Durability, name, and what the program is told. All that live on disk have a cache that holds every row.
+# Durability, name, and the arguments of the program. All stores on disk have a cache that holds every row.
 sqlite="foreign_keys=off&cache_mb=512"
 awk -F'|' -v pick="${STORES:-.}" '$0 ~ pick' >"$work/lines" <<LINES
 relaxed|Gemel all-memory|gemel:?placement=all-memory&durability=relaxed|-

@@ -1,5 +1,5 @@
-# Shared by the benchmarks: a PostgreSQL or MariaDB server of their own, the release build of lydite, and the CPU time of a command.
-# Sourced, not run.
+# Functions that the benchmarks share: a PostgreSQL or MariaDB server of their own, the release build of lydite, and the
+# CPU time of a command. Source it; do not run it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,10 +14,10 @@ say() { printf '%s\n' "$*" >&2; }
 
 [ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
 
-# as_server COMMAND…: PostgreSQL refuses to run as root.
+# as_server COMMAND…: runs it as postgres if root, since PostgreSQL refuses to run as root.
 as_server() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
 
-# start_postgres [SETTING=VALUE…]: a server on a free port; sets pg_port and pg_url (without the database).
+# start_postgres [SETTING=VALUE…]: starts a server on a free port; sets pg_port and pg_url (without the database).
 start_postgres() {
   [ -n "$pg_bin" ] || { say "PostgreSQL's server programs are missing: run make test once, or set PG_BIN"; exit 1; }
   pg_port=$(shuf -i 20000-29999 -n 1)
@@ -40,7 +40,7 @@ start_postgres() {
   pg_url=postgres://postgres@127.0.0.1:$pg_port
 }
 
-# start_mariadb [SETTING=VALUE…]: a server on a free port; sets my_port and my_url (without the database).
+# start_mariadb [SETTING=VALUE…]: starts a server on a free port; sets my_port and my_url (without the database).
 start_mariadb() {
   PATH=$PATH:/usr/sbin
   command -v mariadbd >/dev/null || { say "MariaDB's server programs are missing: run make test once"; exit 1; }
@@ -94,7 +94,7 @@ sql() {
   "$pg_bin/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$pg_port" -U postgres -d "$database" "$@"
 }
 
-# cpu_of COMMAND…: runs it with its output in $work/out, sets cpu_s to its user and system seconds, wall_s to its duration.
+# cpu_of COMMAND…: runs it with its output in $work/out; sets cpu_s to its user and system time, wall_s to its duration.
 cpu_of() {
   local TIMEFORMAT='%U %S %R'
   local times
