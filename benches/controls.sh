@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the cost of the controls on a target that answers at once. It compares inputs with control of distribution, of
-# contention, and of all controls that can be combined, with plain inputs played just before or after. It prints the
+# Measures the cost of the controls on a target that answers at once. It compares inputs with control of distribution,
+# of contention, and of all controls that can be combined, with plain inputs played just before or after. It prints the
 # median, the least and the greatest of seven such ratios, because the speed of a shared machine varies by the second.
 source "$(dirname "$0")/server.bash"
 

@@ -2,8 +2,8 @@
 # Measures Gemel, the embedded database, under TPC-C: the placements of its tables, the cost of the registry of
 # cross-engine snapshots, and the gain of pipelined commit. Then it runs Skeena's microbenchmark with the registry and
 # without.
-# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS (25000
-# in each of 2 x 4 tables).
+# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS
+# (25000 in each of 2 x 4 tables).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
@@ -63,8 +63,8 @@ python3 -c "
 import json
 print('sqlite, WAL, synchronous=normal:', round(json.load(open('$work/r.json'))['tps']), 'transactions/s')"
 
-# micro CSR UPDATES PERCENT: sets tps, and lost: aborted attempts, and those that the registry aborted, in %. All runs use
-# one database; the first run loads it.
+# micro CSR UPDATES PERCENT: sets tps, and lost: aborted attempts, and those that the registry aborted, in %. All runs
+# use one database; the first run loads it.
 micro() {
   "$lydite" run "gemel:$work/micro?durability=relaxed&csr=$1" --workload micro --set "micro.records=$micro_records" \
     --set "micro.updates=$2" --set "micro.disk_percent=$3" --terminals "$sessions" --duration "${micro_seconds}s" \

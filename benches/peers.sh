@@ -2,8 +2,8 @@
 # Compares Gemel with other embedded databases under the same TPC-C-derived load, at two durabilities.
 # Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), STORES (a pattern of awk that selects lines).
 #
-# This builds the program in benches/peers, outside of the workspace, with the other databases. Each line is loaded into a
-# temporary directory (TMPDIR), runs after 3 s of warm-up, and has its twelve consistency conditions checked. All lines
+# This builds the program in benches/peers, outside of the workspace, with the other databases. Each line is loaded into
+# a temporary directory (TMPDIR), runs after 3 s of warm-up, and has its twelve consistency conditions checked. All lines
 # run one after the other, then once more in the opposite order, and the table has the means of the two.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
