@@ -12,7 +12,8 @@ mod surrealkv;
 
 use lydite_bench::{Mode, RunControl, RunPlan, Status};
 use lydite_database::kv::KvTarget;
-use lydite_database::{Target, TargetSpec, TxMode};
+use lydite_database::{Target, TxMode};
+use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::{CLoad, RunConstants};

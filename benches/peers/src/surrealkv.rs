@@ -1,7 +1,7 @@
 //! surrealkv: an LSM tree, snapshots, many writers at once; of two that write the same key the first to commit wins.
 
 use crate::options::{Config, Durability};
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::{kv::Access, kv::Direction, kv::KeyRange, kv::KvTable, kv::Store, kv::StoreError, kv::StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
 use std::ops::ControlFlow;
 use surrealkv::{LSMIterator, Mode, Transaction, Tree, TreeBuilder};
@@ -186,7 +186,7 @@ impl StoreTx for SurrealTx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_database::kv::conformance;
+    use lydite_families::conformance;
 
     #[test]
     fn surrealkv_gives_the_answers_and_leaves_the_rows_of_sqlite() {

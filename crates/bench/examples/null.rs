@@ -5,7 +5,8 @@
 //! `cargo run --release -p lydite-bench --example null -- open RATE SESSIONS`
 
 use lydite_bench::{Arrival, Measurement, Mode, RunControl, RunPlan, run};
-use lydite_database::{Target, TargetSpec, TxMode};
+use lydite_database::{Target, TxMode};
+use lydite_families::TargetSpec;
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use std::error::Error;
@@ -32,9 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => (Mode::Direct { terminals: number(1, 2.0)? as u32 }, 100),
     };
-    let target: Arc<dyn Target> = Arc::from(
-        TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?,
-    );
+    let target: Arc<dyn Target> =
+        TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?;
     let plan = RunPlan {
         warmup: Duration::from_secs(3),
         duration: Duration::from_secs(10),

@@ -9,12 +9,13 @@
 //!
 //! ```
 //! use lydite_bench::{Mode, RunControl, RunPlan, run};
-//! use lydite_database::{Target, TargetSpec, TxMode};
+//! use lydite_database::{Target, TxMode};
+//! use lydite_families::TargetSpec;
 //! use lydite_tpcc::nurand::{CLoad, RunConstants};
 //! use std::{sync::Arc, time::Duration};
 //!
 //! let spec = TargetSpec::parse("null:", TxMode::Statements).map_err(|errors| errors.join("; "))?;
-//! let target: Arc<dyn Target> = Arc::from(spec.open()?);
+//! let target: Arc<dyn Target> = spec.open()?;
 //! let plan = RunPlan {
 //!     warmup: Duration::from_millis(10),
 //!     duration: Duration::from_millis(50),

@@ -1,7 +1,8 @@
 //! The microbenchmark on a database under test.
 
 use crate::error::TargetError;
-use crate::target::{LoadProgress, Session};
+use crate::load::LoadProgress;
+use crate::session::Session;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Home, Meta, TableId, Totals};
 
@@ -63,7 +64,7 @@ const PREFIX: &str = "lydite_micro_";
 
 /// The name of a table, in databases whose tables are of one engine and in those of two: `lydite_micro_1`,
 /// `lydite_micro_disk_1`.
-pub(crate) fn table_name(engines: Engines, table: TableId) -> String {
+pub fn table_name(engines: Engines, table: TableId) -> String {
     let number = table.number + 1;
     match (engines, table.home) {
         (Engines::One, _) => format!("{PREFIX}{number}"),
@@ -73,7 +74,7 @@ pub(crate) fn table_name(engines: Engines, table: TableId) -> String {
 }
 
 /// Whether a name is one of [`table_name`], whatever the number.
-pub(crate) fn is_table_name(name: &str) -> bool {
+pub fn is_table_name(name: &str) -> bool {
     let number = name
         .strip_prefix(PREFIX)
         .map(|rest| rest.strip_prefix("memory_").or_else(|| rest.strip_prefix("disk_")).unwrap_or(rest));
@@ -81,7 +82,7 @@ pub(crate) fn is_table_name(name: &str) -> bool {
 }
 
 /// The message of a record that is not there.
-pub(crate) fn missing(engines: Engines, access: &lydite_micro::Access) -> String {
+pub fn missing(engines: Engines, access: &lydite_micro::Access) -> String {
     let table = table_name(engines, access.table);
     format!("record {} of {table} is missing: run lydite check, or load again with --fresh", access.record)
 }

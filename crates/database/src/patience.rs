@@ -10,13 +10,15 @@
 //! ends a read from a connection that delivers no bytes.
 
 use crate::balances::Balances;
+use crate::capabilities::{
+    BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
+};
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
+use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::replication::{Positions, Replication};
-use crate::target::{
-    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress,
-    LoadUnit, Loader, NodeSize, Nodes, Replicated, Session, StoppableWork, StoreTest, TableChecksum, Target,
-};
+use crate::session::Session;
+use crate::target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target};
 use crate::target_url::OptionSpec;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
@@ -32,9 +34,9 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Longest silence of a server, unless its URL says otherwise.
-pub(crate) const SILENCE: Duration = Duration::from_secs(30);
+pub const SILENCE: Duration = Duration::from_secs(30);
 /// The option of URLs that sets it.
-pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
+pub const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
     values: "a time, as 90s",
     default: "30s",
@@ -67,7 +69,7 @@ pub trait Waiter: fmt::Debug + Send + Sync {
 
 /// Waits for one target and everything that it opens.
 #[derive(Clone)]
-pub(crate) struct Patience(Arc<Shared>);
+pub struct Patience(Arc<Shared>);
 
 struct Shared {
     place: String,
@@ -147,7 +149,8 @@ impl Shared {
 }
 
 impl Patience {
-    pub(crate) fn new(
+    /// Waits for the server at `place`: `limit` is its longest silence, `answers` tries a new connection.
+    pub fn new(
         (place, limit): (String, Duration),
         waiter: Arc<dyn Waiter>,
         answers: impl Fn() -> bool + Send + Sync + 'static,
@@ -167,7 +170,7 @@ impl Patience {
     }
 
     /// Asks for something that has one answer.
-    pub(crate) fn ask<R: Send + 'static>(
+    pub fn ask<R: Send + 'static>(
         &self,
         what: &str,
         work: impl FnOnce() -> Result<R, TargetError> + Send + 'static,
@@ -348,13 +351,14 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
 }
 
 /// A target whose requests have a limit, reports and an end by the user.
-pub(crate) struct Patient {
+pub struct Patient {
     target: Arc<dyn Target>,
     patience: Patience,
 }
 
 impl Patient {
-    pub(crate) fn new(target: Arc<dyn Target>, patience: Patience) -> Self {
+    /// Wraps `target`, so that its requests wait with `patience`.
+    pub fn new(target: Arc<dyn Target>, patience: Patience) -> Self {
         Self { target, patience }
     }
 

@@ -2,7 +2,8 @@
 //! something fails.
 
 use crate::error::TxError;
-use crate::target::{LoadProgress, LoadUnit, Target};
+use crate::load::{LoadProgress, LoadUnit};
+use crate::target::Target;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;

@@ -7,7 +7,7 @@ use lydite_tpcc::transaction::Payment;
 use lydite_tpcc::{CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction};
 
 /// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
-pub(crate) fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
+pub fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
     match transaction {
         Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
         _ => false,
@@ -15,25 +15,32 @@ pub(crate) fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
 }
 
 /// What New-Order reads before the lines, all of it shown by the terminal.
-pub(crate) struct OrderHead {
-    pub(crate) o_id: OrderId,
-    pub(crate) entry_d: Timestamp,
-    pub(crate) c_last: LastName,
-    pub(crate) c_credit: Credit,
-    pub(crate) c_discount: Rate,
-    pub(crate) w_tax: Rate,
-    pub(crate) d_tax: Rate,
+pub struct OrderHead {
+    /// O_ID that the order is given.
+    pub o_id: OrderId,
+    /// O_ENTRY_D.
+    pub entry_d: Timestamp,
+    /// C_LAST.
+    pub c_last: LastName,
+    /// C_CREDIT.
+    pub c_credit: Credit,
+    /// C_DISCOUNT.
+    pub c_discount: Rate,
+    /// W_TAX.
+    pub w_tax: Rate,
+    /// D_TAX.
+    pub d_tax: Rate,
 }
 
 impl OrderHead {
     /// The answer when the order has an unused item (clause 2.4.3.4).
-    pub(crate) fn rolled_back(self) -> RolledBackOrder {
+    pub fn rolled_back(self) -> RolledBackOrder {
         let Self { o_id, c_last, c_credit, .. } = self;
         RolledBackOrder { o_id, c_last, c_credit }
     }
 
     /// The answer, with the total of the lines (clause 2.4.3.3).
-    pub(crate) fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
+    pub fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
         let Self { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax } = self;
         let lines: Vec<NewOrderLine> = lines.into_iter().collect();
         let sum = lines.iter().map(|line| line.amount).sum();
@@ -53,23 +60,23 @@ impl OrderHead {
 }
 
 /// S_QUANTITY after an order (clause 2.4.2.2).
-pub(crate) fn left_in_stock(in_stock: i32, ordered: i32) -> i32 {
+pub fn left_in_stock(in_stock: i32, ordered: i32) -> i32 {
     if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
 }
 
 /// Whether both descriptions say that the item is an original (brand-generic, clause 2.4.2.2).
-pub(crate) fn is_brand(i_data: &str, s_data: &str) -> bool {
+pub fn is_brand(i_data: &str, s_data: &str) -> bool {
     i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
 }
 
 /// Position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, counted from 0 here
 /// (clauses 2.5.2.2 and 2.6.2.2).
-pub(crate) fn middle(found: usize) -> usize {
+pub fn middle(found: usize) -> usize {
     found.div_ceil(2) - 1
 }
 
 /// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
-pub(crate) fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
+pub fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
     truncated(&format!(
         "{c_id} {} {} {} {} {}|{old}",
         input.c_d_id, input.c_w_id, input.d_id, input.w_id, input.amount
@@ -77,6 +84,6 @@ pub(crate) fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> T
 }
 
 /// H_DATA: W_NAME and D_NAME with four blanks between (clause 2.5.2.2).
-pub(crate) fn history_data(w_name: &str, d_name: &str) -> Text<24> {
+pub fn history_data(w_name: &str, d_name: &str) -> Text<24> {
     truncated(&format!("{w_name}    {d_name}"))
 }

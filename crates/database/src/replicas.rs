@@ -5,7 +5,8 @@
 
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::replication::{Positions, Role};
-use crate::target::{DatabaseState, Demand, Session, Submitted, Target};
+use crate::session::{Session, Submitted};
+use crate::target::{DatabaseState, Demand, Target};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{Outcome, Transaction};

@@ -39,7 +39,7 @@ fn decoded(path: &str) -> PathBuf {
 }
 
 /// A path as URLs have it: bytes that mean something else there are written as `%` and two hexadecimal digits.
-pub(crate) fn encoded(path: &Path) -> String {
+pub fn encoded(path: &Path) -> String {
     let mut text = String::new();
     for part in path.as_os_str().as_bytes().utf8_chunks() {
         for letter in part.valid().chars() {
@@ -55,17 +55,18 @@ pub(crate) fn encoded(path: &Path) -> String {
 
 /// A URL cut into its parts; the part between scheme and `?` is left to the family.
 #[derive(Clone, Debug)]
-pub(crate) struct ParsedUrl {
+pub struct ParsedUrl {
     /// The whole URL as given. May hold a password: never print it.
-    pub(crate) whole: String,
+    pub whole: String,
     /// Between the scheme's colon and the question mark.
-    pub(crate) rest: String,
+    pub rest: String,
     /// Options, decoded.
-    pub(crate) options: BTreeMap<String, String>,
+    pub options: BTreeMap<String, String>,
 }
 
 impl ParsedUrl {
-    pub(crate) fn new(url: &str, errors: &mut Vec<String>) -> Self {
+    /// Cuts a URL into its parts. An option that is given twice is added to `errors`.
+    pub fn new(url: &str, errors: &mut Vec<String>) -> Self {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
         let mut options = BTreeMap::new();
@@ -81,7 +82,7 @@ impl ParsedUrl {
     ///
     /// # Errors
     /// A part of it looks like an option, which belongs behind a question mark.
-    pub(crate) fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
+    pub fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
         let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
         if rest.is_empty() {
             return Ok(None);
@@ -98,12 +99,7 @@ impl ParsedUrl {
     }
 
     /// The option `name` read as a whole number within `range`.
-    pub(crate) fn number(
-        &self,
-        name: &str,
-        range: RangeInclusive<u32>,
-        errors: &mut Vec<String>,
-    ) -> Option<u32> {
+    pub fn number(&self, name: &str, range: RangeInclusive<u32>, errors: &mut Vec<String>) -> Option<u32> {
         let given = self.options.get(name)?;
         let number = given.parse().ok().filter(|number| range.contains(number));
         if number.is_none() {
@@ -117,12 +113,7 @@ impl ParsedUrl {
     }
 
     /// The option `name` read as one of `values`, or `values[0]`.
-    pub(crate) fn choice(
-        &self,
-        name: &str,
-        values: &[&'static str],
-        errors: &mut Vec<String>,
-    ) -> &'static str {
+    pub fn choice(&self, name: &str, values: &[&'static str], errors: &mut Vec<String>) -> &'static str {
         let Some(given) = self.options.get(name) else { return values[0] };
         match values.iter().find(|value| *value == given) {
             Some(value) => value,

@@ -12,9 +12,8 @@ use crate::result::{common, controls, joined, loaded, micro_series, open_json, p
 use crate::run::{Conditions, Live, Measured, before, measure};
 use crate::targets::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
-use lydite_database::{
-    DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, TargetSpec, Workload, families,
-};
+use lydite_database::{DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, Workload};
+use lydite_families::{TargetSpec, families};
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, Totals};
 use lydite_report::RunResult;

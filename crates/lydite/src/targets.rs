@@ -1,7 +1,7 @@
 //! `lydite targets`, and targets in commands that messages tell.
 
 use crate::output::print;
-use lydite_database::families;
+use lydite_families::families;
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -5,7 +5,7 @@ use crate::error::TxError;
 use crate::kv::codec::{Field, Key, Malformed};
 use crate::kv::layout::{district, warehouse};
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::Session;
+use crate::session::Session;
 use lydite_tpcc::Cents;
 use std::sync::Arc;
 

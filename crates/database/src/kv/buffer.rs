@@ -9,15 +9,15 @@ const KEYS_FIRST: usize = 16;
 const KEYS_MOST: usize = 1024;
 
 /// A key and its value.
-pub(crate) type Entry = (Vec<u8>, Vec<u8>);
+pub type Entry = (Vec<u8>, Vec<u8>);
 /// Two ends of a range of keys.
-pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// What is to be written, by table and key; none deletes.
-pub(crate) type Writes = BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>;
+pub type Writes = BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>;
 
 /// What a store does for a transaction whose writes wait.
-pub(crate) trait Remote {
+pub trait Remote {
     /// The value that the store has under a key.
     fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
@@ -36,13 +36,14 @@ pub(crate) trait Remote {
 }
 
 /// A transaction whose writes wait for its commit.
-pub(crate) struct Buffered<T> {
+pub struct Buffered<T> {
     remote: T,
     writes: Writes,
 }
 
 impl<T> Buffered<T> {
-    pub(crate) fn new(remote: T) -> Self {
+    /// Makes a transaction over `remote` that has written nothing yet.
+    pub fn new(remote: T) -> Self {
         Self { remote, writes: Writes::new() }
     }
 }

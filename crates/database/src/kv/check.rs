@@ -18,7 +18,7 @@ use std::time::Instant;
 /// Evaluates `conditions` on a database that was loaded with `meta`.
 ///
 /// The standard's are evaluated on the same pass, so each finding bears an equal share of its time.
-pub(crate) fn check(
+pub fn check(
     source: &mut impl RowSource,
     meta: &DatabaseMeta,
     conditions: &[Condition],

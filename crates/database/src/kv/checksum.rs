@@ -12,7 +12,7 @@ use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::fmt::Write;
 
 /// Reads all nine tables.
-pub(crate) fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, StoreError> {
+pub fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, StoreError> {
     Table::ALL
         .into_iter()
         .map(|table| match table {

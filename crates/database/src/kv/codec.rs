@@ -14,11 +14,11 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 /// A key. The longest is that of a customer's name: 7 bytes at most, two texts of 16 with a zero behind each, and 4 bytes.
-pub(crate) type Key = ArrayVec<u8, 48>;
+pub type Key = ArrayVec<u8, 48>;
 
 /// A column's bytes are not what was written, or its new value does not fit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) &'static str);
+pub struct Malformed(pub &'static str);
 
 impl From<Malformed> for StoreError {
     fn from(Malformed(what): Malformed) -> Self {
@@ -27,7 +27,7 @@ impl From<Malformed> for StoreError {
 }
 
 /// A row of a table that can be stored.
-pub(crate) trait KvRow: Row + Sized {
+pub trait KvRow: Row + Sized {
     /// Where it is stored.
     const KV_TABLE: KvTable;
     /// Its key; for HISTORY, which has none, all but the number behind it.
@@ -39,7 +39,7 @@ pub(crate) trait KvRow: Row + Sized {
 }
 
 /// A part of a key.
-pub(crate) trait KeyPart: Sized {
+pub trait KeyPart: Sized {
     /// Appends it.
     fn push(self, key: &mut Key);
     /// Takes it off the front; none when the key ends before.
@@ -99,7 +99,7 @@ impl KeyPart for u8 {
 }
 
 /// The least key above all that begin with `prefix`; none when there is no such key.
-pub(crate) fn behind(prefix: &[u8]) -> Option<Key> {
+pub fn behind(prefix: &[u8]) -> Option<Key> {
     let cut = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut key: Key = prefix[..=cut].iter().copied().collect();
     key[cut] += 1;
@@ -107,7 +107,7 @@ pub(crate) fn behind(prefix: &[u8]) -> Option<Key> {
 }
 
 /// A type of columns.
-pub(crate) trait Column: Sized {
+pub trait Column: Sized {
     /// Bytes that it takes.
     const WIDTH: usize;
     /// Reads it from exactly that many bytes; none when they are not what [`Column::write`] writes.
@@ -275,7 +275,7 @@ impl Column for Address {
 }
 
 /// A column of a table: where it stands in the row.
-pub(crate) struct Field<T> {
+pub struct Field<T> {
     /// Table and column, for messages.
     name: &'static str,
     offset: usize,
@@ -284,17 +284,17 @@ pub(crate) struct Field<T> {
 
 impl<T: Column> Field<T> {
     /// The column `name` at `offset`.
-    pub(crate) const fn at(name: &'static str, offset: usize) -> Self {
+    pub const fn at(name: &'static str, offset: usize) -> Self {
         Self { name, offset, kind: PhantomData }
     }
 
     /// Its value in a row.
-    pub(crate) fn get(&self, row: &[u8]) -> Result<T, Malformed> {
+    pub fn get(&self, row: &[u8]) -> Result<T, Malformed> {
         row.get(self.offset..self.offset + T::WIDTH).and_then(T::read).ok_or(Malformed(self.name))
     }
 
     /// Replaces its value in a row.
-    pub(crate) fn set(&self, row: &mut [u8], value: &T) -> Result<(), Malformed> {
+    pub fn set(&self, row: &mut [u8], value: &T) -> Result<(), Malformed> {
         let bytes = row.get_mut(self.offset..self.offset + T::WIDTH).ok_or(Malformed(self.name))?;
         value.write(bytes).ok_or(Malformed(self.name))
     }
@@ -302,7 +302,7 @@ impl<T: Column> Field<T> {
 
 impl<T: Count> Field<T> {
     /// Adds to its value in a row.
-    pub(crate) fn add(&self, row: &mut [u8], by: T) -> Result<(), Malformed> {
+    pub fn add(&self, row: &mut [u8], by: T) -> Result<(), Malformed> {
         let sum = self.get(row)?.plus(by).ok_or(Malformed(self.name))?;
         self.set(row, &sum)
     }
@@ -310,7 +310,7 @@ impl<T: Count> Field<T> {
 
 impl<const N: usize, const COUNT: usize> Field<[Text<N>; COUNT]> {
     /// The text at `index`.
-    pub(crate) fn nth(&self, row: &[u8], index: usize) -> Result<Text<N>, Malformed> {
+    pub fn nth(&self, row: &[u8], index: usize) -> Result<Text<N>, Malformed> {
         if index >= COUNT {
             return Err(Malformed(self.name));
         }
@@ -319,7 +319,7 @@ impl<const N: usize, const COUNT: usize> Field<[Text<N>; COUNT]> {
 }
 
 /// A type of columns that count or sum.
-pub(crate) trait Count: Column {
+pub trait Count: Column {
     /// The sum; none when it does not fit.
     fn plus(self, by: Self) -> Option<Self>;
 }

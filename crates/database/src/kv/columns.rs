@@ -10,7 +10,7 @@ use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rat
 /// The value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Loose<'a> {
+pub enum Loose<'a> {
     /// A number.
     Int(i64),
     /// Not a number of ours; kept for the message.
@@ -36,7 +36,7 @@ impl Loose<'_> {
 }
 
 /// The columns of one row, taken one after the other in the order of the table's schema.
-pub(crate) struct Columns<'a> {
+pub struct Columns<'a> {
     schema: &'static [Column],
     values: &'a [Loose<'a>],
     next: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// The columns of a row of `table`; an error when they are not as many as the table has.
-    pub(crate) fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, String> {
+    pub fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, String> {
         let schema = table.schema().columns;
         if values.len() != schema.len() {
             return Err(format!("has {} columns instead of {}", values.len(), schema.len()));
@@ -133,7 +133,7 @@ impl<'a> Columns<'a> {
 }
 
 /// A row that can be put together from the columns of its table's schema.
-pub(crate) trait FromColumns: Sized {
+pub trait FromColumns: Sized {
     /// The row; an error names the column.
     fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String>;
 }

@@ -11,10 +11,11 @@ use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rat
 macro_rules! fields {
     ($table:ident at $offset:expr;) => {
         /// Bytes of all columns but the last text.
-        pub(crate) const WIDTH: usize = $offset;
+        pub const WIDTH: usize = $offset;
     };
     ($table:ident at $offset:expr; $field:ident $column:ident: $kind:ty, $($rest:tt)*) => {
-        pub(crate) const $field: Field<$kind> =
+        #[doc = concat!("The column `", stringify!($table), ".", stringify!($column), "`.")]
+        pub const $field: Field<$kind> =
             Field::at(concat!(stringify!($table), ".", stringify!($column)), $offset);
         fields!($table at $offset + <$kind as Column>::WIDTH; $($rest)*);
     };
@@ -26,16 +27,17 @@ macro_rules! table {
         $name:ident: $row:ident, key($($part:ident: $part_kind:ty),*),
         { $($field:ident $column:ident: $kind:ty),* $(,)? } $(, text $text:ident)?
     ) => {
-        pub(crate) mod $name {
+        #[doc = concat!("The rows of `", stringify!($row), "`.")]
+        pub mod $name {
             use super::*;
 
             /// Where its rows are.
-            pub(crate) const TABLE: KvTable = KvTable::$row;
+            pub const TABLE: KvTable = KvTable::$row;
 
             fields!($name at 0; $($field $column: $kind,)*);
 
             /// A row's key, or what the keys of several begin with.
-            pub(crate) fn key($($part: $part_kind),*) -> Key {
+            pub fn key($($part: $part_kind),*) -> Key {
                 let mut key = Key::new();
                 $($part.push(&mut key);)*
                 key
@@ -43,7 +45,7 @@ macro_rules! table {
 
             $(
                 /// The text behind the other columns.
-                pub(crate) fn $text(row: &[u8]) -> Result<&str, Malformed> {
+                pub fn $text(row: &[u8]) -> Result<&str, Malformed> {
                     let bytes = row.get(WIDTH..);
                     bytes
                         .and_then(|bytes| std::str::from_utf8(bytes).ok())
@@ -110,11 +112,11 @@ table!(customer: Customer, key(w_id: WarehouseId, d_id: DistrictId, id: Customer
 }, text data);
 
 /// By hand, since two columns of its rows are stored as one.
-pub(crate) mod history {
+pub mod history {
     use super::*;
 
     /// Where its rows are.
-    pub(crate) const TABLE: KvTable = KvTable::History;
+    pub const TABLE: KvTable = KvTable::History;
 
     fields!(history at 0;
         C_W_ID c_w_id: WarehouseId,
@@ -124,12 +126,12 @@ pub(crate) mod history {
     );
 
     /// What a row's key begins with.
-    pub(crate) fn key(w_id: WarehouseId, d_id: DistrictId) -> Key {
+    pub fn key(w_id: WarehouseId, d_id: DistrictId) -> Key {
         district_prefix(w_id, d_id)
     }
 
     /// The text behind the other columns.
-    pub(crate) fn data(row: &[u8]) -> Result<Text<24>, Malformed> {
+    pub fn data(row: &[u8]) -> Result<Text<24>, Malformed> {
         let text = row.get(WIDTH..).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.and_then(|text| Text::from(text).ok()).ok_or(Malformed("history.data"))
     }
@@ -200,17 +202,17 @@ table!(stock: Stock, key(w_id: WarehouseId, i_id: ItemId), {
 
 /// What makes the key of a row of HISTORY its own, which has no primary key (clause 1.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HistoryNumber {
+pub struct HistoryNumber {
     /// Microseconds; no two payments of a session have the same. Zero for loaded rows.
-    pub(crate) time: u64,
+    pub time: u64,
     /// Number of the session within this process, below 2²⁴; for loaded rows their own, of which the last 24 bits count: a
     /// district has no two that are the same.
-    pub(crate) session: u32,
+    pub session: u32,
 }
 
 impl HistoryNumber {
     /// The whole key of a row: 16 bytes but for districts from 255 on, which many stores compare at once.
-    pub(crate) fn key(self, w_id: WarehouseId, d_id: DistrictId) -> Key {
+    pub fn key(self, w_id: WarehouseId, d_id: DistrictId) -> Key {
         let mut key = history::key(w_id, d_id);
         key.extend(self.time.to_be_bytes());
         let [_, session @ ..] = self.session.to_be_bytes();
@@ -220,7 +222,7 @@ impl HistoryNumber {
 }
 
 /// What all keys of a district begin with, in the tables of districts.
-pub(crate) fn district_prefix(w_id: WarehouseId, d_id: DistrictId) -> Key {
+pub fn district_prefix(w_id: WarehouseId, d_id: DistrictId) -> Key {
     district::key(w_id, d_id)
 }
 
@@ -230,21 +232,21 @@ fn last_four(key: &[u8]) -> &[u8] {
 }
 
 /// Customers by name, without values.
-pub(crate) mod customer_by_name {
+pub mod customer_by_name {
     use super::*;
 
     /// Where they are.
-    pub(crate) const TABLE: KvTable = KvTable::CustomerByName;
+    pub const TABLE: KvTable = KvTable::CustomerByName;
 
     /// What the keys of all customers with this last name begin with.
-    pub(crate) fn prefix(w_id: WarehouseId, d_id: DistrictId, last: &LastName) -> Key {
+    pub fn prefix(w_id: WarehouseId, d_id: DistrictId, last: &LastName) -> Key {
         let mut key = district_prefix(w_id, d_id);
         push_text(&mut key, last);
         key
     }
 
     /// A customer's key: C_LAST, C_FIRST, C_ID.
-    pub(crate) fn key(row: &rows::Customer) -> Key {
+    pub fn key(row: &rows::Customer) -> Key {
         let mut key = prefix(row.w_id, row.d_id, &row.last);
         push_text(&mut key, &row.first);
         row.id.push(&mut key);
@@ -252,7 +254,7 @@ pub(crate) mod customer_by_name {
     }
 
     /// C_ID in such a key.
-    pub(crate) fn c_id(key: &[u8]) -> Result<CustomerId, Malformed> {
+    pub fn c_id(key: &[u8]) -> Result<CustomerId, Malformed> {
         let mut end = last_four(key);
         CustomerId::take(&mut end).ok_or(Malformed("the key of customer_by_name"))
     }
@@ -265,26 +267,26 @@ pub(crate) mod customer_by_name {
 }
 
 /// Orders by customer, without values.
-pub(crate) mod order_by_customer {
+pub mod order_by_customer {
     use super::*;
 
     /// Where they are.
-    pub(crate) const TABLE: KvTable = KvTable::OrderByCustomer;
+    pub const TABLE: KvTable = KvTable::OrderByCustomer;
 
     /// What the keys of all orders of a customer begin with.
-    pub(crate) fn prefix(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId) -> Key {
+    pub fn prefix(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId) -> Key {
         customer::key(w_id, d_id, c_id)
     }
 
     /// An order's key.
-    pub(crate) fn key(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId, o_id: OrderId) -> Key {
+    pub fn key(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId, o_id: OrderId) -> Key {
         let mut key = prefix(w_id, d_id, c_id);
         o_id.push(&mut key);
         key
     }
 
     /// O_ID in such a key.
-    pub(crate) fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
+    pub fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
         let mut end = last_four(key);
         OrderId::take(&mut end).ok_or(Malformed("the key of orders_by_customer"))
     }

@@ -9,7 +9,7 @@ use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_custo
 use crate::kv::meta;
 use crate::kv::right::Under;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::{LoadProgress, LoadUnit, Loader};
+use crate::load::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{AnyRow, History, Row};
 use std::sync::Arc;

@@ -14,12 +14,12 @@ type Tables = [BTreeMap<Vec<u8>, Vec<u8>>; KvTable::COUNT];
 
 /// What outlives an open store, as a disk does.
 #[derive(Clone, Default)]
-pub(crate) struct MemoryConfig {
+pub struct MemoryConfig {
     tables: Arc<Mutex<Tables>>,
     /// Refuses every so many commits that write; 0 for none.
-    pub(crate) refuse_every: Arc<AtomicU32>,
+    pub refuse_every: Arc<AtomicU32>,
     /// Whether loads have lost their right.
-    pub(crate) lost: Arc<AtomicBool>,
+    pub lost: Arc<AtomicBool>,
 }
 
 struct Right(Arc<AtomicBool>);
@@ -32,12 +32,13 @@ impl LoadRight for Right {
 }
 
 /// See [`Store`].
-pub(crate) struct Memory {
+pub struct Memory {
     config: MemoryConfig,
     commits: AtomicU32,
 }
 
-pub(crate) struct MemoryTx<'a> {
+/// A transaction, which holds the lock on all tables.
+pub struct MemoryTx<'a> {
     store: &'a Memory,
     tables: MutexGuard<'a, Tables>,
     access: Access,

@@ -2,7 +2,8 @@
 
 use crate::kv::codec::Key;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::{DatabaseState, LoadUnit};
+use crate::load::LoadUnit;
+use crate::target::DatabaseState;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
@@ -24,13 +25,13 @@ const DATA_SKEW: &str = "data_skew";
 const SIZE: &str = "size";
 
 /// Stores `meta` in the state "loading".
-pub(crate) fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
+pub fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
     tx.put(TABLE, b"state", b"loading")?;
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
 
 /// The notes of a database that is to be loaded with `meta`, without its state.
-pub(crate) fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
+pub fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
     let mut notes = vec![
         ("warehouses", meta.warehouses.to_string()),
         ("seed", meta.seed.to_string()),
@@ -44,21 +45,21 @@ pub(crate) fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
-pub(crate) fn note_loaded(tx: &mut impl StoreTx, unit: LoadUnit) -> Result<(), StoreError> {
+pub fn note_loaded(tx: &mut impl StoreTx, unit: LoadUnit) -> Result<(), StoreError> {
     let mut key: Key = LOADED.iter().copied().collect();
     key.extend(unit.warehouse().0.to_be_bytes());
     tx.put(TABLE, &key, &[])
 }
 
 /// Notes that the load has ended.
-pub(crate) fn note_ready<S: Store>(store: &S) -> Result<(), StoreError> {
+pub fn note_ready<S: Store>(store: &S) -> Result<(), StoreError> {
     let mut tx = store.begin(Access::Write)?;
     tx.put(TABLE, b"state", b"ready")?;
     tx.commit()?.wait()
 }
 
 /// Reads the notes.
-pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
+pub fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
     let mut notes: BTreeMap<String, String> = BTreeMap::new();
     let mut units: Vec<u32> = Vec::new();
     tx.scan(TABLE, KeyRange::ALL, Direction::Forward, |key, value| {
@@ -79,7 +80,7 @@ pub(crate) fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> 
 }
 
 /// Reads the state from notes. `units`: those that are loaded; 0 is ITEM. The error says what is wrong with the notes.
-pub(crate) fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
+pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
     let meta = meta(notes)?;
     match notes.get("state").map(String::as_str) {
         Some("ready") => Ok(DatabaseState::Ready { meta }),
@@ -93,7 +94,7 @@ pub(crate) fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Res
 }
 
 /// Reads the description of a database from its notes. The error says what is wrong with them.
-pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
+pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
     let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
     let districts = match notes.get(DATA_SKEW) {
         None => Some(Districts::uniform()),
@@ -115,7 +116,7 @@ pub(crate) fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, Str
 }
 
 /// The initial rows of a database. The error says why they are not known.
-pub(crate) fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
+pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
     if meta.population != POPULATION_VERSION {
         return Err(
             "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into()

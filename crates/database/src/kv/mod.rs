@@ -14,36 +14,33 @@
 //! }
 //! ```
 //!
-//! `benches/peers` does so for databases that Lydite does not contain. With the feature `conformance` the tests that
-//! every store must pass can be called from the store's own.
+//! `benches/peers` does so for databases that Lydite does not contain. The tests that every store must pass are in
+//! `lydite-families`, behind the feature `conformance`.
 
 mod balances;
-pub(crate) mod buffer;
-pub(crate) mod check;
-pub(crate) mod checksum;
-pub(crate) mod codec;
-pub(crate) mod columns;
-pub(crate) mod keeper;
-mod layout;
+pub mod buffer;
+pub mod check;
+pub mod checksum;
+pub mod codec;
+pub mod columns;
+pub mod layout;
 mod loader;
-pub(crate) mod meta;
-pub(crate) mod prove;
+pub mod meta;
+pub mod prove;
 mod right;
-pub(crate) mod scan;
-pub(crate) mod session;
+pub mod scan;
+pub mod session;
 mod store;
 mod target;
 mod transactions;
 
 #[cfg(any(test, feature = "conformance"))]
-#[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]
-pub mod conformance;
-#[cfg(test)]
-mod memory;
+#[allow(clippy::expect_used, reason = "only tests use it")]
+pub mod memory;
 #[cfg(test)]
 mod tests;
 
 pub use right::LoadRight;
-pub(crate) use store::clear_in_batches;
+pub use store::clear_in_batches;
 pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 pub use target::KvTarget;

@@ -16,7 +16,7 @@ type Found = Vec<(Vec<u8>, Vec<u8>)>;
 ///
 /// # Errors
 /// The first that does not do what it must: its name, what came, and what should have come.
-pub(crate) fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
+pub fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
     let proved = functions(store, rolls_back);
     let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
     proved.and(cleared)?;

@@ -9,7 +9,7 @@ use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
 
 /// A state of the database whose rows can be read, typed.
-pub(crate) trait RowSource {
+pub trait RowSource {
     /// The first warehouse behind `last` of which any of the tables has a row.
     fn next_warehouse(
         &mut self,
@@ -26,7 +26,7 @@ pub(crate) trait RowSource {
 }
 
 /// The rows that a transaction of a store sees, by key.
-pub(crate) struct Scanned<'a, T>(pub(crate) &'a mut T);
+pub struct Scanned<'a, T>(pub &'a mut T);
 
 impl<T: StoreTx> RowSource for Scanned<'_, T> {
     fn next_warehouse(
@@ -65,7 +65,7 @@ impl<T: StoreTx> RowSource for Scanned<'_, T> {
 }
 
 /// Hands over all rows of a range, by key.
-pub(crate) fn rows_of<R: KvRow>(
+pub fn rows_of<R: KvRow>(
     tx: &mut impl StoreTx,
     range: KeyRange<'_>,
     mut each: impl FnMut(&R),

@@ -8,7 +8,7 @@ use crate::kv::transactions::{
     update_item, update_stock,
 };
 use crate::profile::asks_for_an_unused_item;
-use crate::target::{Commit, Session, Submitted};
+use crate::session::{Commit, Session, Submitted};
 use crate::workload::Workload;
 use lydite_tpcc::{Outcome, Timestamp, Transaction};
 use std::sync::Arc;
@@ -19,13 +19,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 static SESSIONS: AtomicU32 = AtomicU32::new(1);
 
 /// See [`Session`].
-pub(crate) struct KvSession<S: Store> {
+pub struct KvSession<S: Store> {
     store: Arc<S>,
     number: HistoryNumber,
 }
 
 impl<S: Store> KvSession<S> {
-    pub(crate) fn new(store: Arc<S>) -> Self {
+    /// Makes a session; nothing is opened.
+    pub fn new(store: Arc<S>) -> Self {
         let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
         Self { store, number: HistoryNumber { time: 0, session } }
     }
@@ -81,11 +82,11 @@ impl<S: Store> Session for KvSession<S> {
 }
 
 /// A commit that the session does not wait for.
-pub(crate) struct OnItsWay<P>(P);
+pub struct OnItsWay<P>(P);
 
 impl<P: Pending> OnItsWay<P> {
     /// What came of a transaction whose commit is accepted: waits for it unless commits are pipelined.
-    pub(crate) fn submitted<W: Workload>(outcome: W::Outcome, pending: P) -> Result<Submitted<W>, TxError> {
+    pub fn submitted<W: Workload>(outcome: W::Outcome, pending: P) -> Result<Submitted<W>, TxError> {
         if pending.is_pipelined() {
             return Ok(Submitted::Committing(outcome, Box::new(Self(pending))));
         }
@@ -101,7 +102,7 @@ impl<P: Pending> Commit for OnItsWay<P> {
 }
 
 /// The clock of the system under test, which is this process.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

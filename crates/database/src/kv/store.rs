@@ -156,7 +156,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// The store's words, on one line.
-    pub(crate) fn line(&self) -> &str {
+    pub fn line(&self) -> &str {
         match self {
             Self::Retry { detail, .. }
             | Self::Unavailable { detail, .. }
@@ -166,7 +166,7 @@ impl StoreError {
     }
 
     /// The error of a transaction that it kept from committing.
-    pub(crate) fn in_transaction(self) -> TxError {
+    pub fn in_transaction(self) -> TxError {
         match self {
             Self::Retry { reason, detail } => TxError::Aborted { reason, detail },
             Self::Unavailable { committed, detail } => TxError::Unavailable { committed, detail },
@@ -176,12 +176,12 @@ impl StoreError {
     }
 
     /// The error of a transaction whose commit was accepted, and then did not become durable for all we know.
-    pub(crate) fn in_wait(self) -> TxError {
+    pub fn in_wait(self) -> TxError {
         TxError::Unavailable { committed: Committed::Unknown, detail: self.line().to_string() }
     }
 
     /// The error of an operation on a whole target.
-    pub(crate) fn on_target(self, doing: &str, place: &str) -> TargetError {
+    pub fn on_target(self, doing: &str, place: &str) -> TargetError {
         let message = format!("{place}: {doing}: {}", self.line());
         match self {
             Self::Unavailable { .. } | Self::Broken(_) => TargetError::unreachable(message),
@@ -355,7 +355,7 @@ impl Pending for () {
 const DROPPED_AT_ONCE: usize = 4_096;
 
 /// Removes all entries of a table in transactions of some thousand: what a store does that knows no faster way.
-pub(crate) fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
+pub fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
     loop {
         let mut tx = store.begin(Access::Load)?;
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);

@@ -1,6 +1,7 @@
 //! A key-value store as a target.
 
 use crate::balances::Balances;
+use crate::capabilities::{BalanceTarget, Capabilities, Server, StoreTest};
 use crate::error::TargetError;
 use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
@@ -12,10 +13,9 @@ use crate::kv::right::{LoadRight, Under};
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
-use crate::target::{
-    BalanceTarget, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader, Server,
-    Session, StoreTest, TableChecksum, Target,
-};
+use crate::load::Loader;
+use crate::session::Session;
+use crate::target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
@@ -37,7 +37,7 @@ impl<S: Store> KvTarget<S> {
     }
 
     /// Opens it unless it is open.
-    pub(crate) fn store(&self) -> Result<Arc<S>, TargetError> {
+    pub fn store(&self) -> Result<Arc<S>, TargetError> {
         let mut open = self.open.lock();
         if let Some(store) = &*open {
             return Ok(Arc::clone(store));

@@ -2,18 +2,15 @@
 
 use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
 use crate::kv::codec::{KvRow, Malformed, behind};
-use crate::kv::conformance::{
-    a_spoiled_row_is_found_and_named, an_interrupted_load_can_be_resumed,
-    sessions_that_fight_for_one_warehouse_keep_the_conditions, the_answers_and_the_rows_are_those_of_sqlite,
-};
 use crate::kv::layout::{
     customer, customer_by_name, district, history, item, new_order, order_by_customer, order_line, stock,
 };
 use crate::kv::memory::{Memory, MemoryConfig};
 use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
 use crate::kv::target::KvTarget;
+use crate::load::{LoadProgress, LoadUnit};
 use crate::playing::{assert_conditions, inputs, load, meta, play, population};
-use crate::target::{DatabaseState, LoadProgress, LoadUnit, Target};
+use crate::target::{DatabaseState, Target};
 use lydite_tpcc::consistency::EXTRA_CONDITIONS;
 use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::text::truncated;
@@ -27,23 +24,6 @@ use lydite_tpcc::{
 };
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-
-#[test]
-fn the_answers_and_the_rows_in_memory_are_those_of_sqlite() {
-    the_answers_and_the_rows_are_those_of_sqlite::<Memory>(MemoryConfig::default());
-}
-
-#[test]
-fn sessions_that_fight_for_one_warehouse_keep_the_conditions_in_memory() {
-    let config = MemoryConfig::default();
-    config.refuse_every.store(3, Ordering::Relaxed);
-    sessions_that_fight_for_one_warehouse_keep_the_conditions::<Memory>(config);
-}
-
-#[test]
-fn an_interrupted_load_into_memory_can_be_resumed() {
-    an_interrupted_load_can_be_resumed::<Memory>(MemoryConfig::default());
-}
 
 #[test]
 fn a_load_that_has_lost_its_right_commits_nothing_more() {
@@ -64,11 +44,6 @@ fn a_load_that_has_lost_its_right_commits_nothing_more() {
     config.lost.store(false, Ordering::Relaxed);
     load().expect("it has its right");
     drop(right);
-}
-
-#[test]
-fn a_spoiled_row_in_memory_is_found_and_named() {
-    a_spoiled_row_is_found_and_named::<Memory>(MemoryConfig::default());
 }
 
 #[test]

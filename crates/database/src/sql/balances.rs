@@ -2,25 +2,34 @@
 
 use crate::balances::{Balance, BalanceTransaction, Balances, missing};
 use crate::error::TxError;
+use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::prepared::{Prepared, Role};
 use crate::sql::stop::Stop;
 use crate::sql::value::{Rows, Value};
-use crate::target::Session;
 use lydite_tpcc::Cents;
 
 /// A statement that sessions prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BalanceStatement {
+pub enum BalanceStatement {
+    /// Begins a transaction that writes.
     BeginWrite,
+    /// Begins one that only reads.
     BeginRead,
+    /// Commits.
     Commit,
+    /// Adds to W_YTD.
     AddWarehouse,
+    /// Sets W_YTD.
     SetWarehouse,
+    /// Reads W_YTD.
     GetWarehouse,
+    /// Adds to D_YTD of a warehouse's first district.
     AddDistrict,
+    /// Sets D_YTD.
     SetDistrict,
+    /// Reads D_YTD.
     GetDistrict,
 }
 
@@ -28,7 +37,7 @@ use BalanceStatement::*;
 
 impl BalanceStatement {
     /// All statements with their texts.
-    pub(crate) fn all(dialect: &Dialect) -> Vec<(Self, String)> {
+    pub fn all(dialect: &Dialect) -> Vec<(Self, String)> {
         [
             (BeginWrite, dialect.begin_write),
             (BeginRead, dialect.begin_read),
@@ -61,13 +70,14 @@ impl Prepared for BalanceStatement {
 }
 
 /// A session that plays the transactions of the function tests.
-pub(crate) struct BalanceSession<C> {
+pub struct BalanceSession<C> {
     connection: C,
     rows: Rows,
 }
 
 impl<C: Connection<BalanceStatement>> BalanceSession<C> {
-    pub(crate) fn new(connection: C) -> Self {
+    /// Plays the function tests over `connection`.
+    pub fn new(connection: C) -> Self {
         Self { connection, rows: Rows::default() }
     }
 
@@ -107,7 +117,7 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
                 self.step(GetDistrict, &[Value::Int(id.get()), Value::Int(district.get())])
             }
         }?;
-        if self.rows.len() == 0 {
+        if self.rows.is_empty() {
             return Err(Stop::Missing(missing(balance)));
         }
         Ok(self.rows.money(0, 0)?)

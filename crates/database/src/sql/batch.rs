@@ -1,9 +1,9 @@
 //! Loading in batches that commit by themselves, for databases that are not made for large transactions.
 
 use crate::error::TargetError;
+use crate::load::LoadUnit;
 use crate::sql::connection::SqlError;
 use crate::sql::meta::{self, Admin};
-use crate::target::LoadUnit;
 use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::schema::Table;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The option `batch`.
-pub(crate) const fn option(default: &'static str) -> OptionSpec {
+pub const fn option(default: &'static str) -> OptionSpec {
     OptionSpec {
         name: "batch",
         values: "100 to 1000000",
@@ -29,12 +29,12 @@ pub(crate) const fn option(default: &'static str) -> OptionSpec {
 }
 
 /// Reads the option `batch`.
-pub(crate) fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u32> {
+pub fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u32> {
     parsed.number("batch", LEAST..=MOST, errors)
 }
 
 /// Sends `rows` rows in batches of at most `size`. One that is too large is sent in halves, and all that follow are as small.
-pub(crate) fn send(
+pub fn send(
     rows: usize,
     size: &mut u32,
     is_too_large: impl Fn(&SqlError) -> bool,
@@ -60,7 +60,7 @@ pub(crate) fn send(
 
 /// Loads tables of a unit, those that this server has. It is noted as begun before its first batch, so that one that was broken off is found, and
 /// done again. `failed` makes an error of what was being done; `load` loads a table.
-pub(crate) fn load_unit<A: Admin>(
+pub fn load_unit<A: Admin>(
     admin: &mut A,
     (unit, tables): (LoadUnit, &[Table]),
     failed: impl Fn(SqlError, &str) -> TargetError,

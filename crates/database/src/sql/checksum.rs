@@ -6,13 +6,13 @@ use crate::target::TableChecksum;
 use lydite_tpcc::schema::{ColumnType, Table};
 
 /// How a dialect writes the canonical text of a column: amounts as whole cents, rates as whole ten-thousandths.
-pub(crate) struct Canonical {
+pub struct Canonical {
     /// An amount of money.
-    pub(crate) money: fn(&str) -> String,
+    pub money: fn(&str) -> String,
     /// A rate.
-    pub(crate) rate: fn(&str) -> String,
+    pub rate: fn(&str) -> String,
     /// Any value as text.
-    pub(crate) as_text: fn(&str) -> String,
+    pub as_text: fn(&str) -> String,
 }
 
 /// One text per row: the columns joined by `|`; of a time only whether it is there.
@@ -38,10 +38,7 @@ fn select(canonical: &Canonical, table: Table) -> String {
 }
 
 /// Reads all nine tables.
-pub(crate) fn checksums(
-    admin: &mut impl Admin,
-    canonical: &Canonical,
-) -> Result<Vec<TableChecksum>, SqlError> {
+pub fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<TableChecksum>, SqlError> {
     Table::ALL
         .into_iter()
         .map(|table| {
@@ -56,7 +53,7 @@ pub(crate) fn checksums(
 }
 
 /// 64-bit FNV-1a over the text, finished so that sums of many do not cancel out.
-pub(crate) fn hash(text: &str) -> u64 {
+pub fn hash(text: &str) -> u64 {
     let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -235,7 +235,7 @@ fn districts(meta: &DatabaseMeta) -> String {
 }
 
 /// Evaluates one condition by one statement, on a database that was loaded with `meta`.
-pub(crate) fn evaluate(
+pub fn evaluate(
     admin: &mut impl Admin,
     dialect: &Dialect,
     meta: &DatabaseMeta,

@@ -8,7 +8,7 @@ use crate::sql::value::{Rows, Value};
 
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SqlError {
+pub enum SqlError {
     /// The database answered with an error.
     Database {
         /// Whether the transaction may be tried again, and why.
@@ -32,7 +32,7 @@ pub(crate) enum SqlError {
 
 impl SqlError {
     /// The error in one line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         match self {
             Self::Database { code, message, .. } => format!("{message} ({code})"),
             Self::Lost(detail) | Self::Decode(detail) => detail.clone(),
@@ -40,7 +40,7 @@ impl SqlError {
     }
 
     /// The error of a transaction in which this statement failed. `committing`: the commit may have been sent.
-    pub(crate) fn in_transaction(self, committing: bool) -> TxError {
+    pub fn in_transaction(self, committing: bool) -> TxError {
         let line = self.line();
         match self {
             Self::Database { retry: Some(reason), .. } => TxError::Aborted { reason, detail: line },
@@ -58,7 +58,7 @@ impl SqlError {
     }
 
     /// The error of an operation on a whole target.
-    pub(crate) fn on_target(self, doing: &str, place: &str) -> TargetError {
+    pub fn on_target(self, doing: &str, place: &str) -> TargetError {
         let message = format!("{place}: {doing}: {}", self.line());
         match self {
             Self::Lost(_) | Self::Database { unavailable: true, .. } => TargetError::unreachable(message),
@@ -68,10 +68,10 @@ impl SqlError {
 }
 
 /// One step of a pipeline.
-pub(crate) type Step<'a, S = Statement> = (S, &'a [Value<'a>]);
+pub type Step<'a, S = Statement> = (S, &'a [Value<'a>]);
 
 /// A connection on which the statements of a set are prepared.
-pub(crate) trait Connection<S: Prepared = Statement>: Send {
+pub trait Connection<S: Prepared = Statement>: Send {
     /// Runs one prepared statement and waits for its rows.
     fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError>;
 

@@ -4,7 +4,7 @@ use crate::sql::dialect::Dialect;
 use lydite_tpcc::schema::{ForeignKey, Table};
 
 /// `CREATE TABLE` without keys; `suffix` goes behind the columns (an inline primary key, storage options).
-pub(crate) fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> String {
+pub fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> String {
     let columns: Vec<String> = table
         .schema()
         .columns
@@ -18,13 +18,13 @@ pub(crate) fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> Str
 }
 
 /// The columns of the primary key, `a, b`; none for HISTORY.
-pub(crate) fn primary_key(table: Table) -> Option<String> {
+pub fn primary_key(table: Table) -> Option<String> {
     let key = table.schema().primary_key;
     (!key.is_empty()).then(|| key.join(", "))
 }
 
 /// `CREATE INDEX IF NOT EXISTS` for each secondary index.
-pub(crate) fn create_indexes(table: Table) -> impl Iterator<Item = String> {
+pub fn create_indexes(table: Table) -> impl Iterator<Item = String> {
     table.schema().indexes.iter().map(move |index| {
         format!(
             "CREATE INDEX IF NOT EXISTS {} ON {} ({})",
@@ -36,7 +36,7 @@ pub(crate) fn create_indexes(table: Table) -> impl Iterator<Item = String> {
 }
 
 /// `FOREIGN KEY (…) REFERENCES … (…)`.
-pub(crate) fn foreign_key(key: &ForeignKey) -> String {
+pub fn foreign_key(key: &ForeignKey) -> String {
     format!(
         "FOREIGN KEY ({}) REFERENCES {} ({})",
         key.columns.join(", "),
@@ -46,7 +46,7 @@ pub(crate) fn foreign_key(key: &ForeignKey) -> String {
 }
 
 /// The table's columns, `a, b, c`.
-pub(crate) fn column_list(table: Table) -> String {
+pub fn column_list(table: Table) -> String {
     let names: Vec<&str> = table.schema().columns.iter().map(|column| column.name).collect();
     names.join(", ")
 }

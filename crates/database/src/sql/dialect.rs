@@ -4,7 +4,7 @@ use lydite_tpcc::schema::ColumnType;
 
 /// How statements take several rows at once (`--tx batched`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Batches {
+pub enum Batches {
     /// One array for each column, and answers of statements that change rows.
     Arrays,
     /// Lists of rows in the text.
@@ -13,42 +13,42 @@ pub(crate) enum Batches {
 
 /// An SQL dialect.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub struct Dialect {
     /// The type of a column.
-    pub(crate) column_type: fn(ColumnType) -> String,
+    pub column_type: fn(ColumnType) -> String,
     /// An amount of money as text with two decimals, for people.
-    pub(crate) money_text: fn(&str) -> String,
+    pub money_text: fn(&str) -> String,
     /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a join by
     /// itself, and the rows may be on other servers.
-    pub(crate) joins_by_row: bool,
+    pub joins_by_row: bool,
     /// A value of any type as text.
-    pub(crate) as_text: fn(&str) -> String,
+    pub as_text: fn(&str) -> String,
     /// What stands before a parameter's number.
-    pub(crate) placeholder: char,
+    pub placeholder: char,
     /// The database's clock, constant at least within a statement.
-    pub(crate) now: &'static str,
+    pub now: &'static str,
     /// What makes a SELECT lock its rows.
-    pub(crate) for_update: &'static str,
+    pub for_update: &'static str,
     /// What makes a SELECT of rows that the transaction has locked show what they are now, where it would show what they
     /// were in its snapshot.
-    pub(crate) newest: &'static str,
+    pub newest: &'static str,
     /// What stands before a stored procedure and its parameters.
-    pub(crate) call: &'static str,
+    pub call: &'static str,
     /// Whether stored procedures begin and commit by themselves.
-    pub(crate) procedures_commit: bool,
+    pub procedures_commit: bool,
     /// How statements take several rows at once.
-    pub(crate) batches: Batches,
+    pub batches: Batches,
     /// A statement that deletes from NEW-ORDER and tells how many rows, up to its WHERE.
-    pub(crate) delete_new_order: &'static str,
+    pub delete_new_order: &'static str,
     /// Begins a transaction that writes.
-    pub(crate) begin_write: &'static str,
+    pub begin_write: &'static str,
     /// Begins a transaction that only reads.
-    pub(crate) begin_read: &'static str,
+    pub begin_read: &'static str,
 }
 
 impl Dialect {
     /// Gives the parameters `$1`, `$2` … of `text` the dialect's form.
-    pub(crate) fn placeholders(&self, text: &str) -> String {
+    pub fn placeholders(&self, text: &str) -> String {
         if self.placeholder == '$' {
             text.to_string()
         } else {

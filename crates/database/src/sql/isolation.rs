@@ -4,7 +4,7 @@ use crate::target_url::ParsedUrl;
 
 /// An isolation level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
+pub enum Isolation {
     /// A snapshot per transaction.
     RepeatableRead,
     /// As if one after the other.
@@ -15,12 +15,12 @@ pub(crate) enum Isolation {
 
 impl Isolation {
     /// The option `isolation`; repeatable read when it is not given.
-    pub(crate) fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
+    pub fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
         Self::among(&[Self::RepeatableRead, Self::Serializable, Self::ReadCommitted], parsed, errors)
     }
 
     /// The option `isolation`, one of `levels`; the first when it is not given.
-    pub(crate) fn among(levels: &'static [Self], parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
+    pub fn among(levels: &'static [Self], parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
         let names: Vec<&str> = levels.iter().map(|level| level.option()).collect();
         let chosen = parsed.choice("isolation", &names, errors);
         levels.iter().copied().find(|level| level.option() == chosen).unwrap_or(levels[0])
@@ -36,7 +36,7 @@ impl Isolation {
     }
 
     /// As SQL writes it.
-    pub(crate) fn sql(self) -> &'static str {
+    pub fn sql(self) -> &'static str {
         match self {
             Self::RepeatableRead => "REPEATABLE READ",
             Self::Serializable => "SERIALIZABLE",

@@ -1,15 +1,16 @@
 //! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
 
 use crate::kv::meta as kv;
+use crate::load::LoadUnit;
 use crate::micro::is_table_name;
 use crate::sql::connection::SqlError;
-use crate::target::{DatabaseState, LoadUnit};
+use crate::target::DatabaseState;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
 
 /// A connection for administration: plain SQL, text answers.
-pub(crate) trait Admin {
+pub trait Admin {
     /// Runs one or more statements and hands over the rows of the answer.
     fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError>;
 
@@ -29,20 +30,20 @@ pub(crate) trait Admin {
 }
 
 /// Lydite's own tables.
-pub(crate) const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
+pub const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
 /// Whether a table of this name is one that Lydite makes.
-pub(crate) fn is_ours(name: &str) -> bool {
+pub fn is_ours(name: &str) -> bool {
     is_tpcc(name) || OWN_TABLES.contains(&name) || is_table_name(name)
 }
 
 /// Makes the two tables and stores `meta` in the state "loading".
-pub(crate) fn create(meta: &DatabaseMeta) -> String {
+pub fn create(meta: &DatabaseMeta) -> String {
     create_notes(&kv::notes(meta))
 }
 
 /// Makes the two tables and stores notes, and the state "loading".
-pub(crate) fn create_notes(notes: &[(&str, String)]) -> String {
+pub fn create_notes(notes: &[(&str, String)]) -> String {
     let rows: Vec<String> = std::iter::once(&("state", "loading".to_string()))
         .chain(notes)
         .map(|(key, value)| format!("('{key}', '{}')", value.replace('\'', "''")))
@@ -56,12 +57,12 @@ pub(crate) fn create_notes(notes: &[(&str, String)]) -> String {
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM. Goes into the transaction that loads it.
-pub(crate) fn loaded(unit: LoadUnit) -> String {
+pub fn loaded(unit: LoadUnit) -> String {
     format!("INSERT INTO lydite_load VALUES ({})", unit.warehouse())
 }
 
 /// Notes that the load has ended.
-pub(crate) const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
+pub const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
 
 /// Whether a table of this name is one of the nine.
 fn is_tpcc(name: &str) -> bool {
@@ -80,12 +81,12 @@ fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> 
 }
 
 /// Reads the description of a loaded database.
-pub(crate) fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
+pub fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
     kv::meta(&values(admin)?).map_err(SqlError::Decode)
 }
 
 /// Reads the state, given the names of all tables in the schema.
-pub(crate) fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
+pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
     if !has("lydite_meta") {
         let foreign: Vec<String> =

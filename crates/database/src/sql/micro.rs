@@ -2,34 +2,37 @@
 
 use crate::error::TxError;
 use crate::micro::{missing, table_name};
+use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};
 use crate::sql::stop::Stop;
 use crate::sql::value::{Rows, Value};
-use crate::target::Session;
 use crate::workload::Micro;
 use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
 
 /// Columns of a table, in their order.
-pub(crate) const COLUMNS: &str = "id, counter, payload";
+pub const COLUMNS: &str = "id, counter, payload";
 
 /// The name of a table.
-pub(crate) fn name(table: TableId) -> String {
+pub fn name(table: TableId) -> String {
     table_name(Engines::One, table)
 }
 
 /// The tables of a database.
-pub(crate) fn tables(meta: &Meta) -> impl Iterator<Item = TableId> + use<> {
+pub fn tables(meta: &Meta) -> impl Iterator<Item = TableId> + use<> {
     meta.data.all_tables(Engines::One)
 }
 
 /// A statement that sessions prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MicroStatement {
+pub enum MicroStatement {
+    /// Begins a transaction that writes.
     BeginWrite,
+    /// Begins one that only reads.
     BeginRead,
+    /// Commits.
     Commit,
     /// Reads a record of the table of this number.
     Read(u32),
@@ -41,7 +44,7 @@ use MicroStatement::{BeginRead, BeginWrite, Commit, Read, Update};
 
 impl MicroStatement {
     /// All statements for a database, with their texts.
-    pub(crate) fn all(meta: &Meta, dialect: &Dialect) -> Vec<(Self, String)> {
+    pub fn all(meta: &Meta, dialect: &Dialect) -> Vec<(Self, String)> {
         let mut all = vec![
             (BeginWrite, dialect.begin_write.to_string()),
             (BeginRead, dialect.begin_read.to_string()),
@@ -80,13 +83,14 @@ impl Prepared for MicroStatement {
 }
 
 /// A session that plays the microbenchmark.
-pub(crate) struct MicroSession<C> {
+pub struct MicroSession<C> {
     connection: C,
     rows: Rows,
 }
 
 impl<C: Connection<MicroStatement>> MicroSession<C> {
-    pub(crate) fn new(connection: C) -> Self {
+    /// Plays the microbenchmark over `connection`.
+    pub fn new(connection: C) -> Self {
         Self { connection, rows: Rows::default() }
     }
 
@@ -100,7 +104,7 @@ impl<C: Connection<MicroStatement>> MicroSession<C> {
         self.step(if transaction.is_read_only() { BeginRead } else { BeginWrite }, &[])?;
         for access in transaction.reads() {
             self.step(Read(access.table.number), &[Value::Int(i64::from(access.record))])?;
-            if self.rows.len() == 0 {
+            if self.rows.is_empty() {
                 return Err(gone(access));
             }
             outcome.counters = outcome.counters.wrapping_add_signed(self.rows.int(0, 0)?);
@@ -124,7 +128,7 @@ impl<C: Connection<MicroStatement>> Session<Micro> for MicroSession<C> {
 }
 
 /// What a table comes to.
-pub(crate) fn totals(admin: &mut impl Admin, meta: &Meta, table: TableId) -> Result<Totals, SqlError> {
+pub fn totals(admin: &mut impl Admin, meta: &Meta, table: TableId) -> Result<Totals, SqlError> {
     let sql = format!(
         "SELECT count(*), coalesce(sum(counter), 0), \
          coalesce(sum(CASE WHEN length(payload) = {} THEN 0 ELSE 1 END), 0) FROM {}",

@@ -264,7 +264,7 @@ fn deliver<C: Connection>(
     send(session, &steps)?;
     let mut delivered: ArrayVec<(DistrictId, OrderId), DISTRICTS> = ArrayVec::new();
     for (&d_id, rows) in districts.iter().zip(&session.rows[begin..]) {
-        if rows.len() > 0 {
+        if !rows.is_empty() {
             delivered.push((d_id, OrderId(rows.int(0, 0)?)));
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A statement of a set that sessions prepare.
-pub(crate) trait Prepared: Copy + fmt::Debug + Send {
+pub trait Prepared: Copy + fmt::Debug + Send {
     /// A dense number within its set, for tables of prepared statements.
     fn index(self) -> usize;
 
@@ -13,7 +13,7 @@ pub(crate) trait Prepared: Copy + fmt::Debug + Send {
 
 /// What a statement means to the connection that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// It begins a transaction that writes.
     BeginWrite,
     /// It begins a transaction that only reads.

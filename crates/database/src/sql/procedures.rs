@@ -18,7 +18,7 @@ use lydite_tpcc::transaction::{
 use lydite_tpcc::{CustomerId, ItemId, OrderId, Outcome, RolledBackOrder, Transaction, WarehouseId};
 
 /// What `lydite_new_order` raises for an unused item; the detail is `O_ID|C_CREDIT|C_LAST`.
-pub(crate) const UNUSED_ITEM: &str = "LY001";
+pub const UNUSED_ITEM: &str = "LY001";
 
 /// Runs one transaction.
 pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, transaction: &Transaction) -> Played {

@@ -5,13 +5,14 @@ use crate::profile::{
     OrderHead, asks_for_an_unused_item, bad_credit_data, history_data, is_brand, left_in_stock, middle,
 };
 use crate::replication::Positions;
+use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use crate::sql::{batched, multi_row, procedures};
-use crate::target::{Session, TxMode};
+use crate::target::TxMode;
 use arrayvec::ArrayVec;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::outcome::{
@@ -30,7 +31,7 @@ use lydite_tpcc::{
 use std::sync::Arc;
 
 /// How a step ended the transaction before its commit.
-pub(crate) enum Stop {
+pub enum Stop {
     /// A statement failed.
     Failed(SqlError),
     /// The commit was sent and failed.
@@ -53,7 +54,7 @@ impl From<SqlError> for Stop {
 pub(crate) type Played = Result<Outcome, Stop>;
 
 /// A session of an SQL database in any mode.
-pub(crate) struct SqlSession<C> {
+pub struct SqlSession<C> {
     pub(crate) connection: C,
     pub(crate) mode: TxMode,
     pub(crate) dialect: &'static Dialect,
@@ -64,10 +65,11 @@ pub(crate) struct SqlSession<C> {
 }
 
 /// Statements that are sent together at most: an order, its entry among the new ones, its lines, and their stock.
-pub(crate) const LONGEST_PIPELINE: usize = 3 + MAX_ORDER_LINES;
+pub const LONGEST_PIPELINE: usize = 3 + MAX_ORDER_LINES;
 
 impl<C: Connection> SqlSession<C> {
-    pub(crate) fn new(connection: C, mode: TxMode, dialect: &'static Dialect) -> Self {
+    /// Plays TPC-C over `connection` in one way of sending.
+    pub fn new(connection: C, mode: TxMode, dialect: &'static Dialect) -> Self {
         Self { connection, mode, dialect, watching: None, rows: Default::default() }
     }
 }
@@ -132,7 +134,7 @@ impl<C: Connection> Session for SqlSession<C> {
 
 /// Rolls back the transaction that ended with `error`, so that the session can begin the next one; the answer is the
 /// error to tell.
-pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(connection: &mut C, error: TxError) -> TxError {
+pub fn roll_back<S: Prepared, C: Connection<S>>(connection: &mut C, error: TxError) -> TxError {
     if !matches!(error, TxError::Unavailable { .. })
         && let Err(failed) = connection.roll_back()
         // The order that TPC-C wants rolled back is rolled back by a lost connection too.
@@ -144,7 +146,7 @@ pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(connection: &mut C, error
 }
 
 /// Reads an address from five columns.
-pub(crate) fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
+pub fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
     Ok(Address {
         street_1: rows.fixed(0, column)?,
         street_2: rows.fixed(0, column + 1)?,
@@ -155,7 +157,7 @@ pub(crate) fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
 }
 
 /// Reads an order line from five columns.
-pub(crate) fn status_line(rows: &Rows, row: usize, column: usize) -> Result<OrderStatusLine, SqlError> {
+pub fn status_line(rows: &Rows, row: usize, column: usize) -> Result<OrderStatusLine, SqlError> {
     Ok(OrderStatusLine {
         i_id: ItemId(rows.int(row, column)?),
         supply_w_id: WarehouseId(rows.int(row, column + 1)?),
@@ -166,8 +168,8 @@ pub(crate) fn status_line(rows: &Rows, row: usize, column: usize) -> Result<Orde
 }
 
 /// Clause 2.3.6: a row that the profile names must be there.
-pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), Stop> {
-    if rows.len() == 0 {
+pub fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), Stop> {
+    if rows.is_empty() {
         Err(Stop::Missing(format!("{} is missing: run lydite check", what())))
     } else {
         Ok(())
@@ -175,7 +177,7 @@ pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), 
 }
 
 /// The statement of each of these answers must have changed this many rows.
-pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), Stop> {
+pub fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), Stop> {
     match rows.iter().find(|rows| rows.affected() != wanted) {
         None => Ok(()),
         Some(rows) => Err(Stop::Missing(format!(
@@ -246,7 +248,7 @@ impl<C: Connection> SqlSession<C> {
             let item = Value::Int(line.i_id.get());
             let supply = Value::Int(line.supply_w_id.get());
             let rows = self.step(Statement::Item, &[item])?;
-            if rows.len() == 0 {
+            if rows.is_empty() {
                 // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
                 return Err(Stop::UnusedItem(head.rolled_back()));
             }
@@ -385,7 +387,7 @@ impl<C: Connection> SqlSession<C> {
     fn oldest_new_order(&mut self, w: Value<'_>, d: Value<'_>) -> Result<Option<OrderId>, Stop> {
         loop {
             let rows = self.step(Statement::OldestNewOrder, &[w, d])?;
-            if rows.len() > 0 {
+            if !rows.is_empty() {
                 return Ok(Some(OrderId(rows.int(0, 0)?)));
             }
             let rows = self.step(Statement::LeastNewOrder, &[w, d])?;
@@ -460,19 +462,19 @@ impl<C: Connection> SqlSession<C> {
 }
 
 /// Reads the answer of [`Statement::WarehouseBalance`].
-pub(crate) fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, Stop> {
+pub fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, Stop> {
     present(rows, || format!("warehouse {w_id}"))?;
     Ok(rows.money(0, 0)?)
 }
 
 /// Reads the answer of [`Statement::ItemPrice`].
-pub(crate) fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
+pub fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
     present(rows, || format!("item {item}"))?;
     Ok(rows.money(0, 0)?)
 }
 
 /// The parameters of [`Statement::UpdateStock`] for a line of an order of `home` that leaves so much.
-pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: WarehouseId) -> [Value<'static>; 5] {
+pub fn taken_from_stock(left: i32, line: &OrderLineInput, home: WarehouseId) -> [Value<'static>; 5] {
     [
         Value::Int(i64::from(left)),
         Value::Int(i64::from(line.quantity)),
@@ -484,7 +486,7 @@ pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: Warehouse
 
 /// The part of Payment's answer that comes from the customer's row, in the columns of
 /// [`Statement::PaymentCustomer`]; addresses and date of the receiver are filled in later.
-pub(crate) fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutcome, SqlError> {
+pub fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutcome, SqlError> {
     let nowhere = Address {
         street_1: Text::new(),
         street_2: Text::new(),
@@ -513,7 +515,7 @@ pub(crate) fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutc
 
 /// The part of Order-Status' answer that comes from the customer's row, in the columns of
 /// [`Statement::StatusCustomer`]; the order is filled in later.
-pub(crate) fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
+pub fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
     Ok(OrderStatusOutcome {
         c_id: CustomerId(rows.int(0, 0)?),
         c_first: rows.fixed(0, 1)?,
@@ -528,11 +530,7 @@ pub(crate) fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlErro
 }
 
 /// Fills in the order itself, from three columns as in [`Statement::LastOrder`].
-pub(crate) fn last_order(
-    outcome: &mut OrderStatusOutcome,
-    rows: &Rows,
-    column: usize,
-) -> Result<(), SqlError> {
+pub fn last_order(outcome: &mut OrderStatusOutcome, rows: &Rows, column: usize) -> Result<(), SqlError> {
     outcome.o_id = OrderId(rows.int(0, column)?);
     outcome.entry_d = rows.time(0, column + 1)?;
     outcome.carrier_id = rows.optional_int(0, column + 2)?.map(CarrierId);

@@ -4,8 +4,8 @@
 //! with the rows of its warehouses alone.
 
 use crate::error::TargetError;
+use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::sql::meta::OWN_TABLES;
-use crate::target::{LoadProgress, LoadUnit, Loader};
 use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -14,14 +14,14 @@ use lydite_tpcc::schema::Table;
 use std::ops::Range;
 
 /// Where ITEM is.
-pub(crate) const ITEMS: OptionSpec = OptionSpec {
+pub const ITEMS: OptionSpec = OptionSpec {
     name: "items",
     values: "replicated, single",
     default: "replicated",
     about: "ITEM where every transaction has it at hand, or on one node only; when loading over several nodes",
 };
 /// Whether a warehouse is on one node.
-pub(crate) const COLOCATED: OptionSpec = OptionSpec {
+pub const COLOCATED: OptionSpec = OptionSpec {
     name: "colocated",
     values: "on, off",
     default: "on",
@@ -31,14 +31,14 @@ pub(crate) const COLOCATED: OptionSpec = OptionSpec {
 /// What is done over several nodes so that transactions stay on one; as asked for, none where the URL says nothing. Both are
 /// done then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     items_single: Option<bool>,
     colocated: Option<bool>,
 }
 
 impl Layout {
     /// Reads the options. `several`: loading goes over several nodes, so that they mean something.
-    pub(crate) fn of(parsed: &ParsedUrl, several: bool, errors: &mut Vec<String>) -> Self {
+    pub fn of(parsed: &ParsedUrl, several: bool, errors: &mut Vec<String>) -> Self {
         let mut read = |option: &OptionSpec, values: &[&'static str]| {
             parsed.options.contains_key(option.name).then(|| {
                 if !several {
@@ -57,28 +57,28 @@ impl Layout {
     }
 
     /// Whether ITEM is on one node only.
-    pub(crate) fn items_single(self) -> bool {
+    pub fn items_single(self) -> bool {
         self.items_single == Some(true)
     }
 
     /// Whether the rows of a warehouse are on one node.
-    pub(crate) fn colocated(self) -> bool {
+    pub fn colocated(self) -> bool {
         self.colocated != Some(false)
     }
 
     /// How it stands in a result: the options with their values.
-    pub(crate) fn settings(self) -> [(&'static str, &'static str); 2] {
+    pub fn settings(self) -> [(&'static str, &'static str); 2] {
         let items = if self.items_single() { "single" } else { "replicated" };
         [(ITEMS.name, items), (COLOCATED.name, if self.colocated() { "on" } else { "off" })]
     }
 
     /// What tables are like that are there.
-    pub(crate) fn found(items_single: bool, colocated: bool) -> Self {
+    pub fn found(items_single: bool, colocated: bool) -> Self {
         Self { items_single: Some(items_single), colocated: Some(colocated) }
     }
 
     /// Refuses tables that are there in another way than is asked for.
-    pub(crate) fn check(self, found: Self, place: &str) -> Result<(), TargetError> {
+    pub fn check(self, found: Self, place: &str) -> Result<(), TargetError> {
         let differs = |asked: Option<bool>, there: Option<bool>| asked.is_some() && asked != there;
         if !differs(self.items_single, found.items_single) && !differs(self.colocated, found.colocated) {
             return Ok(());
@@ -91,28 +91,28 @@ impl Layout {
     }
 
     /// As [`Layout::check`], where a load goes on: what the URL does not say is as usual then.
-    pub(crate) fn check_load(self, found: Self, place: &str) -> Result<(), TargetError> {
+    pub fn check_load(self, found: Self, place: &str) -> Result<(), TargetError> {
         Self::found(self.items_single(), self.colocated()).check(found, place)
     }
 
     /// The tables that a shard has, counted from 0.
-    pub(crate) fn tables_of(self, shard: usize) -> &'static [Table] {
+    pub fn tables_of(self, shard: usize) -> &'static [Table] {
         if self.items_single() && shard == ITEMS_SHARD { &Table::ALL } else { &Table::OF_WAREHOUSE }
     }
 
     /// The shard, counted from 0, that has a table's rows of the warehouses that loading gives to the shard `of`. If they do
     /// not live together each table is a shard further than the one before; WAREHOUSE is where all would be.
-    pub(crate) fn shard_of(self, table: Table, of: usize, shards: usize) -> usize {
+    pub fn shard_of(self, table: Table, of: usize, shards: usize) -> usize {
         let further = Table::OF_WAREHOUSE.iter().position(|known| *known == table).unwrap_or_default();
         if self.colocated() { of } else { (of + further) % shards }
     }
 }
 
 /// The shard that has ITEM if one has it.
-pub(crate) const ITEMS_SHARD: usize = 0;
+pub const ITEMS_SHARD: usize = 0;
 
 /// A loader that works on one server of several.
-pub(crate) trait ShardLoader: Loader {
+pub trait ShardLoader: Loader {
     /// As [`Loader::load`], some of a unit's tables.
     fn load_tables(
         &mut self,
@@ -131,11 +131,13 @@ pub(crate) trait ShardLoader: Loader {
 
 /// Loads a warehouse into its shard, or its tables into their shards, and notes it there in the same transaction; then on the
 /// coordinator.
-pub(crate) struct ShardedLoader<L> {
+pub struct ShardedLoader<L> {
     /// Loads ITEM, unless a shard has it.
-    pub(crate) coordinator: L,
-    pub(crate) shards: Vec<L>,
-    pub(crate) layout: Layout,
+    pub coordinator: L,
+    /// Loaders of the shards, in their order.
+    pub shards: Vec<L>,
+    /// Layout of the tables.
+    pub layout: Layout,
 }
 
 impl<L: ShardLoader> Loader for ShardedLoader<L> {
@@ -172,19 +174,19 @@ impl<L: ShardLoader> Loader for ShardedLoader<L> {
 }
 
 /// Where loading puts the warehouses: in ranges, by the numbers of the shards.
-pub(crate) fn planned(shards: usize, warehouses: u32) -> Placement {
+pub fn planned(shards: usize, warehouses: u32) -> Placement {
     Placement::ranges((1..=shards).map(|shard| shard.to_string()).collect(), warehouses)
 }
 
 /// The warehouses of a shard, counted from 0, as loading puts them.
-pub(crate) fn planned_range(shards: usize, warehouses: u32, shard: usize) -> Range<u32> {
+pub fn planned_range(shards: usize, warehouses: u32, shard: usize) -> Range<u32> {
     let placement = planned(shards, warehouses);
     let mut numbers = placement.warehouses_of(shard as u32).map(|warehouse| warehouse.0);
     numbers.next().map_or(0..0, |first| first..numbers.last().unwrap_or(first) + 1)
 }
 
 /// Refuses more shards than there are warehouses.
-pub(crate) fn check_count(shards: usize, meta: &DatabaseMeta) -> Result<(), TargetError> {
+pub fn check_count(shards: usize, meta: &DatabaseMeta) -> Result<(), TargetError> {
     if shards <= meta.warehouses as usize {
         return Ok(());
     }
@@ -195,7 +197,7 @@ pub(crate) fn check_count(shards: usize, meta: &DatabaseMeta) -> Result<(), Targ
 }
 
 /// Refuses a shard that has tables of the names that will be made. `there`: the names of its tables.
-pub(crate) fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
+pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
     let ours =
         |name: &&str| OWN_TABLES.contains(name) || Table::ALL.iter().any(|table| table.name() == *name);
     let found: Vec<&str> = there.iter().map(String::as_str).filter(ours).collect();
@@ -210,7 +212,7 @@ pub(crate) fn check_empty(place: &str, there: &[String]) -> Result<(), TargetErr
 
 /// The placement that the partitions of the table WAREHOUSE make: each with its node's name and its numbers, if these can
 /// be read; none if there are no partitions.
-pub(crate) fn placement(
+pub fn placement(
     parts: Vec<(String, Option<Range<u32>>)>,
     warehouses: u32,
     place: &str,

@@ -9,15 +9,18 @@ use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId};
 
 /// Districts that one statement of a delivery has places for: those of a warehouse of the standard.
-pub(crate) const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
+pub const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
 
 /// Declares the statements by the ways of sending that prepare them.
 macro_rules! statements {
     ($($ways:ident: $($statement:ident)+;)+) => {
         /// A prepared statement.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Statement {
-            $($($statement,)+)+
+        pub enum Statement {
+            $($(
+                #[doc = concat!("The step `", stringify!($statement), "`.")]
+                $statement,
+            )+)+
         }
 
         /// All, each with the ways that prepare it.
@@ -113,13 +116,13 @@ impl Prepared for Statement {
 
 impl Statement {
     /// The statements that a session in this mode prepares.
-    pub(crate) fn of_mode(mode: TxMode, dialect: &Dialect) -> Vec<Self> {
+    pub fn of_mode(mode: TxMode, dialect: &Dialect) -> Vec<Self> {
         let way = Way::of(mode, dialect);
         ALL.iter().filter(|(_, ways)| ways.contains(&way)).map(|&(statement, _)| statement).collect()
     }
 
     /// Inserts this many order lines, from 1 to 15.
-    pub(crate) fn insert_lines(count: usize) -> Self {
+    pub fn insert_lines(count: usize) -> Self {
         const BY_COUNT: [Statement; MAX_ORDER_LINES] = [
             Insert01Line,
             Insert02Lines,
@@ -141,7 +144,7 @@ impl Statement {
     }
 
     /// Reads stock with the information of one district (S_DIST_xx, clause 2.4.2.2).
-    pub(crate) fn stock(district: DistrictId) -> Self {
+    pub fn stock(district: DistrictId) -> Self {
         const BY_DISTRICT: [Statement; 10] =
             [Stock01, Stock02, Stock03, Stock04, Stock05, Stock06, Stock07, Stock08, Stock09, Stock10];
         BY_DISTRICT[usize::from(district.stock_column() - 1)]
@@ -150,7 +153,7 @@ impl Statement {
     /// The text in PostgreSQL's dialect over shards. A join there may ask for all of a foreign table again for every row of
     /// another, once the planner takes the newest orders, which are behind its histogram, for one row: what is looked for is
     /// found first.
-    pub(crate) fn text_over_shards(self, dialect: &Dialect) -> String {
+    pub fn text_over_shards(self, dialect: &Dialect) -> String {
         match self {
             CountLowStock => "SELECT count(*) FROM stock WHERE s_w_id = $1 AND s_i_id = ANY (ARRAY(SELECT ol_i_id \
                               FROM order_line WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4)) \
@@ -161,7 +164,7 @@ impl Statement {
     }
 
     /// The text in this dialect.
-    pub(crate) fn text(self, dialect: &Dialect) -> String {
+    pub fn text(self, dialect: &Dialect) -> String {
         let lock = dialect.for_update;
         let now = dialect.now;
         let newest = dialect.newest;

@@ -1,30 +1,31 @@
 //! What a loader notes of its progress, and where it hears that it should stop.
 
+use crate::load::LoadProgress;
 use crate::sql::connection::SqlError;
-use crate::target::LoadProgress;
 
 /// Rows between two notes of progress.
 const NOTE_ROWS: u64 = 1_000;
 
 /// Rows and bytes that are not noted yet.
-pub(crate) struct Tally<'a> {
+pub struct Tally<'a> {
     progress: &'a LoadProgress,
     rows: u64,
     bytes: u64,
 }
 
 impl<'a> Tally<'a> {
-    pub(crate) fn new(progress: &'a LoadProgress) -> Self {
+    /// Counts into `progress`.
+    pub fn new(progress: &'a LoadProgress) -> Self {
         Self { progress, rows: 0, bytes: 0 }
     }
 
     /// Counts bytes, in the form in which they are sent.
-    pub(crate) fn bytes(&mut self, count: usize) {
+    pub fn bytes(&mut self, count: usize) {
         self.bytes += count as u64;
     }
 
     /// Counts a row; notes from time to time what was counted. An error when the load is to stop.
-    pub(crate) fn row(&mut self) -> Result<(), SqlError> {
+    pub fn row(&mut self) -> Result<(), SqlError> {
         self.rows += 1;
         if self.rows >= NOTE_ROWS {
             self.note();
@@ -36,7 +37,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Notes what was counted.
-    pub(crate) fn note(&mut self) {
+    pub fn note(&mut self) {
         self.progress.add(std::mem::take(&mut self.rows), std::mem::take(&mut self.bytes));
     }
 }

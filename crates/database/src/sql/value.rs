@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// A whole number of any width.
     Int(i64),
     /// A whole number or null.
@@ -28,7 +28,7 @@ pub(crate) enum Value<'a> {
 
 /// A field of a result row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Field {
+pub enum Field {
     /// No value.
     Null,
     /// A whole number; an amount in its smallest unit where the database has no exact decimals.
@@ -48,7 +48,7 @@ pub(crate) enum Field {
 /// The rows that a statement returned. Kept by the session and filled again, so that reading allocates nothing
 /// once it is warm.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub struct Rows {
     width: usize,
     fields: Vec<Field>,
     elements: Vec<Field>,
@@ -58,7 +58,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Empties it for a result of `width` columns.
-    pub(crate) fn reset(&mut self, width: usize) {
+    pub fn reset(&mut self, width: usize) {
         self.width = width;
         self.fields.clear();
         self.elements.clear();
@@ -67,40 +67,46 @@ impl Rows {
     }
 
     /// Adds the next field; rows follow one another.
-    pub(crate) fn push(&mut self, field: Field) {
+    pub fn push(&mut self, field: Field) {
         self.fields.push(field);
     }
 
     /// Keeps a text and gives the field that stands for it.
-    pub(crate) fn text_field(&mut self, text: &str) -> Field {
+    pub fn text_field(&mut self, text: &str) -> Field {
         let start = self.text.len();
         self.text.push_str(text);
         Field::Text(start..self.text.len())
     }
 
     /// Keeps the elements of an array and gives the field that stands for it.
-    pub(crate) fn array_field(&mut self, elements: impl Iterator<Item = Field>) -> Field {
+    pub fn array_field(&mut self, elements: impl Iterator<Item = Field>) -> Field {
         let start = self.elements.len();
         self.elements.extend(elements);
         Field::Array(start..self.elements.len())
     }
 
     /// How many rows the statement changed.
-    pub(crate) fn affected(&self) -> u64 {
+    pub fn affected(&self) -> u64 {
         self.affected
     }
 
-    pub(crate) fn set_affected(&mut self, affected: u64) {
+    /// Notes the rows that the statement changed.
+    pub fn set_affected(&mut self, affected: u64) {
         self.affected = affected;
     }
 
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
         self.fields.len().checked_div(self.width).unwrap_or(0)
     }
 
+    /// True if there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The field itself.
-    pub(crate) fn field(&self, row: usize, column: usize) -> Option<&Field> {
+    pub fn field(&self, row: usize, column: usize) -> Option<&Field> {
         if column >= self.width {
             return None;
         }
@@ -115,12 +121,12 @@ impl Rows {
     }
 
     /// Whether the field holds no value.
-    pub(crate) fn is_null(&self, row: usize, column: usize) -> bool {
+    pub fn is_null(&self, row: usize, column: usize) -> bool {
         matches!(self.field(row, column), Some(Field::Null))
     }
 
     /// A whole number.
-    pub(crate) fn int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<T, SqlError> {
+    pub fn int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<T, SqlError> {
         let value = match self.field(row, column) {
             Some(Field::Int(value)) => Some(*value),
             Some(Field::Decimal(value)) if value % 10_000 == 0 => Some(value / 10_000),
@@ -132,21 +138,17 @@ impl Rows {
     }
 
     /// A whole number or null.
-    pub(crate) fn optional_int<T: TryFrom<i64>>(
-        &self,
-        row: usize,
-        column: usize,
-    ) -> Result<Option<T>, SqlError> {
+    pub fn optional_int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<Option<T>, SqlError> {
         if self.is_null(row, column) { Ok(None) } else { self.int(row, column).map(Some) }
     }
 
     /// An amount of money.
-    pub(crate) fn money(&self, row: usize, column: usize) -> Result<Cents, SqlError> {
+    pub fn money(&self, row: usize, column: usize) -> Result<Cents, SqlError> {
         self.field(row, column).and_then(money).ok_or_else(|| self.wrong(row, column, "an amount"))
     }
 
     /// A tax or discount.
-    pub(crate) fn rate(&self, row: usize, column: usize) -> Result<Rate, SqlError> {
+    pub fn rate(&self, row: usize, column: usize) -> Result<Rate, SqlError> {
         match self.field(row, column) {
             Some(Field::Int(value) | Field::Decimal(value)) => i32::try_from(*value).ok().map(Rate),
             _ => None,
@@ -155,7 +157,7 @@ impl Rows {
     }
 
     /// A text.
-    pub(crate) fn text(&self, row: usize, column: usize) -> Result<&str, SqlError> {
+    pub fn text(&self, row: usize, column: usize) -> Result<&str, SqlError> {
         match self.field(row, column) {
             Some(Field::Text(range)) => Ok(&self.text[range.clone()]),
             _ => Err(self.wrong(row, column, "a text")),
@@ -163,13 +165,13 @@ impl Rows {
     }
 
     /// A text as wide as its column.
-    pub(crate) fn fixed<const N: usize>(&self, row: usize, column: usize) -> Result<Text<N>, SqlError> {
+    pub fn fixed<const N: usize>(&self, row: usize, column: usize) -> Result<Text<N>, SqlError> {
         Text::from(self.text(row, column)?)
             .map_err(|_| self.wrong(row, column, "a text that fits its column"))
     }
 
     /// A point in time.
-    pub(crate) fn time(&self, row: usize, column: usize) -> Result<Timestamp, SqlError> {
+    pub fn time(&self, row: usize, column: usize) -> Result<Timestamp, SqlError> {
         match self.field(row, column) {
             Some(Field::Time(value)) => Some(Timestamp(*value)),
             Some(Field::Text(range)) => parse_time(&self.text[range.clone()]),
@@ -179,12 +181,12 @@ impl Rows {
     }
 
     /// A point in time or null.
-    pub(crate) fn optional_time(&self, row: usize, column: usize) -> Result<Option<Timestamp>, SqlError> {
+    pub fn optional_time(&self, row: usize, column: usize) -> Result<Option<Timestamp>, SqlError> {
         if self.is_null(row, column) { Ok(None) } else { self.time(row, column).map(Some) }
     }
 
     /// An array; a text with its elements parted by `|` where the database has no arrays.
-    pub(crate) fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
+    pub fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
         match self.field(row, column) {
             Some(Field::Array(range)) => {
                 Ok(Elements::Array { fields: &self.elements[range.clone()], text: &self.text })
@@ -202,8 +204,8 @@ fn parse_time(text: &str) -> Option<Timestamp> {
     Some(Timestamp(zoned.timestamp().as_microsecond()))
 }
 
-/// The text that [`parse_time`] reads.
-pub(crate) fn time_text(time: Timestamp) -> String {
+/// Writes a time as databases read it.
+pub fn time_text(time: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(time.0)
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
         .unwrap_or_default()
@@ -219,7 +221,7 @@ fn money(field: &Field) -> Option<Cents> {
 
 /// The elements of an array field.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Elements<'a> {
+pub enum Elements<'a> {
     /// An array of the database's.
     Array {
         /// The elements.
@@ -259,7 +261,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// How many there are.
+    /// Number of elements.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Array { fields, .. } => fields.len(),
@@ -269,7 +271,7 @@ impl<'a> Elements<'a> {
     }
 
     /// A whole number.
-    pub(crate) fn int<T: TryFrom<i64>>(&self, index: usize) -> Result<T, SqlError> {
+    pub fn int<T: TryFrom<i64>>(&self, index: usize) -> Result<T, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Int(value)), _) => T::try_from(*value).ok(),
             (None, Some(item)) => item.parse::<i64>().ok().and_then(|value| T::try_from(value).ok()),
@@ -279,7 +281,7 @@ impl<'a> Elements<'a> {
     }
 
     /// An amount of money.
-    pub(crate) fn money(&self, index: usize) -> Result<Cents, SqlError> {
+    pub fn money(&self, index: usize) -> Result<Cents, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(field), _) => money(field),
             (None, Some(item)) => parse_decimal(item).and_then(|value| money(&Field::Decimal(value))),
@@ -289,7 +291,7 @@ impl<'a> Elements<'a> {
     }
 
     /// True or false.
-    pub(crate) fn bool(&self, index: usize) -> Result<bool, SqlError> {
+    pub fn bool(&self, index: usize) -> Result<bool, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Bool(value)), _) => Ok(*value),
             (None, Some("1")) => Ok(true),
@@ -299,7 +301,7 @@ impl<'a> Elements<'a> {
     }
 
     /// A text as wide as its column.
-    pub(crate) fn fixed<const N: usize>(&self, index: usize) -> Result<Text<N>, SqlError> {
+    pub fn fixed<const N: usize>(&self, index: usize) -> Result<Text<N>, SqlError> {
         let text: Option<&'a str> = match (self, self.field(index)) {
             (Self::Array { text, .. }, Some(Field::Text(range))) => Some(&text[range.clone()]),
             (Self::List(_), _) => self.item(index),
@@ -310,7 +312,7 @@ impl<'a> Elements<'a> {
     }
 
     /// A point in time or null.
-    pub(crate) fn optional_time(&self, index: usize) -> Result<Option<Timestamp>, SqlError> {
+    pub fn optional_time(&self, index: usize) -> Result<Option<Timestamp>, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Null), _) | (None, Some("-")) => Ok(None),
             (Some(Field::Time(value)), _) => Ok(Some(Timestamp(*value))),
@@ -321,7 +323,7 @@ impl<'a> Elements<'a> {
 }
 
 /// Reads a decimal in ten-thousandths; none if it is not a number, has more than four decimals, or is too large.
-pub(crate) fn parse_decimal(text: &str) -> Option<i64> {
+pub fn parse_decimal(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),

@@ -7,7 +7,7 @@ use crate::cli::DriverNewArgs;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::targets::typed;
-use lydite_database::{GO_SDK, PYTHON_SDK, SdkFile};
+use lydite_families::{GO_SDK, PYTHON_SDK, SdkFile};
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -6,10 +6,13 @@ use crate::exit::Failure;
 use crate::loading::watch;
 use crate::output::print;
 use crate::plan::whole;
-use lydite_database::{TxMode, families};
+use lydite_database::{TargetError, TxMode};
+use lydite_families::{TargetSpec, families};
 use lydite_report::live::Style;
 use lydite_verify::kit::{Kit, KitError, Step, Verdict, prove};
 
+/// The database that is known to be right. Nobody needs its rows after a crash.
+const REFERENCE: &str = "sqlite:?synchronous=off";
 /// Most warehouses: more only take longer.
 const WAREHOUSES_MAX: u32 = 100;
 
@@ -19,9 +22,26 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme);
     let family = families().iter().find(|family| family.schemes.contains(&scheme));
     let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
+    let first = TargetSpec::parse(&args.target, modes[0]).map_err(Failure::Usage)?;
+    if !first.stores() {
+        return Err(Failure::usage(format!("{} stores nothing: there is nothing to prove", args.target)));
+    }
+    let reference = TargetSpec::parse(REFERENCE, TxMode::Statements).map_err(Failure::Usage)?.open()?;
     let interrupt = watch(Style::Plain)?;
-    let waiter = interrupt.waiter();
-    let kit = Kit { url: &args.target, modes, warehouses, fresh: args.fresh, waiter: Some(&waiter) };
+    let open = |mode| {
+        let spec =
+            TargetSpec::parse(&args.target, mode).map_err(|errors| TargetError::usage(errors.join("; ")))?;
+        spec.waited_for_by(interrupt.waiter()).open()
+    };
+    let kit = Kit {
+        url: &args.target,
+        open: &open,
+        temporary: first.is_temporary(),
+        modes,
+        reference: &*reference,
+        warehouses,
+        fresh: args.fresh,
+    };
     let mut unprinted = Ok(());
     let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
         let shown = print(&line(step));

@@ -3,7 +3,7 @@
 use crate::plan::{KEYS, Plan};
 use crate::raw::{Raw, not_known, scalar};
 use crate::source::{Entry, Source};
-use lydite_database::TargetSpec;
+use lydite_families::TargetSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,7 +1,7 @@
-//! What a target must answer and store: the SQLite target's answers to the same inputs over the same rows.
+//! What a target must answer and store: the answers of a reference to the same inputs over the same rows.
 
 use super::{SEED, Trouble, load_rows, meta};
-use lydite_database::{TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode};
+use lydite_database::{TableChecksum, Target, TargetError, TxError};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
 use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};
@@ -29,19 +29,16 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    pub(super) fn new(warehouses: u32) -> Result<Self, TargetError> {
-        let spec = TargetSpec::parse("sqlite:?synchronous=off", TxMode::Statements)
-            .map_err(|errors| TargetError::usage(errors.join("; ")))?;
-        let target = spec.open()?;
+    pub(super) fn new(target: &dyn Target, warehouses: u32) -> Result<Self, TargetError> {
         target.create_schema(&meta(warehouses))?;
-        load_rows(&*target, warehouses).map_err(|trouble| match trouble {
+        load_rows(target, warehouses).map_err(|trouble| match trouble {
             Trouble::Failed(why) | Trouble::Anomaly(why) | Trouble::NotSupported(why) => {
                 TargetError::database(why)
             }
         })?;
         let loaded = target.checksums()?;
         let inputs = inputs(warehouses, INPUTS);
-        let answers = play(&*target, &inputs)?;
+        let answers = play(target, &inputs)?;
         Ok(Self { answers, inputs, loaded, played: target.checksums()? })
     }
 }

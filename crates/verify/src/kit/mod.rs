@@ -10,8 +10,8 @@ mod expected;
 
 use expected::{Expected, difference, play};
 use lydite_database::{
-    DatabaseState, Description, LoadProgress, LoadUnit, TableChecksum, Target, TargetError, TargetSpec,
-    TxError, TxMode, Waiter,
+    DatabaseState, Description, LoadProgress, LoadUnit, TableChecksum, Target, TargetError, TargetErrorKind,
+    TxError, TxMode,
 };
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -50,29 +50,28 @@ pub struct Step {
     pub seconds: f64,
 }
 
-/// What is to be proved.
-#[derive(Clone, Copy, Debug)]
+/// A target to be proved.
+#[derive(Clone, Copy)]
 pub struct Kit<'a> {
-    /// The target's URL.
+    /// Its URL, for messages.
     pub url: &'a str,
+    /// Opens it in a way of sending transactions.
+    pub open: &'a dyn Fn(TxMode) -> Result<Arc<dyn Target>, TargetError>,
+    /// True if closing it loses what it holds.
+    pub temporary: bool,
     /// Its ways of sending transactions; the first is proved whole, the others against it.
     pub modes: &'a [TxMode],
+    /// An empty database that is known to be right: the target's answers and rows are compared with its.
+    pub reference: &'a dyn Target,
     /// Warehouses to load. With one nothing is remote.
     pub warehouses: u32,
-    /// Whether to drop what the database holds.
+    /// True to drop what the database holds.
     pub fresh: bool,
-    /// Watches the waits for the target's server; none: they have no limit and report nothing.
-    pub waiter: Option<&'a Arc<dyn Waiter>>,
 }
 
 impl Kit<'_> {
-    /// Reads the URL for a way of sending transactions.
-    fn spec(&self, mode: TxMode) -> Result<TargetSpec, Vec<String>> {
-        let spec = TargetSpec::parse(self.url, mode)?;
-        Ok(match self.waiter {
-            Some(waiter) => spec.waited_for_by(Arc::clone(waiter)),
-            None => spec,
-        })
+    fn open_first(&self) -> Result<Arc<dyn Target>, TargetError> {
+        (self.open)(self.modes.first().copied().unwrap_or_default())
     }
 }
 
@@ -120,12 +119,8 @@ pub fn prove(
     stopped: &dyn Fn() -> bool,
     done: &mut dyn FnMut(&Step),
 ) -> Result<Vec<Step>, KitError> {
-    let spec = kit.spec(kit.modes[0]).map_err(KitError::Usage)?;
-    if !spec.stores() {
-        return Err(KitError::Usage(vec![format!("{} stores nothing: there is nothing to prove", kit.url)]));
-    }
     let mut steps = Steps { steps: Vec::new(), done, stopped, blocked: None };
-    let target = match spec.open() {
+    let target = match kit.open_first() {
         Ok(target) => target,
         Err(error) => return Err(KitError::Usage(vec![error.message])),
     };
@@ -154,7 +149,7 @@ pub fn prove(
         }
     }
     let expected = if steps.blocked.is_none() {
-        Some(Expected::new(kit.warehouses).map_err(KitError::Reference)?)
+        Some(Expected::new(kit.reference, kit.warehouses).map_err(KitError::Reference)?)
     } else {
         None
     };
@@ -163,23 +158,23 @@ pub fn prove(
     }
     drop(target);
     if expected.is_some() {
-        reconnect(&spec, kit, &mut steps);
+        reconnect(kit, &mut steps);
     }
     Ok(steps.steps)
 }
 
 /// The last steps: the database as another process would find it, and its end.
-fn reconnect(spec: &TargetSpec, kit: Kit<'_>, steps: &mut Steps<'_>) {
-    if spec.is_temporary() {
+fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
+    if kit.temporary {
         return;
     }
     steps.step("cancellation", || {
-        concurrency::cancellation(&*spec.open()?)?;
+        concurrency::cancellation(&*kit.open_first()?)?;
         Ok("a check that is stopped comes to an end, and sessions go on".into())
     });
     let mut opened = None;
     steps.step("reconnect", || {
-        let target = spec.open()?;
+        let target = kit.open_first()?;
         let state = target.state()?;
         if state != (DatabaseState::Ready { meta: meta(kit.warehouses) }) {
             return Err(format!("after closing and opening again it holds {state:?}").into());
@@ -196,7 +191,7 @@ fn reconnect(spec: &TargetSpec, kit: Kit<'_>, steps: &mut Steps<'_>) {
     steps.always("clean up", || {
         match opened {
             Some(target) => target.reset()?,
-            None => spec.open()?.reset()?,
+            None => kit.open_first()?.reset()?,
         }
         Ok("what the kit made is dropped".into())
     });
@@ -405,8 +400,10 @@ impl Proof<'_> {
     /// The same inputs in another mode must leave and answer the same.
     fn other_mode(&self, mode: TxMode) -> Seen {
         // The URL is good in the first mode, so what is wrong with it is this one.
-        let spec = self.kit.spec(mode).map_err(|errors| Trouble::NotSupported(errors.join("; ")))?;
-        let target = spec.open()?;
+        let target = (self.kit.open)(mode).map_err(|error| match error.kind {
+            TargetErrorKind::Usage => Trouble::NotSupported(error.message),
+            _ => error.into(),
+        })?;
         target.reset()?;
         target.create_schema(&meta(self.kit.warehouses))?;
         load_rows(&*target, self.kit.warehouses)?;

@@ -3,8 +3,9 @@
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
     Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, Loader, Nodes, Session,
-    Submitted, TableChecksum, Target, TargetError, TargetSpec, TxError, TxMode,
+    Submitted, TableChecksum, Target, TargetError, TxError, TxMode,
 };
+use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};

@@ -1,0 +1,61 @@
+//! What an `etcd://` URL says.
+
+use crate::net::url::ServerUrl;
+use lydite_database::patience::TIMEOUT;
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "prefix",
+        values: "a name",
+        default: "lydite",
+        about: "what all keys begin with; what else the store holds is left alone",
+    },
+    TIMEOUT,
+];
+
+/// A target `etcd://…`.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// Where it is asked: `http://HOST:PORT`.
+    pub(super) server: String,
+    pub(super) prefix: String,
+    pub(crate) url: String,
+    /// Host, port and prefix, for messages.
+    pub(super) place: String,
+}
+
+/// Reads the URL.
+pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let url = ServerUrl::parse(parsed, "etcd", "socket", &mut errors)?;
+    if url.user.is_some() || url.password.is_some() {
+        errors.push(
+            "target URL: users of etcd are not supported: leave user and password out, and use one without authentication"
+                .into(),
+        );
+    }
+    if url.database.is_some() {
+        errors.push("target URL: etcd has no databases: leave the path out, and use ?prefix=".into());
+    }
+    let prefix = parsed.options.get("prefix").map_or("lydite", String::as_str);
+    if prefix.is_empty() || prefix.contains(['/', '#']) {
+        errors.push(format!("target option prefix={prefix:?} can't be: give a name without / and #"));
+    }
+    let Some(host) = url.host else {
+        errors.push("target URL names no host: write etcd://HOST[:PORT]".into());
+        return Err(errors);
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let port = url.port.unwrap_or(2379);
+    let address = if host.contains(':') { format!("[{host}]") } else { host };
+    Ok(Config {
+        server: format!("http://{address}:{port}"),
+        prefix: prefix.into(),
+        url: url.shown,
+        place: format!("etcd at {address}:{port}, prefix {prefix:?}"),
+    })
+}

@@ -1,0 +1,69 @@
+//! One load at a time: a key with a lease, which a load keeps alive.
+
+use super::client::{Bytes, Compare, Done, Operation, Range, Txn};
+use super::store::EtcdStore;
+use crate::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
+use lydite_database::Committed;
+use lydite_database::kv::StoreError;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// More than the writes or the comparisons of any transaction of TPC-C.
+const MOST_OPERATIONS: u32 = 200;
+
+/// A lease, as it is granted, kept alive and revoked.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Lease {
+    #[serde(rename = "ID", skip_serializing_if = "String::is_empty")]
+    id: String,
+    #[serde(rename = "TTL", skip_serializing_if = "String::is_empty")]
+    ttl: String,
+}
+
+/// The answer to one that is kept alive.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Alive {
+    result: Lease,
+}
+
+/// Takes the right to load, or says who has it.
+pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
+    let (taken, client) = (Instant::now(), store.client.clone());
+    let wanted = Lease { ttl: EXPIRES_S.to_string(), ..Lease::default() };
+    let lease: Lease = client.ask("/v3/lease/grant", &wanted, Committed::No)?;
+    let id = lease.id;
+    let (key, value) = (store.lock_name(), Bytes(holder().into_bytes()));
+    let absent = Compare { key: key.clone(), result: "EQUAL", target: "MOD", mod_revision: "0".into() };
+    let put = Operation::RequestPut { key: key.clone(), value, lease: Some(id.clone()) };
+    // So many operations that a server which refuses those of a Delivery refuses these, before anything is loaded.
+    let nothing = (0..MOST_OPERATIONS).map(|number| Operation::RequestDeleteRange {
+        key: Bytes([&key.0[..], &number.to_be_bytes()].concat()),
+        range_end: None,
+    });
+    let success = std::iter::once(put).chain(nothing).collect();
+    let done: Done = client.ask("/v3/kv/txn", &Txn { compare: vec![absent], success }, Committed::No)?;
+    if !done.succeeded {
+        let other = store.range(&Range { key, ..Range::default() })?.kvs.pop().unwrap_or_default();
+        return Err(held_by(&String::from_utf8_lossy(&other.value.0)));
+    }
+    Keeper::start(
+        taken,
+        (client, id),
+        |(client, id)| {
+            let alive = Lease { id: id.clone(), ..Lease::default() };
+            match client.ask::<Alive>("/v3/lease/keepalive", &alive, Committed::No) {
+                // A lease that has expired lives for no seconds more; its key went with it.
+                Ok(Alive { result }) if matches!(result.ttl.as_str(), "" | "0") => Renewed::Lost,
+                Ok(_) => Renewed::Held,
+                // A server that is away for a while keeps the lease meanwhile.
+                Err(_) => Renewed::Away,
+            }
+        },
+        |(client, id)| {
+            let over = Lease { id: id.clone(), ..Lease::default() };
+            let _over: Result<serde_json::Value, _> = client.ask("/v3/lease/revoke", &over, Committed::No);
+        },
+    )
+}

@@ -1,0 +1,226 @@
+//! The URL of a driver: the command, and how many processes of it there may be.
+
+use super::secrets::without_secrets;
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a driver may be silent while an answer is waited for, unless the URL says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "processes",
+        values: "1 to 1000",
+        default: "one for each session, or one if the driver serves several sessions in a process",
+        about: "most processes of the driver; sessions are spread over them",
+    },
+    OptionSpec {
+        name: "timeout",
+        values: "a time, as 90s",
+        default: "60s",
+        about: "how long the driver may be silent while an answer is waited for",
+    },
+    OptionSpec {
+        name: "path",
+        values: "a file, as mydriver.py",
+        default: "none",
+        about: "driver:pytpcc: the driver written for py-tpcc",
+    },
+    OptionSpec {
+        name: "config",
+        values: "a file",
+        default: "the driver's own defaults",
+        about: "driver:pytpcc: its configuration, as py-tpcc reads it",
+    },
+    OptionSpec {
+        name: "ddl",
+        values: "a file",
+        default: "none",
+        about: "driver:pytpcc: the file with the tables that py-tpcc hands to drivers",
+    },
+    OptionSpec {
+        name: "guarantee",
+        values: "none, per-key, atomic, optimistic, serializable",
+        default: "atomic",
+        about: "driver:pytpcc: what its transactions are worth, which py-tpcc does not tell",
+    },
+    OptionSpec {
+        name: "python",
+        values: "a program",
+        default: "python3",
+        about: "driver:pytpcc: the Python that runs it",
+    },
+    OptionSpec {
+        name: "log",
+        values: "a file",
+        default: "none; errors quote the last lines",
+        about: "file to which everything is appended that the driver writes to its standard error",
+    },
+];
+
+/// A driver's URL that has been found good; nothing has been started.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The program and its arguments.
+    pub(crate) words: Vec<String>,
+    /// The URL without the command's secrets.
+    pub(crate) url: String,
+    /// What messages begin with: `driver ./demo`.
+    pub(crate) place: String,
+    /// Most processes.
+    pub(crate) processes: Option<u32>,
+    /// Longest silence while an answer is waited for.
+    pub(crate) timeout: Duration,
+    /// Where the driver's standard error is kept.
+    pub(crate) log: Option<PathBuf>,
+    /// Of a driver for py-tpcc: the variables that its shim reads.
+    pub(crate) pytpcc: Option<Vec<(&'static str, PathBuf)>>,
+}
+
+/// The command that stands for the shim under drivers written for py-tpcc.
+const PYTPCC: &str = "pytpcc";
+const GUARANTEES: [&str; 5] = ["atomic", "none", "per-key", "optimistic", "serializable"];
+
+/// The options of a driver for py-tpcc: the program with its arguments, and variables.
+fn pytpcc(url: &ParsedUrl, errors: &mut Vec<String>) -> (Vec<String>, Vec<(&'static str, PathBuf)>) {
+    let mut variables = Vec::new();
+    for (name, variable) in
+        [("path", "LYDITE_PYTPCC_PATH"), ("config", "LYDITE_PYTPCC_CONFIG"), ("ddl", "LYDITE_PYTPCC_DDL")]
+    {
+        match url.options.get(name) {
+            Some(text) if Path::new(text).is_file() => variables.push((variable, PathBuf::from(text))),
+            Some(text) => errors.push(format!("target option {name}={text:?}: no such file")),
+            None if name == "path" => {
+                errors.push("driver:pytpcc needs path: driver:pytpcc?path=…/mydriver.py".into());
+            }
+            None => {}
+        }
+    }
+    let guarantee = url.choice("guarantee", &GUARANTEES, errors);
+    variables.push(("LYDITE_PYTPCC_GUARANTEE", PathBuf::from(guarantee)));
+    let python = url.options.get("python").map_or("python3", String::as_str);
+    let words = [python, "-m", "lydite.pytpcc"].map(str::to_string).to_vec();
+    (words, variables)
+}
+
+impl Config {
+    /// The program to start: a directory stands for the program `driver` in it.
+    pub(crate) fn program(&self) -> PathBuf {
+        let given = Path::new(&self.words[0]);
+        if given.is_dir() { given.join("driver") } else { given.to_path_buf() }
+    }
+}
+
+/// Reads `driver:COMMAND`.
+pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let command = percent_encoding::percent_decode_str(&url.rest).decode_utf8_lossy().into_owned();
+    let variables = if command == PYTPCC { Some(pytpcc(url, &mut errors)) } else { None };
+    if variables.is_none() {
+        for name in ["path", "config", "ddl", "guarantee", "python"] {
+            if url.options.contains_key(name) {
+                errors.push(format!(
+                    "target option {name:?} is for driver:pytpcc: give other drivers arguments, as in \
+                     driver:'./demo --{name} x'"
+                ));
+            }
+        }
+    }
+    let words = match shell_words::split(&command) {
+        Ok(words) if words.first().is_some_and(|word| !word.is_empty()) => words,
+        Ok(_) => {
+            errors.push(
+                "target driver: names no program: write for example driver:./demo or driver:'python3 demo.py'".into(),
+            );
+            Vec::new()
+        }
+        Err(_) => {
+            errors.push("target driver: has a quotation mark without its other half in the command".into());
+            Vec::new()
+        }
+    };
+    let processes = url.options.get("processes").and_then(|text| match text.parse() {
+        Ok(count @ 1..=1000) => Some(count),
+        _ => {
+            errors.push(format!("target option processes={text:?}: must be 1 to 1000"));
+            None
+        }
+    });
+    let timeout = match url.options.get("timeout") {
+        None => TIMEOUT,
+        Some(text) => seconds(text).unwrap_or_else(|| {
+            errors.push(format!("target option timeout={text:?}: must be a time from 1s to 3600s, as 90s"));
+            TIMEOUT
+        }),
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let log = url.options.get("log").map(PathBuf::from);
+    let (words, pytpcc) = match variables {
+        Some((words, variables)) => (words, Some(variables)),
+        None => (words, None),
+    };
+    let shown = without_secrets(&command);
+    Ok(Config {
+        pytpcc,
+        place: format!("driver {shown}"),
+        url: if shown == command {
+            url.whole.clone()
+        } else {
+            let options = url.whole.find('?').map_or("", |options| &url.whole[options..]);
+            format!("driver:{shown}{options}")
+        },
+        words,
+        processes,
+        timeout,
+        log,
+    })
+}
+
+/// Whole seconds, with or without the unit.
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
+    let number = text.strip_suffix('s').unwrap_or(text);
+    number.parse().ok().filter(|count| (1..=3600).contains(count)).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Result<Config, Vec<String>> {
+        parse(&ParsedUrl::new(url, &mut Vec::new()))
+    }
+
+    #[test]
+    fn a_command_is_cut_into_words_as_a_shell_does() {
+        let config =
+            parsed("driver:python3 'my driver.py' --limit%3F 5?processes=3&timeout=90s").expect("good");
+        assert_eq!(config.words, ["python3", "my driver.py", "--limit?", "5"]);
+        assert_eq!((config.processes, config.timeout), (Some(3), Duration::from_secs(90)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_all_at_once() {
+        let errors = parsed("driver:?processes=0&timeout=soon").expect_err("bad");
+        assert_eq!(errors.len(), 3, "{errors:?}");
+        assert!(parsed("driver:python3 'x").is_err());
+    }
+
+    #[test]
+    fn secrets_of_the_command_are_hidden_and_options_stay() {
+        for (given, shown) in [
+            (
+                "driver:d postgres%3A%2F%2Fu%3Asecret%40host?processes=2",
+                "driver:d postgres://u@host?processes=2",
+            ),
+            ("driver:d --password se%3Fcret?processes=2", "driver:d --password ***?processes=2"),
+            ("driver:d%20--pass%20secret", "driver:d --pass ***"),
+            ("driver:d%20x http://host/x", "driver:d%20x http://host/x"),
+        ] {
+            assert_eq!(parsed(given).expect("good").url, shown);
+        }
+    }
+}

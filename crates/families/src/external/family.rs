@@ -1,0 +1,39 @@
+//! Drivers among the families.
+
+use super::config::{Config, OPTIONS, parse};
+use super::target::External;
+use crate::family::{Configured, Family};
+use lydite_database::{Target, TargetError, TxMode};
+use std::sync::Arc;
+
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["driver"],
+    url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
+    about: "any database, through a program of yours in any language: lydite driver new",
+    modes: &[TxMode::Statements],
+    guarantees: "what the driver says: none, per-key, atomic, optimistic, serializable",
+    placement: None,
+    tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg and pgx",
+    options: OPTIONS,
+    tpcc_options: &[],
+    parse: |url, _| parse(url).map(|config| Arc::new(config) as _),
+};
+
+impl Configured for Config {
+    fn shown_url(&self) -> Option<&str> {
+        Some(&self.url)
+    }
+
+    fn plays_micro(&self) -> bool {
+        false
+    }
+
+    fn loads_one_node(&self) -> bool {
+        false
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(External::new(self.clone())))
+    }
+}

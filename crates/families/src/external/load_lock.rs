@@ -1,0 +1,54 @@
+//! One load at a time with the same driver on this machine: a lock on a file that is named for its command.
+
+use super::config::Config;
+use lydite_database::TargetError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// The right to load, as long as it lives.
+#[derive(Debug)]
+pub(super) struct LoadLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl LoadLock {
+    /// Takes the lock, or says that somebody has it.
+    pub(super) fn take(config: &Config) -> Result<Self, TargetError> {
+        let mut name = DefaultHasher::new();
+        // A relative path of the command means something else elsewhere.
+        (&config.words, &config.pytpcc, std::env::current_dir().ok()).hash(&mut name);
+        let path = std::env::temp_dir().join(format!("lydite-load-{:016x}.lock", name.finish()));
+        let failed = |error: io::Error| {
+            TargetError::usage(format!("{}: the lock {}: {error}: set TMPDIR", config.place, path.display()))
+        };
+        loop {
+            let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(TargetError::usage(format!(
+                        "{}: another load with this driver is running: wait for it, or end it",
+                        config.place
+                    )));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            // Whoever had it before has deleted the file, and somebody may have made another one.
+            let ours = file.metadata().map_err(failed)?.ino();
+            if std::fs::metadata(&path).is_ok_and(|there| there.ino() == ours) {
+                return Ok(Self { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for LoadLock {
+    fn drop(&mut self) {
+        // Before the lock is given back, so that nobody else's is deleted.
+        let _deleted = std::fs::remove_file(&self.path);
+    }
+}

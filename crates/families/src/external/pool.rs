@@ -1,0 +1,292 @@
+//! The processes of a driver, and the connections to them. A connection is taken for a transaction or a session and
+//! given back, so a process whose session has ended serves the next one.
+
+use super::channel::{CallError, Channel};
+use super::config::Config;
+use super::messages::{Guarantee, Hello, HelloRequest, PROTOCOL, Refusal, RefusalKind, WasCommitted};
+use super::process::Process;
+use lydite_database::{Committed, Description, TargetError};
+use parking_lot::Mutex;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A driver that can be asked for connections.
+pub(super) struct Driver {
+    pub(super) config: Config,
+    place: Arc<str>,
+    hello: OnceLock<Hello>,
+    pool: Mutex<Pool>,
+}
+
+#[derive(Default)]
+struct Pool {
+    // Closed before the processes are waited for.
+    idle: Vec<Channel>,
+    /// The standard streams of processes that serve several sessions: nobody speaks there after the greeting, so that the
+    /// end of one session is not the end of all.
+    kept: Vec<Channel>,
+    processes: Vec<Arc<Process>>,
+}
+
+/// Connects to a driver's socket. One that takes no connections is waited for no longer than for an answer.
+fn dial(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let deadline = Instant::now() + timeout;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let address = SockAddr::unix(path)?;
+    socket.set_nonblocking(true)?;
+    loop {
+        match socket.connect(&address) {
+            // Its queue is full.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error),
+            Ok(()) => break,
+        }
+    }
+    socket.set_nonblocking(false)?;
+    Ok(UnixStream::from(OwnedFd::from(socket)))
+}
+
+/// A connection. Dropping it gives it back.
+pub(super) struct Lease {
+    channel: Option<Channel>,
+    driver: Arc<Driver>,
+    /// Whether a transaction is open on it that nobody will end: then nobody else may have it.
+    pub(super) spoiled: bool,
+}
+
+impl Driver {
+    pub(super) fn new(config: Config) -> Arc<Self> {
+        let place = Arc::from(config.place.as_str());
+        Arc::new(Self { config, place, hello: OnceLock::new(), pool: Mutex::default() })
+    }
+
+    /// What the driver says of itself; starts it if nobody has.
+    pub(super) fn hello(self: &Arc<Self>) -> Result<&Hello, String> {
+        if self.hello.get().is_none() {
+            drop(self.lease()?);
+        }
+        self.hello.get().ok_or_else(|| format!("{}: it has not introduced itself", self.place))
+    }
+
+    /// A connection that nobody uses: an idle one, a new one to a process that takes more, or one to a new process.
+    pub(super) fn lease(self: &Arc<Self>) -> Result<Lease, String> {
+        let lease = |channel| Lease { channel: Some(channel), driver: Arc::clone(self), spoiled: false };
+        let mut pool = self.pool.lock();
+        while let Some(channel) = pool.idle.pop() {
+            if !channel.process().has_ended() {
+                return Ok(lease(channel));
+            }
+        }
+        pool.kept.retain(|channel| !channel.process().has_ended());
+        pool.processes.retain(|process| !process.has_ended());
+        let each =
+            self.hello.get().map_or(1, |hello| if hello.sessions == 0 { u32::MAX } else { hello.sessions });
+        let most = self.config.processes.unwrap_or(if each > 1 { 1 } else { u32::MAX });
+        let place = pool
+            .processes
+            .iter()
+            .filter(|process| process.sessions.load(Ordering::Relaxed) < each)
+            .min_by_key(|process| process.sessions.load(Ordering::Relaxed))
+            .cloned();
+        if (pool.processes.len() as u32) < most {
+            let (process, stream) = Process::start(&self.config)?;
+            pool.processes.push(Arc::clone(&process));
+            process.sessions.store(1, Ordering::Relaxed);
+            let first = Channel::new(
+                stream,
+                Arc::clone(&process),
+                (Arc::clone(&self.place), self.config.timeout, true),
+            )?;
+            // Others may start theirs meanwhile; the first one learns how many sessions a process takes.
+            let unknown = self.hello.get().is_none().then_some(pool);
+            let (mut first, hello) = self.greet(first)?;
+            let mut pool = unknown.unwrap_or_else(|| self.pool.lock());
+            if hello.sessions == 1 {
+                return Ok(lease(first));
+            }
+            process.sessions.fetch_add(1, Ordering::Relaxed);
+            first.keep();
+            pool.kept.push(first);
+            drop(pool);
+            return self.further(process).map(lease);
+        }
+        let Some(process) = place else {
+            return Err(format!(
+                "{}: it serves {each} session(s) in each of {most} process(es), and one more is wanted: raise \
+                 processes in the URL, or lower --terminals, --sessions and --jobs",
+                self.place
+            ));
+        };
+        process.sessions.fetch_add(1, Ordering::Relaxed);
+        drop(pool);
+        self.further(process).map(lease)
+    }
+
+    /// One more session of a process that serves several, and has counted this one.
+    fn further(&self, process: Arc<Process>) -> Result<Channel, String> {
+        let stream = match dial(&process.socket(), self.config.timeout) {
+            Ok(stream) => stream,
+            Err(error) => {
+                process.sessions.fetch_sub(1, Ordering::Relaxed);
+                return Err(format!(
+                    "{}: it takes several sessions in a process but does not listen at LYDITE_SOCKET: {error}{}",
+                    self.place,
+                    process.epitaph(false)
+                ));
+            }
+        };
+        let channel = Channel::new(stream, process, (Arc::clone(&self.place), self.config.timeout, false))?;
+        self.greet(channel).map(|(channel, _)| channel)
+    }
+
+    /// The first request of a connection.
+    fn greet(&self, mut channel: Channel) -> Result<(Channel, Hello), String> {
+        let request = HelloRequest { protocol: PROTOCOL, lydite: env!("CARGO_PKG_VERSION") };
+        let hello: Hello = channel.call("hello", &request).map_err(|error| self.words(&error))?;
+        if hello.protocol != PROTOCOL {
+            return Err(format!(
+                "{}: it speaks version {} of the protocol, and this Lydite version {PROTOCOL}: use an SDK of the same \
+                 version",
+                self.place, hello.protocol
+            ));
+        }
+        let first = self.hello.get_or_init(|| hello.clone());
+        if first.way != hello.way {
+            return Err(format!("{}: one process of it is a key-value store and another is not", self.place));
+        }
+        Ok((channel, hello))
+    }
+
+    /// Refuses more sessions than there may be.
+    pub(super) fn check_sessions(self: &Arc<Self>, sessions: u32) -> Result<(), TargetError> {
+        let hello = self.hello().map_err(TargetError::unreachable)?;
+        let each = hello.sessions;
+        let most = self.config.processes.unwrap_or(if each == 1 { u32::MAX } else { 1 });
+        let all = if each == 0 { u32::MAX } else { each.saturating_mul(most) };
+        if sessions > all {
+            return Err(TargetError::usage(format!(
+                "{}: {sessions} sessions are asked for, and it serves {each} in each of {most} process(es): raise \
+                 processes in the URL, or lower --terminals and --sessions",
+                self.place
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn describe(&self, hello: &Hello) -> Description {
+        let mut settings: BTreeMap<String, String> = hello.settings.clone();
+        settings.insert("driver".into(), hello.name.clone());
+        settings.insert("guarantee".into(), hello.guarantee.name().into());
+        if let Some(processes) = self.config.processes {
+            settings.insert("processes".into(), processes.to_string());
+        }
+        let isolation = hello.isolation.clone();
+        Description {
+            kind: "driver".into(),
+            version: format!("{} {}", hello.name, hello.version),
+            url: self.config.url.clone(),
+            settings,
+            isolation: isolation.unwrap_or_else(|| hello.guarantee.name().to_string()),
+            isolation_is_level_3: matches!(hello.guarantee, Guarantee::Optimistic | Guarantee::Serializable),
+            embedded: false,
+            durable: hello.durable,
+            in_memory: None,
+        }
+    }
+
+    /// An error in one line.
+    pub(super) fn words(&self, error: &CallError) -> String {
+        match error {
+            CallError::Lost(message) | CallError::Malformed(message) => message.clone(),
+            CallError::Refused(refusal) => format!("{}: {}", self.place, refusal.words()),
+        }
+    }
+
+    /// The error of an operation on the whole target.
+    pub(super) fn on_target(&self, doing: &str, error: &CallError) -> TargetError {
+        let message = match error {
+            CallError::Refused(refusal) => format!("{}: {doing}: {}", self.place, refusal.words()),
+            _ => self.words(error),
+        };
+        match error {
+            CallError::Lost(_) => TargetError::unreachable(message),
+            CallError::Refused(refusal) if refusal.kind == RefusalKind::Unavailable => {
+                TargetError::unreachable(message)
+            }
+            CallError::Refused(refusal) if refusal.kind == RefusalKind::Unsupported => {
+                TargetError::usage(message)
+            }
+            _ => TargetError::database(message),
+        }
+    }
+}
+
+impl Refusal {
+    /// What it says, on one line.
+    pub(super) fn words(&self) -> String {
+        let detail = self.detail.split_whitespace().collect::<Vec<_>>().join(" ");
+        match (self.kind, detail.as_str()) {
+            (RefusalKind::Unsupported, "") => "the driver does not offer it".into(),
+            (_, "") => format!("the driver refused without a word ({:?})", self.kind),
+            _ => detail,
+        }
+    }
+
+    /// Of `unavailable`: whether the transaction may have been committed. What is not said is not known.
+    pub(super) fn committed(&self) -> Committed {
+        match self.committed {
+            Some(WasCommitted::No) => Committed::No,
+            Some(WasCommitted::Unknown) | None => Committed::Unknown,
+        }
+    }
+}
+
+impl Lease {
+    pub(super) fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+}
+
+// The channel is there until the lease is dropped.
+impl Deref for Lease {
+    type Target = Channel;
+    #[expect(clippy::expect_used, reason = "taken by Drop only")]
+    fn deref(&self) -> &Channel {
+        self.channel.as_ref().expect("a lease holds its channel")
+    }
+}
+
+impl DerefMut for Lease {
+    #[expect(clippy::expect_used, reason = "taken by Drop only")]
+    fn deref_mut(&mut self) -> &mut Channel {
+        self.channel.as_mut().expect("a lease holds its channel")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(channel) = self.channel.take() else { return };
+        if !channel.is_broken() && !self.spoiled {
+            self.driver.pool.lock().idle.push(channel);
+            return;
+        }
+        // The process ends with its channel, which can take a while: not under the lock, and it takes no place any more.
+        let mut pool = self.driver.pool.lock();
+        let goes = |process: &mut Arc<Process>| {
+            process.has_ended() || (channel.is_first() && Arc::ptr_eq(process, channel.process()))
+        };
+        let dead = pool.processes.extract_if(.., goes).collect::<Vec<_>>();
+        drop(pool);
+        drop((channel, dead));
+    }
+}

@@ -1,0 +1,275 @@
+//! The key-value way: the driver is a store, and Lydite's own text of the transactions runs on it.
+//!
+//! A round trip is what costs, so writes wait in [`DriverTx`] until something is read that they may touch, or for the
+//! commit; and the first request of a transaction says that it begins.
+
+use super::channel::CallError;
+use super::messages::{Clear, Entries, Get, Got, Nothing, Reason, RefusalKind, Scan, Write, Writes};
+use super::pool::{Driver, Lease};
+use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::{AbortReason, Committed, Description};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Entries asked for first, since most scans of the transactions want one or fifteen; and at most.
+const ENTRIES_FIRST: u32 = 16;
+const ENTRIES_MOST: u32 = 2_048;
+/// Bytes of writes that wait for the commit.
+const WAITING_MOST: usize = 4 << 20;
+
+/// See the module.
+pub(super) struct DriverStore(Arc<Driver>);
+
+impl Store for DriverStore {
+    type Config = Arc<Driver>;
+    type Tx<'a> = DriverTx;
+    type Pending = ();
+
+    fn place(config: &Arc<Driver>) -> String {
+        config.config.place.clone()
+    }
+
+    fn describe(config: &Arc<Driver>) -> Result<Description, StoreError> {
+        let unavailable = |detail| StoreError::Unavailable { committed: Committed::No, detail };
+        Ok(config.describe(config.hello().map_err(unavailable)?))
+    }
+
+    fn is_there(_config: &Arc<Driver>) -> bool {
+        true
+    }
+
+    fn open(config: &Arc<Driver>) -> Result<Self, StoreError> {
+        Ok(Self(Arc::clone(config)))
+    }
+
+    fn begin(&self, access: Access) -> Result<DriverTx, StoreError> {
+        let lease =
+            self.0.lease().map_err(|detail| StoreError::Unavailable { committed: Committed::No, detail })?;
+        Ok(DriverTx { lease, access, begun: false, over: false, writes: Vec::new(), waiting: 0 })
+    }
+
+    fn clear(&self, table: KvTable) -> Result<(), StoreError> {
+        let mut tx = self.begin(Access::Load)?;
+        match tx.lease.call::<Nothing>("clear", &Clear { table: table.name() }) {
+            Ok(Nothing {}) => Ok(()),
+            Err(error) if error.is_unsupported() => {
+                drop(tx);
+                lydite_database::kv::clear_in_batches(self, table)
+            }
+            Err(error) => Err(tx.failed(error)),
+        }
+    }
+
+    fn settle(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), StoreError> {
+        let mut tx = self.begin(Access::Load)?;
+        match tx.lease.call_watched::<Nothing>("finish", &Nothing {}, &|doing| stage(doing)) {
+            Ok(Nothing {}) => Ok(()),
+            Err(error) if error.is_unsupported() => Ok(()),
+            Err(error) => Err(tx.failed(error)),
+        }
+    }
+}
+
+/// See the module.
+pub(super) struct DriverTx {
+    lease: Lease,
+    access: Access,
+    /// Whether the driver knows of it.
+    begun: bool,
+    /// Whether the driver has ended it, by an error or the commit.
+    over: bool,
+    /// What the driver does not know yet.
+    writes: Vec<Write>,
+    /// Bytes of them.
+    waiting: usize,
+}
+
+impl DriverTx {
+    /// The error of a request in it: the driver has rolled it back, or is lost.
+    fn failed(&mut self, error: CallError) -> StoreError {
+        self.over = true;
+        let words = self.lease.driver().words(&error);
+        match error {
+            CallError::Lost(detail) => StoreError::Unavailable { committed: Committed::No, detail },
+            CallError::Malformed(detail) => {
+                // What the driver thinks of the transaction is not known.
+                self.lease.spoiled = true;
+                StoreError::Failed(detail)
+            }
+            CallError::Refused(refusal) => match refusal.kind {
+                RefusalKind::Aborted => {
+                    StoreError::Retry { reason: abort_reason(refusal.reason), detail: refusal.words() }
+                }
+                // Only a commit can have been made.
+                RefusalKind::Unavailable => {
+                    StoreError::Unavailable { committed: Committed::No, detail: words }
+                }
+                RefusalKind::RolledBack | RefusalKind::Unsupported | RefusalKind::Fatal => {
+                    StoreError::Failed(words)
+                }
+            },
+        }
+    }
+
+    /// What the first request says; the later ones say nothing.
+    fn begin(&mut self) -> Option<&'static str> {
+        if std::mem::replace(&mut self.begun, true) {
+            return None;
+        }
+        Some(match self.access {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Load => "load",
+        })
+    }
+
+    fn write(&mut self, table: KvTable, key: &[u8], value: Option<Vec<u8>>) -> Result<(), StoreError> {
+        self.waiting += key.len() + value.as_ref().map_or(0, Vec::len);
+        self.writes.push(Write(table.name(), key.to_vec(), value));
+        if self.waiting >= WAITING_MOST { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let (writes, begin) = (std::mem::take(&mut self.writes), self.begin());
+        self.waiting = 0;
+        match self.lease.call::<Nothing>("write", &Writes { begin, writes: &writes }) {
+            Ok(Nothing {}) => Ok(()),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The value that this transaction sees.
+    fn get(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let name = table.name();
+        // A loader reads nothing, and others write little before they read: the last write is found at once.
+        if let Some(Write(_, _, value)) =
+            self.writes.iter().rev().find(|write| write.1 == key && write.0 == name)
+        {
+            return Ok(value.clone());
+        }
+        let begin = self.begin();
+        match self.lease.call::<Got>("get", &Get { begin, table: name, key }) {
+            Ok(Got { value }) => Ok(value.map(serde_bytes::ByteBuf::into_vec)),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+}
+
+/// The reason of an abort, in our words.
+pub(super) fn abort_reason(reason: Option<Reason>) -> AbortReason {
+    match reason {
+        Some(Reason::Serialization) => AbortReason::Serialization,
+        Some(Reason::Deadlock) => AbortReason::Deadlock,
+        Some(Reason::LockTimeout) => AbortReason::LockTimeout,
+        Some(Reason::Other) | None => AbortReason::Other,
+    }
+}
+
+impl StoreTx for DriverTx {
+    type Pending = ();
+
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        Ok(self.get(table, key)?.map(|value| found(&value)))
+    }
+
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.write(table, key, Some(value.to_vec()))
+    }
+
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.write(table, key, None)
+    }
+
+    fn scan(
+        &mut self,
+        table: KvTable,
+        range: KeyRange<'_>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if self.writes.iter().any(|write| write.0 == table.name()) {
+            self.flush()?;
+        }
+        let (mut from, mut below) = (range.from.to_vec(), range.below.map(<[u8]>::to_vec));
+        let backward = direction == Direction::Backward;
+        let mut limit = ENTRIES_FIRST;
+        loop {
+            let begin = self.begin();
+            let request =
+                Scan { begin, table: table.name(), from: &from, below: below.as_deref(), backward, limit };
+            let answer = self.lease.call::<Entries>("scan", &request);
+            let Entries { entries } = answer.map_err(|error| self.failed(error))?;
+            if entries.len() > limit as usize {
+                let place = &self.lease.driver().config.place;
+                let (table, count) = (table.name(), entries.len());
+                let detail =
+                    format!("{place}: a scan of {table} gave {count} entries, and {limit} were asked for");
+                return Err(self.failed(CallError::Malformed(detail)));
+            }
+            let mut last: Option<&[u8]> = None;
+            for (key, value) in &entries {
+                let ordered =
+                    last.is_none_or(|last| if backward { key[..] < *last } else { key[..] > *last });
+                let within = key[..] >= *from && below.as_deref().is_none_or(|below| key[..] < *below);
+                if !ordered || !within {
+                    let what = if ordered { "outside of the range" } else { "not in the order of keys" };
+                    let place = &self.lease.driver().config.place;
+                    let detail =
+                        format!("{place}: a scan of {} gave the key {key:02x?}, {what}", table.name());
+                    return Err(self.failed(CallError::Malformed(detail)));
+                }
+                if each(key, value).is_break() {
+                    return Ok(());
+                }
+                last = Some(key);
+            }
+            let Some(last) = last.filter(|_| entries.len() >= limit as usize) else { return Ok(()) };
+            if backward {
+                below = Some(last.to_vec());
+            } else {
+                // The least key behind it.
+                from = last.to_vec();
+                from.push(0);
+            }
+            limit = (limit * 4).min(ENTRIES_MOST);
+        }
+    }
+
+    fn commit(mut self) -> Result<(), StoreError> {
+        self.over = true;
+        if self.writes.is_empty() && !self.begun {
+            return Ok(());
+        }
+        let (writes, begin) = (std::mem::take(&mut self.writes), self.begin());
+        match self.lease.call::<Nothing>("commit", &Writes { begin, writes: &writes }) {
+            Ok(Nothing {}) => Ok(()),
+            // It was sent, and nobody knows what came of it.
+            Err(CallError::Lost(detail)) => {
+                Err(StoreError::Unavailable { committed: Committed::Unknown, detail })
+            }
+            Err(CallError::Malformed(detail)) => {
+                self.lease.spoiled = true;
+                Err(StoreError::Unavailable { committed: Committed::Unknown, detail })
+            }
+            Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Unavailable => {
+                let detail = self.lease.driver().words(&CallError::Refused(refusal.clone()));
+                Err(StoreError::Unavailable { committed: refusal.committed(), detail })
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+}
+
+impl Drop for DriverTx {
+    fn drop(&mut self) {
+        if self.begun && !self.over && !self.lease.is_broken() {
+            // What can't be rolled back must not be handed to the next transaction.
+            self.lease.spoiled = self.lease.call::<Nothing>("abort", &Nothing {}).is_err();
+        }
+    }
+}

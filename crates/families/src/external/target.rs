@@ -1,0 +1,184 @@
+//! A driver as a target: which of the two ways it takes is known once it has introduced itself.
+
+use super::config::Config;
+use super::load_lock::LoadLock;
+use super::messages::Way;
+use super::pool::Driver;
+use super::store::DriverStore;
+use super::transactions::Transactions;
+use lydite_database::kv::KvTarget;
+use lydite_database::{
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
+    Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError,
+};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// See the module.
+pub(crate) struct External {
+    driver: Arc<Driver>,
+    speaking: OnceLock<Speaking>,
+}
+
+enum Speaking {
+    Store(KvTarget<DriverStore>),
+    Transactions(Transactions),
+}
+
+impl External {
+    /// Starts nothing yet.
+    pub(crate) fn new(config: Config) -> Self {
+        Self { driver: Driver::new(config), speaking: OnceLock::new() }
+    }
+
+    fn speaking(&self) -> Result<&Speaking, TargetError> {
+        let way = self.driver.hello().map_err(TargetError::unreachable)?.way;
+        Ok(self.speaking.get_or_init(|| match way {
+            Way::KeyValue => Speaking::Store(KvTarget::new(Arc::clone(&self.driver))),
+            Way::Transactions => Speaking::Transactions(Transactions::new(Arc::clone(&self.driver))),
+        }))
+    }
+}
+
+impl Target for External {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let hello = self.driver.hello().map_err(TargetError::unreachable)?;
+        Ok(self.driver.describe(hello))
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.state(),
+            Speaking::Transactions(target) => target.state(),
+        }
+    }
+
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        let problem = match demand {
+            Demand::Load => None,
+            Demand::Sessions(sessions) => return self.driver.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Districts(districts) => districts.skew().map(|skew| {
+                format!(
+                    "data_skew {skew}: a driver that plays the transactions itself delivers the ten districts of the \
+                     standard, and no others: leave data_skew out"
+                )
+            }),
+            Demand::FarStockLevels => Some(
+                "dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave \
+                 it out"
+                    .to_owned(),
+            ),
+            Demand::Transactions(kinds) => kinds.iter().find(|kind| !kind.is_standard()).map(|extra| {
+                format!(
+                    "mix: a driver that plays the transactions itself knows the standard's five, and not {}: leave it out",
+                    extra.name()
+                )
+            }),
+        };
+        match problem {
+            Some(problem) if matches!(self.speaking()?, Speaking::Transactions(_)) => {
+                let place = &self.driver.config.place;
+                Err(TargetError::usage(format!("{place}: {problem}, or use a driver of a store")))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.create_schema(meta),
+            Speaking::Transactions(target) => target.create_schema(meta),
+        }
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        // What the driver drives can't be locked from here, but who starts the same driver on this machine can be told.
+        Ok(Box::new(LoadLock::take(&self.driver.config)?))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.loader(),
+            Speaking::Transactions(target) => target.loader(),
+        }
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.finish_load(jobs, stage),
+            Speaking::Transactions(target) => target.finish_load(stage),
+        }
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect(),
+            Speaking::Transactions(target) => target.connect(),
+        }
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        let _alone = LoadLock::take(&self.driver.config)?;
+        match self.speaking()? {
+            Speaking::Store(target) => target.reset(),
+            Speaking::Transactions(target) => target.reset(),
+        }
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.check(conditions, done),
+            Speaking::Transactions(target) => target.check(conditions, done),
+        }
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.checksums(),
+            Speaking::Transactions(target) => target.checksums(),
+        }
+    }
+
+    // No server: each request to a driver has a timeout of its own.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), store: Some(self), work: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl StoreTest for External {
+    fn try_functions(&self) -> Result<Option<String>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.try_functions(),
+            Speaking::Transactions(_) => Ok(None),
+        }
+    }
+}
+
+impl BalanceTarget for External {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect_balances(longest_wait),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
+                 own: a key-value driver has them",
+                self.driver.config.place
+            ))),
+        }
+    }
+}
+
+impl StoppableWork for External {
+    fn stop_work(&self) {
+        match self.speaking.get() {
+            Some(Speaking::Transactions(target)) => target.stop_work(),
+            // A store is read from here: it has nothing to go on with when nobody asks.
+            Some(Speaking::Store(_)) | None => {}
+        }
+    }
+}

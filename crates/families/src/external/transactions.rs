@@ -1,0 +1,456 @@
+//! The way in which the driver plays the five transactions itself, and reads its tables back to be checked.
+
+use super::channel::{CallError, decode};
+use super::messages::{
+    Answer, Create, DeliveryRequest, NewOrderRequest, Note, Nothing, OrderStatusRequest, PaymentRequest,
+    Read, RefusalKind, RowBuffer, StateAnswer, StockLevelRequest, Unit,
+};
+use super::pool::{Driver, Lease};
+use super::store::abort_reason;
+use lydite_database::kv::StoreError;
+use lydite_database::kv::check::check;
+use lydite_database::kv::checksum::checksums;
+use lydite_database::kv::codec::KvRow;
+use lydite_database::kv::columns::{Columns, FromColumns, Loose};
+use lydite_database::kv::meta;
+use lydite_database::kv::scan::RowSource;
+use lydite_database::kv::session::now;
+use lydite_database::profile::asks_for_an_unused_item;
+use lydite_database::{
+    Committed, ConditionFinding, DatabaseState, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
+    TargetError, TxError,
+};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::outcome::{
+    DeliveryOutcome, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
+};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{self, Row};
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Outcome, Transaction, WarehouseId};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A batch of rows is sent when it has so many bytes.
+const BATCH_BYTES: usize = 256 << 10;
+/// The name of a unit's note: this and the warehouse, 0 for ITEM.
+const LOADED: &str = "loaded ";
+
+/// See the module.
+pub(super) struct Transactions {
+    driver: Arc<Driver>,
+    /// Whether checks are to give up.
+    stopped: AtomicBool,
+}
+
+impl Transactions {
+    pub(super) fn new(driver: Arc<Driver>) -> Self {
+        Self { driver, stopped: AtomicBool::new(false) }
+    }
+
+    fn lease(&self) -> Result<Lease, TargetError> {
+        self.driver.lease().map_err(TargetError::unreachable)
+    }
+
+    fn ask(&self, doing: &str, what: &'static str, with: &impl serde::Serialize) -> Result<(), TargetError> {
+        match self.lease()?.call::<Nothing>(what, with) {
+            Ok(Nothing {}) => Ok(()),
+            Err(error) => Err(self.driver.on_target(doing, &error)),
+        }
+    }
+
+    pub(super) fn state(&self) -> Result<DatabaseState, TargetError> {
+        let answer = self.lease()?.call::<StateAnswer>("state", &Nothing {});
+        let StateAnswer { tables, notes } =
+            answer.map_err(|error| self.driver.on_target("look what it holds", &error))?;
+        if notes.is_empty() {
+            return Ok(if tables.is_empty() {
+                DatabaseState::Empty
+            } else {
+                DatabaseState::Foreign { tables }
+            });
+        }
+        let units: Vec<u32> =
+            notes.keys().filter_map(|name| name.strip_prefix(LOADED)).flat_map(str::parse).collect();
+        meta::from_notes(&notes, &units).map_err(|problem| {
+            StoreError::Failed(problem).on_target("read the notes", &self.driver.config.place)
+        })
+    }
+
+    pub(super) fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        if self.state()? != DatabaseState::Empty {
+            return Err(TargetError::usage(format!(
+                "{}: there are tables already: load with --fresh",
+                self.driver.config.place
+            )));
+        }
+        let state = ("state", "loading".to_string());
+        let notes = meta::notes(meta).into_iter().chain([state]).collect();
+        self.ask("create the tables", "create", &Create { notes })
+    }
+
+    pub(super) fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(DriverLoader(self.lease()?)))
+    }
+
+    pub(super) fn finish_load(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        stage("finishing");
+        let mut lease = self.lease()?;
+        lease
+            .call_watched::<Nothing>("finish", &Nothing {}, &|doing| stage(doing))
+            .and_then(|Nothing {}| lease.call("note", &Note { name: "state", value: "ready" }))
+            .map(|Nothing {}| ())
+            .map_err(|error| self.driver.on_target("finish the load", &error))
+    }
+
+    /// What it was loaded with.
+    fn loaded(&self) -> Result<DatabaseMeta, TargetError> {
+        match self.state()? {
+            DatabaseState::Ready { meta } => Ok(meta),
+            _ => Err(TargetError::usage(format!(
+                "{}: the database is not loaded: use lydite load",
+                self.driver.config.place
+            ))),
+        }
+    }
+
+    pub(super) fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.loaded()?;
+        Ok(Box::new(DriverSession(self.lease()?)))
+    }
+
+    pub(super) fn reset(&self) -> Result<(), TargetError> {
+        self.ask("drop the tables", "drop", &Nothing {})
+    }
+
+    pub(super) fn stop_work(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let meta = self.loaded()?;
+        let findings =
+            self.reading("check the conditions", meta.warehouses, |source| check(source, &meta, conditions))?;
+        findings.iter().for_each(done);
+        Ok(findings)
+    }
+
+    pub(super) fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        self.reading("read the tables", 0, |source| checksums(source))
+    }
+
+    /// Reads tables on one snapshot, if the driver has them.
+    fn reading<R>(
+        &self,
+        doing: &str,
+        warehouses: u32,
+        read: impl FnOnce(&mut Reader<'_>) -> Result<R, StoreError>,
+    ) -> Result<R, TargetError> {
+        let mut lease = self.lease()?;
+        let failed = |error: &CallError| self.driver.on_target(doing, error);
+        lease.call::<Nothing>("snapshot", &Nothing {}).map_err(|error| failed(&error))?;
+        let mut source = Reader { lease: &mut lease, target: self, warehouses, more: None };
+        let read = read(&mut source).map_err(|error| error.on_target(doing, &self.driver.config.place));
+        match lease.call::<Nothing>("release", &Nothing {}) {
+            Ok(Nothing {}) => read,
+            Err(error) => {
+                lease.spoiled = true;
+                read.and(Err(failed(&error)))
+            }
+        }
+    }
+}
+
+/// Tables as the driver reads them back.
+struct Reader<'a> {
+    lease: &'a mut Lease,
+    target: &'a Transactions,
+    /// Warehouses that were loaded.
+    warehouses: u32,
+    /// Those that the table WAREHOUSE has beyond.
+    more: Option<BTreeSet<WarehouseId>>,
+}
+
+/// Some rows, and whether there are more.
+#[derive(Deserialize)]
+struct Batch<'a> {
+    #[serde(borrow)]
+    rows: Vec<Vec<Loose<'a>>>,
+    more: bool,
+}
+
+/// Typed rows of one answer, and whether there are more.
+type TypedBatch<R> = (Vec<R>, bool);
+
+fn typed<R: Row + FromColumns>(body: &[u8]) -> Result<Answer<TypedBatch<R>>, String> {
+    let Answer { id, ok, error, alive } = decode::<Batch<'_>>(body)?;
+    let ok = match ok {
+        None => None,
+        Some(Batch { rows, more }) => {
+            let row = |(number, values): (usize, Vec<Loose<'_>>)| {
+                Columns::new(R::TABLE, &values)
+                    .and_then(|mut columns| R::from_columns(&mut columns))
+                    .map_err(|why| format!("row {number} of {}: {why}", R::TABLE.name()))
+            };
+            Some((rows.into_iter().enumerate().map(row).collect::<Result<_, _>>()?, more))
+        }
+    };
+    Ok(Answer { id, ok, error, alive })
+}
+
+impl Reader<'_> {
+    fn failed(&self, error: &CallError) -> StoreError {
+        let words = self.target.driver.words(error);
+        match error {
+            CallError::Lost(_) => StoreError::Unavailable { committed: Committed::No, detail: words },
+            _ => StoreError::Failed(words),
+        }
+    }
+
+    fn batch<R: Row + FromColumns>(
+        &mut self,
+        what: &'static str,
+        with: &impl serde::Serialize,
+    ) -> Result<TypedBatch<R>, StoreError> {
+        let sent = self.lease.ask(what, |bytes| {
+            rmp_serde::encode::write_named(bytes, with)
+                .map_err(|error| CallError::Malformed(error.to_string()))
+        });
+        sent.and_then(|()| self.lease.answer(what, &|_| (), typed::<R>)).map_err(|error| self.failed(&error))
+    }
+}
+
+impl RowSource for Reader<'_> {
+    /// The warehouses that were loaded, and those that WAREHOUSE has beside them.
+    fn next_warehouse(
+        &mut self,
+        _tables: &[Table],
+        last: Option<WarehouseId>,
+    ) -> Result<Option<WarehouseId>, StoreError> {
+        if self.more.is_none() {
+            let mut found: BTreeSet<WarehouseId> = (1..=self.warehouses).map(WarehouseId).collect();
+            self.rows(None, |row: &rows::Warehouse| {
+                found.insert(row.id);
+            })?;
+            self.more = Some(found);
+        }
+        let from = last.map_or(WarehouseId(0), |last| WarehouseId(last.0.saturating_add(1)));
+        Ok(self.more.as_ref().and_then(|found| found.range(from..).next().copied()))
+    }
+
+    fn rows<R: KvRow + FromColumns>(
+        &mut self,
+        of: Option<WarehouseId>,
+        mut each: impl FnMut(&R),
+    ) -> Result<(), StoreError> {
+        let request = Read { table: R::TABLE.name(), w_id: of.map(|w_id| w_id.0) };
+        let (mut rows, mut more) = self.batch::<R>("read", &request)?;
+        loop {
+            rows.iter().for_each(&mut each);
+            if !more {
+                return Ok(());
+            }
+            if self.target.stopped.load(Ordering::Relaxed) {
+                let Nothing {} = self.lease.call("stop", &Nothing {}).map_err(|error| self.failed(&error))?;
+                return Err(StoreError::Failed("the check was stopped".into()));
+            }
+            (rows, more) = self.batch::<R>("next", &Nothing {})?;
+        }
+    }
+}
+
+/// Sends rows; a unit is noted when the driver says that it is stored.
+struct DriverLoader(Lease);
+
+impl Loader for DriverLoader {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let driver = Arc::clone(self.0.driver());
+        let doing = format!("load {unit}");
+        match self.fill(unit, population, progress) {
+            Ok(()) => Ok(()),
+            Err(Stop::Interrupted) => {
+                self.0.spoiled = self.0.call::<Nothing>("load_abort", &Nothing {}).is_err();
+                Err(TargetError::database(format!(
+                    "{}: {doing}: the load was interrupted",
+                    driver.config.place
+                )))
+            }
+            Err(Stop::Call(error)) => {
+                // An error ends the unit on the driver's side too; what is unclear ends the connection.
+                self.0.spoiled = matches!(error, CallError::Malformed(_));
+                Err(driver.on_target(&doing, &error))
+            }
+        }
+    }
+}
+
+enum Stop {
+    Interrupted,
+    Call(CallError),
+}
+
+impl From<CallError> for Stop {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl DriverLoader {
+    fn fill(&mut self, unit: LoadUnit, population: &Population, progress: &LoadProgress) -> Result<(), Stop> {
+        let w_id = unit.warehouse().0;
+        let Nothing {} = self.0.call("load_begin", &Unit { w_id })?;
+        for &table in unit.tables() {
+            let columns = table.schema().columns.len() as u32;
+            let mut sender =
+                Sender { lease: &mut self.0, table, columns, buffer: RowBuffer::default(), progress };
+            population.write_table(table, unit.warehouse(), &mut sender)?;
+            sender.send()?;
+        }
+        let Nothing {} = self.0.call("load_end", &Unit { w_id })?;
+        let name = format!("{LOADED}{w_id}");
+        let Nothing {} = self.0.call("note", &Note { name: &name, value: "" })?;
+        Ok(())
+    }
+}
+
+struct Sender<'a> {
+    lease: &'a mut Lease,
+    table: Table,
+    columns: u32,
+    buffer: RowBuffer,
+    progress: &'a LoadProgress,
+}
+
+impl Sender<'_> {
+    /// Sends the rows that wait, if any.
+    fn send(&mut self) -> Result<(), Stop> {
+        let RowBuffer { bytes, rows } = &mut self.buffer;
+        if *rows == 0 {
+            return Ok(());
+        }
+        let (table, length) = (self.table.name(), bytes.len());
+        self.lease.ask("load", |message| {
+            // Writing to memory can't fail.
+            let _infallible = rmp::encode::write_map_len(message, 2);
+            let _infallible = rmp::encode::write_str(message, "table");
+            let _infallible = rmp::encode::write_str(message, table);
+            let _infallible = rmp::encode::write_str(message, "rows");
+            let _infallible = rmp::encode::write_array_len(message, *rows);
+            message.append(bytes);
+            Ok(())
+        })?;
+        let Nothing {} = self.lease.answer("load", &|_| (), |body| decode(body))?;
+        self.progress.add(u64::from(std::mem::take(rows)), length as u64);
+        if self.progress.stopped() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+}
+
+impl RowWriter for Sender<'_> {
+    type Error = Stop;
+
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), Stop> {
+        self.buffer.begin(self.columns);
+        row.emit(&mut self.buffer);
+        if self.buffer.bytes.len() >= BATCH_BYTES { self.send() } else { Ok(()) }
+    }
+}
+
+/// One session.
+struct DriverSession(Lease);
+
+impl Session for DriverSession {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let (lease, now) = (&mut self.0, now());
+        let answer = match transaction {
+            Transaction::NewOrder(input) => lease
+                .call::<NewOrderOutcome>("new_order", &NewOrderRequest::new(input, now))
+                .map(Outcome::NewOrder),
+            Transaction::Payment(input) => lease
+                .call::<PaymentOutcome>("payment", &PaymentRequest::new(input, now))
+                .map(|outcome| Outcome::Payment(Box::new(outcome))),
+            Transaction::OrderStatus(input) => lease
+                .call::<OrderStatusOutcome>("order_status", &OrderStatusRequest::new(input))
+                .map(Outcome::OrderStatus),
+            Transaction::Delivery(input) => lease
+                .call::<DeliveryOutcome>("delivery", &DeliveryRequest::new(input, now))
+                .map(Outcome::Delivery),
+            Transaction::StockLevel(input) => lease
+                .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
+                .map(Outcome::StockLevel),
+            // Whoever makes a plan asks beforehand: `Target::check_transactions`.
+            Transaction::UpdateStock(_)
+            | Transaction::UpdateItem(_)
+            | Transaction::UpdateBalance(_)
+            | Transaction::SelectBalance(_) => {
+                return Err(TxError::Fatal(format!(
+                    "{}: a driver that plays the transactions itself has no {}",
+                    lease.driver().config.place,
+                    transaction.kind().title()
+                )));
+            }
+        };
+        answer
+            .and_then(|outcome| self.sensible(transaction, outcome))
+            .map_err(|error| self.failed(transaction, error))
+    }
+}
+
+impl DriverSession {
+    /// Refuses an answer whose parts can't belong to what was asked.
+    fn sensible(&self, transaction: &Transaction, outcome: Outcome) -> Result<Outcome, CallError> {
+        if let (Transaction::NewOrder(input), Outcome::NewOrder(order)) = (transaction, &outcome)
+            && input.lines.len() != order.lines.len()
+        {
+            return Err(CallError::Malformed(format!(
+                "{}: the answer to new_order has a wrong shape: lines: {} lines, and {} were ordered",
+                self.0.driver().config.place,
+                order.lines.len(),
+                input.lines.len()
+            )));
+        }
+        Ok(outcome)
+    }
+
+    fn failed(&self, transaction: &Transaction, error: CallError) -> TxError {
+        let words = self.0.driver().words(&error);
+        match error {
+            // It was sent, and the driver commits by itself.
+            CallError::Lost(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
+            // Committed, and then not understood; what only reads has nothing to commit.
+            CallError::Malformed(detail) if transaction.kind().only_reads() => TxError::Fatal(detail),
+            CallError::Malformed(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
+            CallError::Refused(refusal) => match (refusal.kind, &refusal.order) {
+                (RefusalKind::Aborted, _) => {
+                    TxError::Aborted { reason: abort_reason(refusal.reason), detail: refusal.words() }
+                }
+                (RefusalKind::RolledBack, Some(order)) if asks_for_an_unused_item(transaction) => {
+                    TxError::RolledBack(Box::new(order.clone()))
+                }
+                (RefusalKind::RolledBack, Some(_)) => TxError::Fatal(format!(
+                    "{}: it rolled back, and no line asks for an unused item: run lydite check",
+                    self.0.driver().config.place
+                )),
+                (RefusalKind::RolledBack, None) => TxError::Fatal(format!(
+                    "{}: it rolled back without saying which order: o_id, c_last and c_credit are wanted",
+                    self.0.driver().config.place
+                )),
+                (RefusalKind::Unavailable, _) => {
+                    TxError::Unavailable { committed: refusal.committed(), detail: words }
+                }
+                (RefusalKind::Unsupported | RefusalKind::Fatal, _) => TxError::Fatal(words),
+            },
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The microbenchmark on Gemel: a keyspace per table, half of them in the memory engine and half in the disk engine.
+//!
+//! A record's key is its number, its value the counter (eight bytes, little end first) and the text behind it.
+
+use super::{GemelTarget, store_error};
+use ::gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Result as GemelResult, Ticket};
+use lydite_database::kv::session::OnItsWay;
+use lydite_database::kv::{Pending, StoreError};
+use lydite_database::micro::{is_table_name, missing, table_name};
+use lydite_database::{
+    DatabaseState, LoadProgress, Micro, MicroLoader, MicroTarget, Session, Submitted, TargetError, TxError,
+};
+use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+/// Lydite's notes about the tables.
+const NOTES: &str = "lydite_micro";
+/// Where they are: small, and read at every start.
+const NOTES_HOME: Engine = Engine::Memory;
+/// A transaction of a load is committed when it has so many bytes.
+const BATCH_BYTES: usize = 1 << 20;
+/// Records that are dropped in one transaction.
+const DROPPED_AT_ONCE: usize = 4_096;
+/// Bytes of the counter.
+const COUNTER: usize = 8;
+
+fn engine(home: Home) -> Engine {
+    match home {
+        Home::Memory => Engine::Memory,
+        Home::Disk => Engine::Disk,
+    }
+}
+
+fn keyspace(database: &Database, table: TableId) -> GemelResult<Keyspace> {
+    database.keyspace(&table_name(Engines::Two, table), engine(table.home))
+}
+
+fn counter(value: &[u8]) -> Option<u64> {
+    value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+fn all_entries(
+    database: &Database,
+    keyspace: &Keyspace,
+    each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+) -> GemelResult<()> {
+    let mut transaction = database.begin(Isolation::Snapshot)?;
+    transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, each)
+}
+
+/// What the notes say; none when there are none and no records without notes.
+pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
+    let keyspaces = database.keyspaces();
+    let mut notes = BTreeMap::new();
+    if keyspaces.iter().any(|(name, _)| name == NOTES) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        all_entries(database, &database.keyspace(NOTES, NOTES_HOME)?, |name, value| {
+            notes.insert(text(name), text(value));
+            ControlFlow::Continue(())
+        })?;
+    }
+    if !notes.is_empty() {
+        let note = |name: &str| notes.get(name).map(String::as_str);
+        let meta = Meta::from_notes(note)
+            .map_err(|name| Error::Usage(format!("{NOTES} has no {name} or a bad one: load with --fresh")))?;
+        return Ok(Some(DatabaseState::Micro { meta, ready: note("state") == Some("ready") }));
+    }
+    // Their drop was interrupted.
+    let mut tables = Vec::new();
+    for (name, engine) in keyspaces.into_iter().filter(|(name, _)| is_table_name(name)) {
+        let mut found = false;
+        all_entries(database, &database.keyspace(&name, engine)?, |_, _| {
+            found = true;
+            ControlFlow::Break(())
+        })?;
+        if found {
+            tables.push(name);
+        }
+    }
+    Ok((!tables.is_empty()).then_some(DatabaseState::Foreign { tables }))
+}
+
+/// Whether a keyspace is that of the notes.
+pub(super) fn is_notes(name: &str) -> bool {
+    name == NOTES
+}
+
+/// Drops the notes.
+pub(super) fn forget(database: &Database) -> GemelResult<()> {
+    match database.keyspaces().iter().any(|(name, _)| name == NOTES) {
+        true => clear(database, NOTES, NOTES_HOME),
+        false => Ok(()),
+    }
+}
+
+/// Drops all entries of a keyspace.
+pub(super) fn clear(database: &Database, name: &str, engine: Engine) -> GemelResult<()> {
+    let keyspace = database.keyspace(name, engine)?;
+    loop {
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
+        all_entries(database, &keyspace, |key, _| {
+            keys.push(key.to_vec());
+            if keys.len() < DROPPED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let mut transaction = database.begin(Isolation::Snapshot)?;
+        keys.iter().try_for_each(|key| transaction.delete(&keyspace, key))?;
+        transaction.commit()?.wait()?;
+        if keys.len() < DROPPED_AT_ONCE {
+            return Ok(());
+        }
+    }
+}
+
+fn note(database: &Database, notes: &[(&str, String)]) -> GemelResult<()> {
+    let keyspace = database.keyspace(NOTES, NOTES_HOME)?;
+    let mut transaction = database.begin(Isolation::Snapshot)?;
+    for (name, value) in notes {
+        transaction.put(&keyspace, name.as_bytes(), value.as_bytes())?;
+    }
+    transaction.commit()?.wait()
+}
+
+impl MicroTarget for GemelTarget {
+    fn engines(&self) -> Engines {
+        Engines::Two
+    }
+
+    fn create_tables(&self, meta: &Meta) -> Result<(), TargetError> {
+        let database = self.database()?;
+        let make = || {
+            let mut notes = vec![("state", "loading".to_string())];
+            notes.extend(meta.notes());
+            note(&database, &notes)?;
+            meta.data.all_tables(Engines::Two).try_for_each(|table| keyspace(&database, table).map(|_| ()))
+        };
+        make().map_err(self.failed("create the tables"))
+    }
+
+    fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
+        let failed = self.failed("load");
+        Ok(Box::new(GemelTableLoader { database: self.database()?, meta: meta.clone(), failed }))
+    }
+
+    fn finish_tables(
+        &self,
+        _meta: &Meta,
+        _jobs: usize,
+        stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError> {
+        let database = self.database()?;
+        stage("writing a checkpoint");
+        database.checkpoint().map_err(self.failed("finish the load"))?;
+        note(&database, &[("state", "ready".to_string())]).map_err(self.failed("note the end of the load"))
+    }
+
+    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
+        let database = self.database()?;
+        let handles = |home| -> Result<Vec<Keyspace>, TargetError> {
+            (0..meta.data.tables)
+                .map(|number| keyspace(&database, TableId { home, number }))
+                .collect::<GemelResult<_>>()
+                .map_err(self.failed("open the tables"))
+        };
+        let keyspaces = [handles(Home::Memory)?, handles(Home::Disk)?];
+        let (isolation, pipelined) = (self.config.isolation, self.config.pipelined);
+        Ok(Box::new(GemelMicroSession { database, keyspaces, isolation, pipelined }))
+    }
+
+    fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {
+        let database = self.database()?;
+        let (mut totals, bytes) = (Totals::default(), meta.data.text_bytes() as usize + COUNTER);
+        let mut read = || {
+            all_entries(&database, &keyspace(&database, table)?, |_, value| {
+                totals.records += 1;
+                totals.counters += counter(value).map_or(0, i128::from);
+                totals.bad_texts += u64::from(value.len() != bytes);
+                ControlFlow::Continue(())
+            })
+        };
+        read().map_err(self.failed("check the records"))?;
+        Ok(totals)
+    }
+}
+
+struct GemelTableLoader<F> {
+    database: Database,
+    meta: Meta,
+    failed: F,
+}
+
+impl<F: Fn(Error) -> TargetError> GemelTableLoader<F> {
+    fn fill(&self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
+        let failed = &self.failed;
+        let Meta { data, seed, .. } = self.meta;
+        let keyspace = keyspace(&self.database, table).map_err(failed)?;
+        let begin = || self.database.begin(Isolation::Snapshot).map_err(failed);
+        let (mut batch, mut rows, mut bytes) = (Some(begin()?), 0, 0);
+        let mut pending: Vec<Ticket> = Vec::new();
+        let mut value = Vec::with_capacity(COUNTER + data.text_bytes() as usize);
+        data.write_table(table, seed, |record, text| {
+            value.clear();
+            value.extend_from_slice(&0_u64.to_le_bytes());
+            value.extend_from_slice(text.as_bytes());
+            let transaction = match &mut batch {
+                Some(transaction) => transaction,
+                none => none.insert(begin()?),
+            };
+            transaction.put(&keyspace, &record.to_be_bytes(), &value).map_err(failed)?;
+            (rows, bytes) = (rows + 1, bytes + value.len() + size_of::<u32>());
+            if bytes < BATCH_BYTES {
+                return Ok(());
+            }
+            if let Some(full) = batch.take() {
+                pending.push(full.commit().map_err(failed)?);
+            }
+            progress.add(std::mem::take(&mut rows), std::mem::take(&mut bytes) as u64);
+            match progress.stopped() {
+                true => Err(TargetError::database("the load was interrupted")),
+                false => Ok(()),
+            }
+        })?;
+        if let Some(last) = batch.take() {
+            pending.push(last.commit().map_err(failed)?);
+        }
+        progress.add(rows, bytes as u64);
+        pending.into_iter().try_for_each(|ticket| ticket.wait().map_err(failed))
+    }
+}
+
+impl<F: Fn(Error) -> TargetError + Send> MicroLoader for GemelTableLoader<F> {
+    fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.fill(table, progress)
+    }
+}
+
+struct GemelMicroSession {
+    database: Database,
+    /// By [`Home`], then by number.
+    keyspaces: [Vec<Keyspace>; 2],
+    isolation: Isolation,
+    pipelined: bool,
+}
+
+impl GemelMicroSession {
+    fn play(&self, transaction: &Transaction) -> Result<(Outcome, super::GemelCommit), TxError> {
+        let failed = |error| store_error(error).in_transaction();
+        let gone = |access| TxError::Fatal(missing(Engines::Two, access));
+        // Of what only reads, serializable costs more than a snapshot and gives no more.
+        let isolation = match self.isolation {
+            Isolation::Serializable if transaction.is_read_only() => Isolation::Snapshot,
+            isolation => isolation,
+        };
+        let mut work = self.database.begin(isolation).map_err(failed)?;
+        let mut outcome = Outcome::default();
+        let at = |access: &Access| (self.keyspace(access.table), access.record.to_be_bytes());
+        for access in transaction.reads() {
+            let (keyspace, key) = at(access);
+            let read = work.read(keyspace, &key, |value| {
+                let text = value.get(COUNTER..).unwrap_or_default();
+                // Looked at, as any use of it would.
+                std::hint::black_box(text.last());
+                (counter(value), text.len() as u64)
+            });
+            let (counter, text_bytes) = read.map_err(failed)?.ok_or_else(|| gone(access))?;
+            outcome.counters = outcome.counters.wrapping_add(counter.unwrap_or(0));
+            outcome.text_bytes += text_bytes;
+        }
+        for access in transaction.updates() {
+            let (keyspace, key) = at(access);
+            let found = work.update(keyspace, &key, |value| {
+                if let Some(bytes) = value.first_chunk_mut::<COUNTER>() {
+                    *bytes = u64::from_le_bytes(*bytes).wrapping_add(1).to_le_bytes();
+                }
+            });
+            if !found.map_err(failed)? {
+                return Err(gone(access));
+            }
+        }
+        let ticket = work.commit().map_err(failed)?;
+        Ok((outcome, super::GemelCommit { ticket, pipelined: self.pipelined }))
+    }
+
+    fn keyspace(&self, table: TableId) -> &Keyspace {
+        &self.keyspaces[table.home as usize][table.number as usize]
+    }
+}
+
+impl Session<Micro> for GemelMicroSession {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let (outcome, pending) = self.play(transaction)?;
+        pending.wait().map_err(StoreError::in_wait)?;
+        Ok(outcome)
+    }
+
+    fn submit(&mut self, transaction: &Transaction) -> Result<Submitted<Micro>, TxError> {
+        let (outcome, pending) = self.play(transaction)?;
+        OnItsWay::submitted(outcome, pending)
+    }
+}

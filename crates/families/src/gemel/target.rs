@@ -1,0 +1,141 @@
+//! Gemel as a target: the key-value text for TPC-C, keyspaces of its own for the microbenchmark, in one open database.
+
+use super::{Config, GemelStore, Parsed, home_of, is_tpcc, micro};
+use ::gemel::{Database, Error};
+use lydite_database::kv::{KvTable, KvTarget, Store};
+use lydite_database::micro::is_table_name;
+use lydite_database::{
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
+    Session, TableChecksum, Target, TargetError,
+};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use std::path::Path;
+use std::time::Duration;
+
+/// See the module.
+pub(crate) struct GemelTarget {
+    /// TPC-C's tables. Asked only when there are any, or are to be: asking makes them.
+    tpcc: KvTarget<GemelStore>,
+    pub(super) config: Config,
+}
+
+/// What is in a directory that Lydite did not make: keyspaces of its database if it has one, and files beside it.
+pub(crate) fn others(parsed: &Parsed, path: &Path) -> Result<Vec<String>, TargetError> {
+    let config = parsed.config().map_err(|error| TargetError::database(format!("gemel: {error}")))?;
+    let files = Database::foreign_entries(path)
+        .map_err(|error| TargetError::database(format!("gemel:{}: {error}", path.display())))?;
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    let keyspaces = GemelTarget::new(config).database_if_there()?.map(|database| database.keyspaces());
+    let names = keyspaces.into_iter().flatten().map(|(name, _)| name);
+    Ok(names.filter(|name| !is_tpcc(name) && !is_table_name(name) && !micro::is_notes(name)).collect())
+}
+
+impl GemelTarget {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { tpcc: KvTarget::new(config.clone()), config }
+    }
+
+    pub(super) fn database(&self) -> Result<Database, TargetError> {
+        self.config.database().map_err(|error| {
+            TargetError::unreachable(format!("{}: open: {error}", GemelStore::place(&self.config)))
+        })
+    }
+
+    pub(super) fn failed(&self, doing: &str) -> impl Fn(Error) -> TargetError + use<> {
+        let (place, doing) = (GemelStore::place(&self.config), doing.to_string());
+        move |error| super::store_error(error).on_target(&doing, &place)
+    }
+
+    /// The open database; none when there is nothing to open.
+    fn database_if_there(&self) -> Result<Option<Database>, TargetError> {
+        if GemelStore::is_there(&self.config) { self.database().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether it has keyspaces of TPC-C, empty or not.
+    fn has_tpcc(database: &Database) -> bool {
+        database.keyspaces().iter().any(|(name, _)| is_tpcc(name))
+    }
+}
+
+impl Target for GemelTarget {
+    fn describe(&self) -> Result<Description, TargetError> {
+        self.tpcc.describe()
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let Some(database) = self.database_if_there()? else { return Ok(DatabaseState::Empty) };
+        if let Some(state) = micro::state(&database).map_err(self.failed("read lydite_micro"))? {
+            return Ok(state);
+        }
+        if Self::has_tpcc(&database) { self.tpcc.state() } else { Ok(DatabaseState::Empty) }
+    }
+
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        self.tpcc.admit(demand)
+    }
+
+    // The database is locked as long as it is open.
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        self.tpcc.create_schema(meta)
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        self.tpcc.loader()
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        self.tpcc.finish_load(jobs, stage)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.tpcc.connect()
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        let Some(database) = self.database_if_there()? else { return Ok(()) };
+        let failed = self.failed("remove the records");
+        // The notes first, as with TPC-C's.
+        micro::forget(&database).map_err(&failed)?;
+        for (name, engine) in database.keyspaces() {
+            if is_table_name(&name) {
+                micro::clear(&database, &name, engine).map_err(&failed)?;
+            }
+        }
+        if Self::has_tpcc(&database) { self.tpcc.reset() } else { Ok(()) }
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        self.tpcc.check(conditions, done)
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        self.tpcc.checksums()
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), micro: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl BalanceTarget for GemelTarget {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        self.tpcc.connect_balances(longest_wait)
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let [warehouse, district] =
+            [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
+        Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
+    }
+}

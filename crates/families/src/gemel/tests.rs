@@ -1,0 +1,74 @@
+//! Gemel under the tests that every key-value store must pass.
+
+use super::*;
+use crate::conformance;
+use crate::registry::TargetSpec;
+use lydite_database::TxMode;
+use lydite_database::playing::load;
+
+fn config(query: &str) -> Config {
+    let mut errors = Vec::new();
+    let parsed = ParsedUrl::new(&format!("gemel:?{query}"), &mut errors);
+    assert!(errors.is_empty(), "{errors:?}");
+    parse(&parsed).unwrap().config().unwrap()
+}
+
+#[test]
+fn the_answers_and_the_rows_are_those_of_sqlite_in_memory() {
+    conformance::the_answers_and_the_rows_are_those_of_sqlite::<GemelStore>(config("durability=none"));
+}
+
+#[test]
+fn the_answers_and_the_rows_are_those_of_sqlite_on_disk() {
+    conformance::the_answers_and_the_rows_are_those_of_sqlite::<GemelStore>(config(
+        "placement=all-disk&durability=none&write_buffer=4MB",
+    ));
+}
+
+#[test]
+fn fighting_sessions_keep_the_conditions_over_both_engines() {
+    for query in [
+        "placement=optimize-new-order&isolation=serializable&durability=relaxed",
+        "placement=archive-only&commit_stamps=independent&log=per-engine&durability=none",
+    ] {
+        conformance::sessions_that_fight_for_one_warehouse_keep_the_conditions::<GemelStore>(config(query));
+    }
+}
+
+#[test]
+fn an_interrupted_load_can_be_resumed() {
+    conformance::an_interrupted_load_can_be_resumed::<GemelStore>(config("durability=none"));
+}
+
+#[test]
+fn spoiled_rows_are_found_and_named() {
+    conformance::a_spoiled_row_is_found_and_named::<GemelStore>(config("durability=none"));
+}
+
+#[test]
+fn all_that_is_wrong_in_a_url_is_told_at_once() {
+    let errors = TargetSpec::parse(
+        "gemel:x?placement=all&item=ram&durability=often&cache=1&csr_capacity=0&isolation=chaos&speed=1",
+        TxMode::Batched,
+    )
+    .unwrap_err();
+    for word in
+        ["placement", "item", "durability", "cache", "csr_capacity", "isolation", "speed", "--tx batched"]
+    {
+        assert!(errors.iter().any(|error| error.contains(word)), "{word}: {errors:#?}");
+    }
+}
+
+#[test]
+fn another_placement_than_that_of_the_database_is_refused_before_anything_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |placement: &str| {
+        let url = format!("gemel:{}?placement={placement}", directory.path().join("db").display());
+        TargetSpec::parse(&url, TxMode::Statements).unwrap().open().unwrap()
+    };
+    let target = at("all-memory");
+    load(&*target, 1);
+    drop(target);
+    let error = at("all-disk").state().unwrap_err();
+    assert!(error.message.contains("loaded with another placement than all-disk"), "{error}");
+}

@@ -1,0 +1,115 @@
+//! A thread that renews what would expire: the right to load, where a store has no other way to know that its holder lives.
+
+use lydite_database::kv::{LoadRight, StoreError};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often it renews.
+const AGAIN: Duration = Duration::from_secs(3);
+/// What has not been renewed for so many seconds may expire.
+pub(crate) const EXPIRES_S: u64 = 15;
+
+/// What a renewal came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renewed {
+    /// It is held for as long as it takes to expire, from when that was asked for.
+    Held,
+    /// It had expired, whoever has it now.
+    Lost,
+    /// The server is away, and may keep it meanwhile.
+    Away,
+}
+
+/// Renews until it is dropped.
+pub(crate) struct Keeper {
+    /// When what was last renewed may expire; none once it is lost.
+    until: Arc<Mutex<Option<Instant>>>,
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// `renew` is called every three seconds, and `end` when this is dropped. `taken`: when it was first asked for.
+    ///
+    /// # Errors
+    /// The thread can't be started.
+    pub(crate) fn start<T: Send + 'static>(
+        taken: Instant,
+        mut held: T,
+        renew: fn(&mut T) -> Renewed,
+        end: fn(&mut T),
+    ) -> Result<Self, StoreError> {
+        let expires = Duration::from_secs(EXPIRES_S);
+        let until = Arc::new(Mutex::new(Some(taken + expires)));
+        let known = Arc::clone(&until);
+        let (sender, ended) = channel();
+        let keep = move || {
+            while ended.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
+                let asked = Instant::now();
+                match renew(&mut held) {
+                    Renewed::Held => *known.lock() = Some(asked + expires),
+                    Renewed::Away => {}
+                    Renewed::Lost => {
+                        *known.lock() = None;
+                        return;
+                    }
+                }
+            }
+            end(&mut held);
+        };
+        let thread = std::thread::Builder::new().name("load-lock".into()).spawn(keep);
+        let thread =
+            thread.map_err(|error| StoreError::Failed(format!("a thread can't be started: {error}")))?;
+        Ok(Self { until, end: Some(sender), thread: Some(thread) })
+    }
+}
+
+impl LoadRight for Keeper {
+    fn check(&self) -> Result<(), StoreError> {
+        // By the clock too: this may be the first thread that goes on after the process was stopped.
+        if self.until.lock().is_some_and(|until| Instant::now() < until) {
+            return Ok(());
+        }
+        Err(StoreError::Failed(format!(
+            "the right to load is lost: it was not renewed for {EXPIRES_S} s, and another load may have begun meanwhile: load \
+             again, alone"
+        )))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It gives back what it held, or has lost the server.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// What holds the right to load, for messages and to tell it from every other load.
+pub(crate) fn holder() -> String {
+    static LOADS: AtomicU32 = AtomicU32::new(1);
+    let host = rustix::system::uname();
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!(
+        "process {} on {}, load {} since {}.{:09}",
+        std::process::id(),
+        host.nodename().to_string_lossy(),
+        LOADS.fetch_add(1, Ordering::Relaxed),
+        begun.as_secs(),
+        begun.subsec_nanos()
+    )
+}
+
+/// The error of a load that finds another one.
+pub(crate) fn held_by(other: &str) -> StoreError {
+    StoreError::Failed(format!(
+        "another load is running on this database ({other}): wait for it, or end it; of one that was killed this is true for \
+         {EXPIRES_S} s more"
+    ))
+}

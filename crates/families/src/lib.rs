@@ -1,0 +1,28 @@
+//! The families of databases that Lydite drives, and how a URL chooses one.
+//!
+//! [`TargetSpec::parse`] validates a URL without touching anything; [`TargetSpec::open`] makes the
+//! [`Target`](lydite_database::Target). [`families`] lists what is built in.
+
+#[cfg(any(test, feature = "conformance"))]
+#[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]
+pub mod conformance;
+mod etcd;
+mod external;
+mod family;
+mod gemel;
+mod keeper;
+mod mysql;
+mod net;
+mod null;
+mod postgres;
+mod redis;
+mod registry;
+mod sqlite;
+mod stoppable;
+mod storage;
+mod templates;
+
+pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
+pub use family::Family;
+pub use registry::{TargetSpec, families};
+pub use templates::Templates;

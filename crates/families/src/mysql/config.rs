@@ -1,0 +1,456 @@
+//! What a URL of MySQL's family says, and where the password comes from.
+
+use crate::net::url::{ServerUrl, servers, sslmode, variable};
+use crate::net::{Host, SslMode};
+use lydite_database::TxMode;
+use lydite_database::patience::TIMEOUT;
+use lydite_database::sql::batch;
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::shards::{self, Layout};
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_tpcc::schema::Table;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Most partitions that MySQL and MariaDB let a table have.
+const MAX_PARTITIONS: u32 = 8192;
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "isolation",
+        values: "repeatable-read, serializable, read-committed",
+        default: "repeatable-read",
+        about: "isolation level of every transaction; what is changed is locked before at all of them",
+    },
+    OptionSpec {
+        name: "foreign_keys",
+        values: "on, off",
+        default: "on; off with partitions or shards, and for engines other than InnoDB",
+        about: "whether loading declares the foreign keys",
+    },
+    OptionSpec {
+        name: "engine",
+        values: "a storage engine",
+        default: "the server's",
+        about: "engine of the tables, as innodb or rocksdb",
+    },
+    table_option("item"),
+    table_option("warehouse"),
+    table_option("district"),
+    table_option("customer"),
+    table_option("history"),
+    table_option("orders"),
+    table_option("new_order"),
+    table_option("order_line"),
+    table_option("stock"),
+    OptionSpec {
+        name: "snapshot",
+        values: "first-read, begin",
+        default: "first-read",
+        about: "when a read-only transaction takes its snapshot: begin takes those of all engines at once",
+    },
+    OptionSpec {
+        name: "partitions",
+        values: "1 to 8192",
+        default: "none",
+        about: "partitions of each table but ITEM, by hash of the warehouse",
+    },
+    OptionSpec {
+        name: "shards",
+        values: "HOST:PORT,HOST:PORT,… as the server of the URL reaches them",
+        default: "none",
+        about: "servers over which loading parts the warehouses, by MariaDB's engine Spider; same database and user",
+    },
+    shards::ITEMS,
+    shards::COLOCATED,
+    OptionSpec {
+        name: "transactions",
+        values: "pessimistic, optimistic",
+        default: "the server's",
+        about: "TiDB's mode of every transaction: locks from the beginning, or conflicts found at the commit",
+    },
+    batch::option("10000 on TiDB; else all rows of a warehouse in one"),
+    OptionSpec {
+        name: "nodes",
+        values: "HOST:PORT,HOST:PORT,…",
+        default: "none",
+        about: "more servers of the same cluster, as of Galera: sessions are dealt out over all in turn",
+    },
+    OptionSpec {
+        name: "sslmode",
+        values: "prefer, disable, require, verify-full",
+        default: "prefer",
+        about: "TLS; only verify-full checks the certificate",
+    },
+    OptionSpec {
+        name: "socket",
+        values: "a path",
+        default: "the URL's host",
+        about: "the server's Unix socket",
+    },
+    TIMEOUT,
+];
+
+/// Options that are about TPC-C's tables.
+pub(crate) const TPCC_OPTIONS: &[&str] = &[
+    "foreign_keys",
+    "partitions",
+    "shards",
+    "items",
+    "colocated",
+    "item",
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "orders",
+    "new_order",
+    "order_line",
+    "stock",
+];
+
+const fn table_option(name: &'static str) -> OptionSpec {
+    OptionSpec {
+        name,
+        values: "a storage engine",
+        default: "that of engine",
+        about: "the storage engine of this table",
+    }
+}
+
+/// A target of MySQL's family. Its `Debug` shows no password.
+#[derive(Clone)]
+pub(crate) struct Config {
+    /// The URL's scheme, which says what server is expected.
+    pub(crate) scheme: String,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    pub(crate) database: String,
+    pub(crate) sslmode: SslMode,
+    pub(crate) isolation: Isolation,
+    /// As asked for; none when that is left to the engine.
+    pub(crate) foreign_keys: Option<bool>,
+    pub(crate) engine: Option<String>,
+    /// Engines of single tables, by their names.
+    pub(crate) engines: BTreeMap<&'static str, String>,
+    /// Whether a read-only transaction takes the snapshots of all engines when it begins.
+    pub(crate) snapshot_at_begin: bool,
+    pub(crate) partitions: Option<u32>,
+    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    pub(crate) shards: Vec<(String, u16)>,
+    /// Where tables go that are loaded over several nodes.
+    pub(crate) layout: Layout,
+    /// TiDB's mode of transactions; none when that is left to the server.
+    pub(crate) transactions: Option<&'static str>,
+    /// Rows that loading sends in a transaction of their own, as asked for; none when that is left to the product.
+    pub(crate) batch: Option<u32>,
+    /// Servers beside the URL's that sessions go to as well.
+    pub(crate) nodes: Vec<(String, u16)>,
+    pub(crate) mode: TxMode,
+    /// The URL without the password.
+    pub(crate) url: String,
+    url_password: Option<String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Reads the URL.
+pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let scheme = parsed.whole.split_once(':').map_or("mysql", |(scheme, _)| scheme).to_string();
+    let url = ServerUrl::parse(parsed, &scheme, "socket", &mut errors)?;
+    let sslmode = sslmode(parsed, &mut errors);
+    let isolation = Isolation::of(parsed, &mut errors);
+    let partitions = parsed.number("partitions", 1..=MAX_PARTITIONS, &mut errors);
+    let batch = batch::of(parsed, &mut errors);
+    let transactions = parsed
+        .options
+        .contains_key("transactions")
+        .then(|| parsed.choice("transactions", &["pessimistic", "optimistic"], &mut errors));
+    if transactions.is_some() && !matches!(scheme.as_str(), "mysql" | "tidb") {
+        errors.push(format!(
+            "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
+        ));
+    }
+    let mut engine_in = |option: &str| {
+        let name = parsed.options.get(option)?;
+        // It becomes part of a statement.
+        if !is_name(name) {
+            errors.push(format!(
+                "target option {option}={name:?} is no name of an engine: use for example innodb"
+            ));
+        }
+        Some(name.clone())
+    };
+    let engine = engine_in("engine");
+    let engines: BTreeMap<&'static str, String> =
+        Table::ALL.into_iter().filter_map(|table| Some((table.name(), engine_in(table.name())?))).collect();
+    let snapshot_at_begin = parsed.choice("snapshot", &["first-read", "begin"], &mut errors) == "begin";
+    if snapshot_at_begin && isolation != Isolation::RepeatableRead {
+        errors.push(
+            "target option snapshot=begin is of the isolation repeatable-read alone: leave one of the two out".into(),
+        );
+    }
+    let foreign_keys = parsed
+        .options
+        .contains_key("foreign_keys")
+        .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
+    let (shards, nodes) = (servers(parsed, "shards", &mut errors), servers(parsed, "nodes", &mut errors));
+    // OceanBase places partitions by itself, and is told which belong together.
+    let told = scheme == "oceanbase" && partitions.is_some();
+    let layout = Layout::of(parsed, !shards.is_empty() || told, &mut errors);
+    if !layout.colocated() && shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
+    }
+    if !shards.is_empty() {
+        for (option, why) in [
+            ("partitions", "the tables are partitioned by shard"),
+            ("nodes", "one server asks the shards"),
+            ("socket", "shards are reached by host and port only"),
+        ] {
+            if parsed.options.contains_key(option) {
+                errors
+                    .push(format!("target option {option} is not possible with shards: {why}; leave it out"));
+            }
+        }
+        if let Some((table, _)) = engines.first_key_value() {
+            errors.push(format!(
+                "target option {table} is not possible with shards: all tables are in one engine there; use engine"
+            ));
+        }
+        if snapshot_at_begin {
+            errors.push(
+                "target option snapshot=begin is not possible with shards: they take their snapshots one by one; leave it \
+                 out"
+                    .into(),
+            );
+        }
+        if foreign_keys == Some(true) {
+            errors.push(
+                "target option foreign_keys=on is not possible with shards: rows refer to rows of other servers; leave it \
+                 out"
+                    .into(),
+            );
+        }
+        if matches!(scheme.as_str(), "tidb" | "oceanbase" | "polardb") {
+            errors.push(format!("target option shards: {scheme}: has no engine Spider, which is MariaDB's"));
+        }
+    }
+    let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
+    if isolation == Isolation::Serializable && rocksdb {
+        errors.push(NO_SERIALIZABLE.into());
+    }
+    if mode == TxMode::Procedures && scheme == "tidb" {
+        errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
+    }
+    let host = match (parsed.options.get("socket"), url.host) {
+        (Some(_), Some(name)) if name != "localhost" => {
+            errors.push("target URL names a server twice: its host and ?socket=".into());
+            Host::Tcp(name)
+        }
+        (Some(path), _) if path.starts_with('/') => Host::Unix(path.clone()),
+        (Some(path), _) => {
+            errors.push(format!("target option socket={path:?} is not a path: start it with /"));
+            Host::Tcp(String::new())
+        }
+        (None, name) => Host::Tcp(name.unwrap_or_else(|| "localhost".into())),
+    };
+    let user = url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into());
+    let Some(database) = url.database else {
+        errors.push(format!("target URL names no database: write {scheme}://HOST/DATABASE"));
+        return Err(errors);
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let port = match scheme.as_str() {
+        "tidb" => 4000,
+        "oceanbase" => 2881,
+        _ => 3306,
+    };
+    Ok(Config {
+        scheme,
+        host,
+        port: url.port.unwrap_or(port),
+        user,
+        database,
+        sslmode,
+        isolation,
+        foreign_keys,
+        engine,
+        engines,
+        snapshot_at_begin,
+        partitions,
+        shards,
+        layout,
+        transactions,
+        batch,
+        nodes,
+        mode,
+        url: url.shown,
+        url_password: url.password,
+    })
+}
+
+/// Why MyRocks is not asked for the highest level.
+pub(crate) const NO_SERIALIZABLE: &str = "target option isolation=serializable: MyRocks has no level serializable: use repeatable-read or read-committed";
+
+/// Whether an engine is MyRocks.
+pub(crate) fn is_rocksdb(engine: &str) -> bool {
+    engine.eq_ignore_ascii_case("rocksdb")
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+impl Config {
+    /// The same database on another server.
+    fn on(&self, (host, port): &(String, u16)) -> Self {
+        Self {
+            host: Host::Tcp(host.clone()),
+            port: *port,
+            shards: Vec::new(),
+            layout: Layout::default(),
+            nodes: Vec::new(),
+            url: format!("{}://{}@{host}:{port}/{}", self.scheme, self.user, self.database),
+            ..self.clone()
+        }
+    }
+
+    /// The engine of a table, as far as the URL names it.
+    pub(crate) fn engine_of(&self, table: Table) -> Option<&str> {
+        self.engines.get(table.name()).or(self.engine.as_ref()).map(String::as_str)
+    }
+
+    /// The same database on each of the shards.
+    pub(crate) fn of_shards(&self) -> Vec<Self> {
+        self.shards.iter().map(|shard| self.on(shard)).collect()
+    }
+
+    /// The same database on each of the servers that sessions go to, the URL's first.
+    pub(crate) fn of_nodes(&self) -> Vec<Self> {
+        std::iter::once(self.clone()).chain(self.nodes.iter().map(|node| self.on(node))).collect()
+    }
+
+    /// Host, port and database, for messages.
+    pub(crate) fn place(&self) -> String {
+        let Self { scheme, port, database, .. } = self;
+        match &self.host {
+            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Unix(path) => format!("{scheme} in {path}, database {database:?}"),
+        }
+    }
+
+    /// The password: from the URL, LYDITE_PASSWORD, MYSQL_PWD, or the file of options; none if there is none.
+    pub(crate) fn password(&self) -> Option<String> {
+        self.url_password.clone().or_else(|| variable(&["LYDITE_PASSWORD", "MYSQL_PWD"])).or_else(|| {
+            let path = PathBuf::from(std::env::var_os("HOME")?).join(".my.cnf");
+            password_of_client(&std::fs::read_to_string(path).ok()?, &self.user)
+        })
+    }
+}
+
+/// The password that a file of options has for this user, in its group `[client]`.
+fn password_of_client(text: &str, user: &str) -> Option<String> {
+    let mut in_client = false;
+    let (mut file_user, mut password) = (None, None);
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            in_client = group == "client";
+        } else if in_client
+            && !line.starts_with(['#', ';'])
+            && let Some((name, value)) = line.split_once('=')
+        {
+            let value = value.trim();
+            let quoted =
+                ['"', '\''].into_iter().find_map(|mark| value.strip_prefix(mark)?.strip_suffix(mark));
+            let value = quoted.unwrap_or(value).to_string();
+            match name.trim() {
+                "user" => file_user = Some(value),
+                "password" => password = Some(value),
+                _ => {}
+            }
+        }
+    }
+    password.filter(|_| file_user.is_none_or(|name| name == user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::password_of_client;
+    use crate::registry::TargetSpec;
+    use lydite_database::TxMode;
+
+    fn errors(url: &str, mode: TxMode) -> Vec<String> {
+        TargetSpec::parse(url, mode).map(|_| ()).expect_err("a bad URL")
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let Ok(spec) = TargetSpec::parse("mysql://me:s3cret@db.example:3307/tpcc", TxMode::Statements) else {
+            panic!("a good URL was refused");
+        };
+        let shown = format!("{spec:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(shown.contains("mysql://me@db.example:3307/tpcc"), "{shown}");
+    }
+
+    #[test]
+    fn all_errors_of_a_url_are_told_at_once() {
+        let url = "mysql://h?isolation=none&partitions=0&engine=a-b&socket=x&colour=red";
+        let errors = errors(url, TxMode::Statements);
+        assert_eq!(errors.len(), 6, "{errors:?}");
+    }
+
+    #[test]
+    fn what_shards_and_myrocks_do_not_have_is_refused() {
+        let url = "mariadb://h/tpcc?shards=a:1,b,a:1&partitions=2&foreign_keys=on&nodes=c:2";
+        let errors_of_shards = errors(url, TxMode::Statements);
+        assert_eq!(errors_of_shards.len(), 5, "{errors_of_shards:?}");
+        let serializable = errors("mysql://h/tpcc?engine=RocksDB&isolation=serializable", TxMode::Statements);
+        assert!(serializable[0].contains("MyRocks has no level serializable"), "{serializable:?}");
+        let of_tidb = errors("tidb://h/tpcc?shards=a:1", TxMode::Statements);
+        assert!(of_tidb[0].contains("has no engine Spider"), "{of_tidb:?}");
+    }
+
+    #[test]
+    fn tidb_has_no_procedures() {
+        let errors = errors("tidb://h/tpcc", TxMode::Procedures);
+        assert!(errors[0].contains("TiDB has no stored procedures"), "{errors:?}");
+    }
+
+    #[test]
+    fn transactions_have_two_modes_on_tidb_and_batches_have_bounds_everywhere() {
+        for url in ["mariadb://h/tpcc", "oceanbase://h/tpcc", "polardb://h/tpcc"] {
+            let errors = errors(&format!("{url}?transactions=optimistic"), TxMode::Statements);
+            assert!(errors[0].contains("has no such modes, which are TiDB's"), "{errors:?}");
+        }
+        let url = "tidb://h/tpcc?transactions=hopeful&batch=99";
+        let wrong = errors(url, TxMode::Statements);
+        assert!(wrong.iter().any(|error| error.contains("use pessimistic, optimistic")), "{wrong:?}");
+        assert!(wrong.iter().any(|error| error.contains("from 100 to 1000000")), "{wrong:?}");
+        for url in
+            ["tidb://h/tpcc?transactions=optimistic&batch=100", "mysql://h/tpcc?transactions=pessimistic"]
+        {
+            assert!(TargetSpec::parse(url, TxMode::Statements).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_file_of_options_gives_a_password_to_its_user_only() {
+        let file = "[mysqld]\npassword=no\n[client]\n# password=old\nuser = me\npassword = \"a=b c\"\n";
+        assert_eq!(password_of_client(file, "me").as_deref(), Some("a=b c"));
+        assert_eq!(password_of_client(file, "other"), None);
+        assert_eq!(password_of_client("[client]\npassword='x'", "any").as_deref(), Some("x"));
+    }
+}

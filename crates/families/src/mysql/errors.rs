@@ -1,0 +1,176 @@
+//! What the error codes of MySQL's family mean for a transaction.
+
+use crate::mysql::product::Product;
+use lydite_database::AbortReason;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::procedures::UNUSED_ITEM;
+
+/// Codes after which the same transaction may be tried again. They count with whatever SQLSTATE they come: some servers
+/// send HY000 with all.
+const RETRYABLE: [(u16, AbortReason); 5] = [
+    (1213, AbortReason::Deadlock),
+    (1205, AbortReason::LockTimeout),
+    // NOWAIT.
+    (3572, AbortReason::LockTimeout),
+    // The row has changed since the snapshot.
+    (1020, AbortReason::Serialization),
+    // The group's certification found a conflict (SQLSTATE 40000).
+    (3101, AbortReason::Serialization),
+];
+
+/// The code for a variable that the server does not have.
+pub(super) const UNKNOWN_VARIABLE: &str = "1193";
+
+/// The SQLSTATE of a transaction that lost against another, when the code is not known.
+const SERIALIZATION: &str = "40001";
+
+/// How MyRocks words a deadlock that is none: the row has changed since the snapshot.
+const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
+
+/// Codes with which the server says that it goes away or takes no connections now.
+const UNAVAILABLE: [u16; 15] = [
+    1040, // too many connections
+    1047, // a node that is not in its cluster
+    1053, // shutting down
+    1077, 1079, // the same in other words
+    1129, // the host is blocked
+    1152, 1158, 1159, 1160, 1161, // the network
+    1429, 12701, // of Spider: a shard can't be reached, or has gone; others may have committed
+    1180, // a commit that failed on its way, as that of a node that has left its cluster: nobody knows its end
+    1927, // the connection was killed
+];
+
+/// An answer of the server's that says what went wrong.
+pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: &str) -> SqlError {
+    if state == UNUSED_ITEM {
+        return SqlError::Database {
+            retry: None,
+            unavailable: false,
+            doubtful: false,
+            code: state.to_string(),
+            message: "item number is not valid".into(),
+            detail: Some(message.to_string()),
+        };
+    }
+    let message = message.replace('\n', " ");
+    SqlError::Database {
+        retry: retryable(product, code, state).map(|reason| {
+            // MyRocks has one code for both.
+            if message.contains(SNAPSHOT_CONFLICT) { AbortReason::Serialization } else { reason }
+        }),
+        unavailable: UNAVAILABLE.contains(&code),
+        doubtful: product.is_some_and(|product| product.doubtful_commits.contains(&code)),
+        code: code.to_string(),
+        message: match advice_always(code) {
+            Some(advice) => format!("{message}: {advice}"),
+            None => message,
+        },
+        detail: None,
+    }
+}
+
+/// Why a transaction that failed so may be tried again, if it may.
+fn retryable(product: Option<&Product>, code: u16, state: &str) -> Option<AbortReason> {
+    let of_product = product.map_or(&[][..], |product| product.retryable);
+    RETRYABLE
+        .iter()
+        .chain(of_product)
+        .find(|(known, _)| *known == code)
+        .map(|(_, reason)| *reason)
+        .or_else(|| (state == SERIALIZATION).then_some(AbortReason::Serialization))
+}
+
+/// What the user can do about an error of any statement, a transaction's too.
+fn advice_always(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1021 | 1114 => "make room on the server's disk",
+        1461 => "use fewer sessions, or raise max_prepared_stmt_count",
+        1197 => "load in smaller transactions with ?batch=, or raise max_binlog_cache_size",
+        8004 => "load in smaller transactions with ?batch=, or raise txn-total-size-limit",
+        8048 => "TiDB has no such level: use ?isolation=repeatable-read or read-committed",
+        4057 => "this engine has no such level: use ?isolation=repeatable-read or read-committed",
+        _ => return None,
+    })
+}
+
+/// What the user can do about an error at connecting or administration.
+pub(crate) fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "1045" | "1698" => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD or ~/.my.cnf"
+        }
+        "1044" | "1142" | "1227" | "1370" => "connect as a user with all rights on the database (GRANT ALL)",
+        "1049" => "create it first (CREATE DATABASE), or name another one in the URL",
+        "1130" => "allow the user to connect from this host",
+        "1040" | "1203" => "use fewer sessions, or raise max_connections",
+        "1148" | "3948" | "4166" => {
+            "let clients send rows (SET GLOBAL local_infile = ON), or switch it off: INSERT is used then"
+        }
+        "1286" | "1911" => "load the engine's plugin on the server, or use another ?engine=",
+        "1477" | "12701" | "1429" => {
+            "let the server of the URL reach the shards by the names in ?shards=, as this user"
+        }
+        "1290" | "1836" => "connect to the primary: this server only reads",
+        "1419" => "set log_bin_trust_function_creators on the server, or use --tx statements",
+        "3730" | "1217" | "1451" => "drop what refers to it first, or name another database",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::product;
+    use lydite_database::{Committed, TxError};
+
+    #[test]
+    fn conflicts_are_known_by_code_or_state() {
+        let seekdb = product::of("5.7.25-OceanBase seekdb-v1.4.0.0", "");
+        let tidb = product::of("8.0.11-TiDB-v8.5.0", "");
+        for (product, code, state, reason) in [
+            (None, 1213, "40001", Some(AbortReason::Deadlock)),
+            (None, 1205, "HY000", Some(AbortReason::LockTimeout)),
+            (None, 1020, "HY000", Some(AbortReason::Serialization)),
+            (None, 3572, "HY000", Some(AbortReason::LockTimeout)),
+            (None, 9999, "40001", Some(AbortReason::Serialization)),
+            (Some(seekdb), 6235, "25000", Some(AbortReason::Serialization)),
+            (None, 6235, "25000", None),
+            (Some(seekdb), 1062, "23000", None),
+            // What an optimistic transaction of TiDB's hears at its commit.
+            (Some(tidb), 9007, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8002, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8022, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8005, "HY000", Some(AbortReason::Serialization)),
+            (Some(tidb), 8028, "HY000", Some(AbortReason::Other)),
+            // The same would be as large again.
+            (Some(tidb), 8004, "HY000", None),
+            (Some(tidb), 8025, "HY000", None),
+            (None, 9007, "HY000", None),
+        ] {
+            let SqlError::Database { retry, .. } = error(product, code, state, "") else {
+                panic!("an answer of the server's")
+            };
+            assert_eq!(retry, reason, "{code} {state}");
+        }
+        let words = "Deadlock found when trying to get lock; try restarting transaction (snapshot conflict)";
+        assert!(matches!(
+            error(None, 1213, "40001", words),
+            SqlError::Database { retry: Some(AbortReason::Serialization), .. }
+        ));
+    }
+
+    /// Spider commits shard by shard: one that is gone then says nothing of the others.
+    #[test]
+    fn a_shard_that_is_gone_leaves_open_what_came_of_the_commit() {
+        let mariadb = product::of("10.11.19-MariaDB-0+deb12u1", "Debian 12");
+        for code in [12701, 1429, 1158] {
+            for (committing, wanted) in [(true, Committed::Unknown), (false, Committed::No)] {
+                let told = error(Some(mariadb), code, "HY000", "gone").in_transaction(committing);
+                assert!(
+                    matches!(told, TxError::Unavailable { committed, .. } if committed == wanted),
+                    "{code} {committing}: {told:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! MySQL, and the databases that speak its protocol, among the families.
+
+use super::Mysql;
+use super::config::{Config, OPTIONS, TPCC_OPTIONS, parse};
+use super::replication::can_follow;
+use crate::family::{Configured, Family, OTHER_FAMILY, as_config};
+use lydite_database::{Target, TargetError, TxMode};
+use std::sync::Arc;
+
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["mysql", "mariadb", "tidb", "oceanbase", "polardb"],
+    url: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
+    modes: &TxMode::ALL,
+    guarantees: "repeatable read, serializable or read committed, as far as the engine keeps them",
+    placement: Some("over shards of Spider"),
+    tested: "real servers: MariaDB with InnoDB, with MyRocks, as a Galera cluster, over shards by Spider; seekdb for oceanbase:; not tested: TiDB, PolarDB, MySQL itself",
+    options: OPTIONS,
+    tpcc_options: TPCC_OPTIONS,
+    parse: |url, mode| parse(url, mode).map(|config| Arc::new(config) as _),
+};
+
+impl Configured for Config {
+    fn shown_url(&self) -> Option<&str> {
+        Some(&self.url)
+    }
+
+    fn loads_one_node(&self) -> bool {
+        self.scheme == "mariadb" && self.shards.is_empty()
+    }
+
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    fn may_lead(&self) -> bool {
+        true
+    }
+
+    fn can_follow(&self, primary: &dyn Configured) -> Result<(), String> {
+        can_follow(self, as_config(primary).ok_or(OTHER_FAMILY)?)
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(Mysql::new(self.clone())))
+    }
+}

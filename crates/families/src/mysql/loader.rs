@@ -1,0 +1,128 @@
+//! Loading by `LOAD DATA LOCAL INFILE`, streamed from memory, or by INSERT of many rows where the server does not take
+//! that: one transaction per warehouse, so that it is there whole or not at all; or in batches that commit by themselves,
+//! for databases that are not made for large transactions.
+
+use crate::mysql::config::Config;
+use crate::mysql::copy::{Way, copy_in, way};
+use crate::mysql::wire::Wire;
+use crate::mysql::{advised, connected};
+use lydite_database::sql::batch;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::shards::ShardLoader;
+use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+
+pub(crate) struct MysqlLoader {
+    wire: Wire,
+    place: String,
+    way: Way,
+    /// Rows in a batch; a warehouse is one transaction if none.
+    batch: Option<u32>,
+}
+
+impl MysqlLoader {
+    pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
+        let place = config.place();
+        let mut wire = connected(config)?;
+        wire.be_patient().map_err(|error| advised(error, "lift the limits of statements", &place))?;
+        let way = way(&mut wire).map_err(|error| advised(error, "ask for local_infile", &place))?;
+        let batch = config.batch.or(wire.product.batch);
+        Ok(Self { wire, place, way, batch })
+    }
+
+    fn fill(
+        &mut self,
+        (unit, tables): (LoadUnit, &[Table]),
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), SqlError> {
+        self.wire.execute("START TRANSACTION")?;
+        for &table in tables {
+            self.table(population, table, unit.warehouse(), progress).map_err(|error| match error {
+                SqlError::Decode(detail) => SqlError::Decode(format!("{}: {detail}", table.name())),
+                other => other,
+            })?;
+        }
+        self.wire.execute(&format!("{}; COMMIT", meta::loaded(unit)))
+    }
+
+    fn table(
+        &mut self,
+        population: &Population,
+        table: Table,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), SqlError> {
+        let columns = ddl::column_list(table);
+        copy_in(&mut self.wire, self.way, (table.name(), &columns), None, progress, |copy| {
+            population.write_table(table, warehouse, copy).map(|_| ())
+        })
+    }
+
+    fn in_batches(
+        &mut self,
+        mut batch: u32,
+        (unit, tables): (LoadUnit, &[Table]),
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let Self { wire, place, way, .. } = self;
+        let failed = |error, doing: &str| advised(error, doing, place);
+        batch::load_unit(wire, (unit, tables), failed, |wire, table| {
+            let columns = ddl::column_list(table);
+            copy_in(wire, *way, (table.name(), &columns), Some(&mut batch), progress, |copy| {
+                population.write_table(table, unit.warehouse(), copy).map(|_| ())
+            })
+        })?;
+        // What the server did not take at once it will not take for the next unit either.
+        self.batch = Some(batch);
+        Ok(())
+    }
+}
+
+impl Loader for MysqlLoader {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        self.load_tables(unit, unit.tables(), population, progress)
+    }
+}
+
+impl ShardLoader for MysqlLoader {
+    fn load_tables(
+        &mut self,
+        unit: LoadUnit,
+        tables: &[Table],
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        if let Some(batch) = self.batch {
+            return self.in_batches(batch, (unit, tables), population, progress);
+        }
+        let loaded = self.fill((unit, tables), population, progress);
+        if loaded.is_err() {
+            // The error that matters is the first one.
+            let _undone = self.wire.execute("ROLLBACK");
+        }
+        loaded.map_err(|error| advised(error, &format!("load {unit}"), &self.place))
+    }
+
+    fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(|error| advised(error, "look for what is loaded", &self.place))?;
+        Ok(!noted.is_empty())
+    }
+
+    fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(|error| advised(error, &format!("note {unit} as loaded"), &self.place))
+    }
+}

@@ -1,0 +1,758 @@
+//! MySQL and those that speak its protocol: MariaDB, TiDB, OceanBase, PolarDB.
+
+mod auth;
+mod binary;
+mod config;
+mod copy;
+mod errors;
+mod family;
+mod load_lock;
+mod loader;
+mod micro;
+mod nodes;
+mod packet;
+mod product;
+mod replication;
+mod schema;
+mod session;
+mod spider;
+mod wire;
+
+pub(crate) use config::Config;
+pub(crate) use family::FAMILY;
+use lydite_database::{
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
+    NodeSize, Nodes, Positions, Replicated, Replication, Server, Session, StoppableWork, TableChecksum,
+    Target, TargetError, TxMode,
+};
+
+use crate::stoppable::Stoppable;
+use copy::Way;
+use load_lock::{LoadLock, MARK};
+use loader::MysqlLoader;
+use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
+use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::conditions;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::dialect::Dialect;
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::meta::{self, Admin, is_ours};
+use lydite_database::sql::session::SqlSession;
+use lydite_database::sql::shards::Layout;
+use lydite_database::sql::statement::Statement;
+use lydite_tpcc::Placement;
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+use product::Product;
+use session::MysqlConnection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use wire::Wire;
+
+/// The procedures of `--tx procedures`.
+const PROCEDURES: &str = include_str!("procedures.sql");
+
+/// Server settings that bear on the numbers.
+const SETTINGS: [&str; 33] = [
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_doublewrite",
+    "innodb_log_file_size",
+    "innodb_redo_log_capacity",
+    "innodb_io_capacity",
+    "innodb_page_size",
+    "innodb_lock_wait_timeout",
+    "innodb_deadlock_detect",
+    "innodb_snapshot_isolation",
+    "rocksdb_flush_log_at_trx_commit",
+    "rocksdb_block_cache_size",
+    "log_bin",
+    "sync_binlog",
+    "binlog_format",
+    "max_connections",
+    "thread_handling",
+    "query_cache_type",
+    "performance_schema",
+    "wsrep_on",
+    "wsrep_sync_wait",
+    "wsrep_trx_fragment_size",
+    "spider_internal_xa",
+    "spider_use_consistent_snapshot",
+    "spider_sync_trx_isolation",
+    "tidb_txn_mode",
+    "tidb_disable_txn_auto_retry",
+    "tidb_enable_1pc",
+    "tidb_enable_async_commit",
+    "ob_query_timeout",
+    "ob_trx_timeout",
+    "ob_trx_lock_timeout",
+];
+
+/// A server that speaks MySQL's protocol.
+pub(crate) struct Mysql {
+    config: Config,
+    /// The servers over which loading parts the tables.
+    shards: Vec<Mysql>,
+    /// The servers that sessions go to, and how many have gone.
+    nodes: Vec<Config>,
+    sessions: AtomicUsize,
+    /// Whether the tables that are there are Spider's, once it is known.
+    parted: Mutex<Option<bool>>,
+    /// Whether this process has made the procedures fit itself.
+    procedures: Mutex<bool>,
+    /// By the server's numbers of connections.
+    work: Stoppable<u32>,
+}
+
+/// Connects to a server of the kind that the scheme expects, with advice in the error.
+fn connected(config: &Config) -> Result<Wire, TargetError> {
+    let wire = Wire::connect(config).map_err(|error| refused(error, config))?;
+    suits(config, wire.product)?;
+    Ok(wire)
+}
+
+/// Whether the server is one that the scheme expects, and has what the mode needs.
+fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
+    let Config { scheme, mode, .. } = config;
+    if !product.schemes.contains(&scheme.as_str()) {
+        let own = product.schemes.last().copied().unwrap_or("mysql");
+        return Err(TargetError::usage(format!(
+            "{}: the server is {}: write {own}:// instead of {scheme}://, or mysql:// for whatever speaks its protocol",
+            config.place(),
+            product.name
+        )));
+    }
+    if config.foreign_keys == Some(true)
+        && let Some(tables) = schema::without_foreign_keys(config, product)
+    {
+        return Err(TargetError::usage(format!(
+            "{}: foreign_keys=on: {tables} can't have foreign keys: leave that option out",
+            config.place()
+        )));
+    }
+    if config.transactions.is_some() && product.set_transactions.is_empty() {
+        return Err(TargetError::usage(format!(
+            "{}: target option transactions: {} has no such modes, which are TiDB's: leave it out",
+            config.place(),
+            product.name
+        )));
+    }
+    if config.snapshot_at_begin && product.snapshot_dialect.is_none() {
+        return Err(TargetError::usage(format!(
+            "{}: target option snapshot=begin: {} has one engine, so leave it out",
+            config.place(),
+            product.name
+        )));
+    }
+    if config.layout != Layout::default() && config.shards.is_empty() && product.together.is_empty() {
+        return Err(TargetError::usage(format!(
+            "{}: target options items and colocated: {} is told of no nodes: leave them out",
+            config.place(),
+            product.name
+        )));
+    }
+    if *mode == TxMode::Procedures && !product.procedures {
+        return Err(TargetError::usage(format!(
+            "{}: --tx procedures: {} has no stored procedures: use --tx statements or batched",
+            config.place(),
+            product.name
+        )));
+    }
+    Ok(())
+}
+
+/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+fn refused(error: SqlError, config: &Config) -> TargetError {
+    TargetError::unreachable(advised(error, "connect", &config.place()).message)
+}
+
+/// The error of an operation, with what the user can do.
+fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
+    let advice = match &error {
+        SqlError::Database { code, .. } => errors::advice(code),
+        SqlError::Lost(_) | SqlError::Decode(_) => None,
+    };
+    let mut failed = error.on_target(doing, place);
+    if let Some(advice) = advice {
+        failed.message = format!("{}: {advice}", failed.message);
+    }
+    failed
+}
+
+impl Mysql {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            shards: config.of_shards().into_iter().map(Self::new).collect(),
+            nodes: config.of_nodes(),
+            config,
+            sessions: AtomicUsize::new(0),
+            parted: Mutex::default(),
+            procedures: Mutex::new(false),
+            work: Stoppable::default(),
+        }
+    }
+
+    /// The server for the next session: all in turn, so that one that is lost is not asked again and again.
+    fn next_node(&self) -> &Config {
+        let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
+        self.nodes.get(turn % self.nodes.len().max(1)).unwrap_or(&self.config)
+    }
+
+    /// A connection for administration, which sees what was committed before on any server of the cluster.
+    fn connect_wire(&self) -> Result<Wire, TargetError> {
+        let mut wire = connected(&self.config)?;
+        in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
+        Ok(wire)
+    }
+
+    /// A connection for transactions.
+    fn connect_session(&self) -> Result<Wire, TargetError> {
+        let config = self.next_node();
+        let mut wire = connected(config)?;
+        if self.nodes.len() > 1 {
+            in_step(&mut wire).map_err(|error| refused(error, config))?;
+        }
+        Ok(wire)
+    }
+
+    /// The same, for transactions on TPC-C's tables as they are, and the SQL of those.
+    fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect), TargetError> {
+        let mut wire = self.connect_session()?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
+            if self.config.layout != Layout::default() {
+                let found = self.found_layout(&mut wire)?;
+                self.config.layout.check(found, &self.config.place())?;
+            }
+        }
+        let dialect = self.dialect(wire.product)?;
+        Ok((wire, dialect))
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.to_string(), self.config.place());
+        move |error| advised(error, &doing, &place)
+    }
+
+    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    fn ensure_procedures(&self) -> Result<(), TargetError> {
+        let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*done {
+            let mut wire = self.connect_wire()?;
+            let dialect = self.dialect(wire.product)?;
+            make_procedures(&mut wire, dialect).map_err(self.failed("make the procedures"))?;
+            *done = true;
+        }
+        Ok(())
+    }
+
+    /// Runs independent statements on up to `jobs` connections.
+    fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            // Rows are right by construction, and the conditions are checked afterwards. With these checks a table would be
+            // copied row by row for a foreign key.
+            wire.execute("SET SESSION foreign_key_checks = 0")
+                .map_err(self.failed("set foreign_key_checks"))?;
+            wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
+            let _at_work = self.work.enter(wire.id);
+            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.work.unless_stopped(self.config.place())?;
+                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+        })
+    }
+
+    /// What a query with one column tells of this database's tables, from a table of the information schema.
+    fn catalogue(&self, wire: &mut Wire, column: &str, table: &str) -> Result<Vec<String>, TargetError> {
+        let schema = if table == "table_constraints" { "constraint_schema" } else { "table_schema" };
+        wire.column(&format!(
+            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database()"
+        ))
+        .map_err(self.failed("look for tables, keys and indexes"))
+    }
+
+    /// The names of the tables and views of the database.
+    fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
+        self.catalogue(wire, "table_name", "tables")
+    }
+
+    /// The statements that a mode prepares, with their texts.
+    fn statements(&self, dialect: &Dialect) -> Vec<(Statement, String)> {
+        Statement::of_mode(self.config.mode, dialect)
+            .into_iter()
+            .map(|statement| (statement, statement.text(dialect)))
+            .collect()
+    }
+
+    /// The SQL of the tables that are there.
+    fn dialect(&self, product: &Product) -> Result<&'static Dialect, TargetError> {
+        let at_begin = product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin);
+        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { at_begin.unwrap_or(product.dialect) })
+    }
+
+    /// Whether a committed transaction survives the loss of power, on the shards too. Of shards that the URL does not name
+    /// it is not known.
+    fn is_durable(
+        &self,
+        settings: &BTreeMap<String, String>,
+        engines: &[String],
+    ) -> Result<bool, TargetError> {
+        let shards: Vec<Description> = self.shards.iter().map(Self::describe).collect::<Result<_, _>>()?;
+        let own: Vec<String> = engines
+            .iter()
+            .filter(|engine| shards.is_empty() || !spider::is_spider(engine))
+            .cloned()
+            .collect();
+        Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
+    }
+
+    /// Drops what has the name of one of our tables, on this server alone. Who calls has the right to load.
+    fn drop_tables(&self, wire: &mut Wire) -> Result<(), TargetError> {
+        let mut there = BTreeMap::new();
+        wire.query_each(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(kind)] = row {
+                    there.insert((*name).to_string(), (*kind).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for tables"))?;
+        // Tables refer to each other. What others made under these names may be no tables.
+        let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
+        drops.extend(there.iter().filter(|(name, _)| is_ours(name)).map(|(name, kind)| {
+            let kind = match kind.as_str() {
+                "VIEW" => "VIEW",
+                "SEQUENCE" => "SEQUENCE",
+                _ => "TABLE",
+            };
+            format!("DROP {kind} IF EXISTS `{name}`")
+        }));
+        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
+    }
+
+    /// What every load ends with.
+    fn note_ready(&self) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.execute(meta::READY).map_err(self.failed("note the end of the load"))
+    }
+}
+
+/// Waits until a server has what the others of its cluster had committed.
+fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
+    match wire.product.in_step {
+        "" => Ok(()),
+        wait => match wire.execute(wait) {
+            // The server was built without clusters, so there is nothing to wait for.
+            Err(SqlError::Database { code, .. }) if code == errors::UNKNOWN_VARIABLE => Ok(()),
+            waited => waited,
+        },
+    }
+}
+
+fn panicked() -> TargetError {
+    TargetError::database("a thread of Lydite's own panicked: please report this")
+}
+
+/// Replaces procedures of an older version.
+fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
+    let procedures = PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order);
+    for text in procedures.split("--/\n").skip(1) {
+        let name = text.split(['(', ' ']).find(|word| word.starts_with("lydite_")).unwrap_or_default();
+        wire.execute(&format!("DROP PROCEDURE IF EXISTS {name}"))?;
+        wire.execute(text)?;
+    }
+    Ok(())
+}
+
+/// The server's settings that bear on the numbers.
+fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
+    let mut settings = BTreeMap::new();
+    let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+    let sql = format!("SHOW VARIABLES WHERE Variable_name IN ({})", names.join(", "));
+    wire.query_each(&sql, &mut |row| {
+        if let [Some(name), Some(value)] = row {
+            settings.insert((*name).to_string(), (*value).to_string());
+        }
+    })?;
+    Ok(settings)
+}
+
+/// Whether a committed transaction survives the loss of power, by the settings of InnoDB or RocksDB.
+fn engines_are_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
+    let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
+    let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
+        "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
+        "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1"),
+        // Of others it is not known.
+        _ => false,
+    };
+    let binlog = settings.get("log_bin").is_none_or(|value| value == "OFF") || is("sync_binlog", "1");
+    // Doublewrite off risks whole pages.
+    let pages = settings
+        .get("innodb_doublewrite")
+        .is_none_or(|value| !["OFF", "0", "DETECT_ONLY"].contains(&value.as_str()));
+    let synced = settings.get("innodb_flush_method").is_none_or(|value| value != "nosync");
+    !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages && synced
+}
+
+impl Target for Mysql {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let mut settings = settings(&mut wire).map_err(self.failed("ask for settings"))?;
+        let keys = wire
+            .column(
+                "SELECT count(*) FROM information_schema.table_constraints \
+                 WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
+            )
+            .map_err(self.failed("look for foreign keys"))?;
+        let mut engines = self.catalogue(&mut wire, "engine", "tables")?;
+        if engines.is_empty() {
+            let default =
+                wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
+            let default = default.concat();
+            let of = |table| self.config.engine_of(table).unwrap_or(&default).to_string();
+            engines = Table::ALL.map(of).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        }
+        let isolation = self.config.isolation;
+        if isolation == Isolation::Serializable && engines.iter().any(|engine| config::is_rocksdb(engine)) {
+            return Err(TargetError::usage(format!("{}: {}", self.config.place(), config::NO_SERIALIZABLE)));
+        }
+        let parted = !self.shards.is_empty() || engines.iter().any(|engine| spider::is_spider(engine));
+        let own = product.always_durable || self.is_durable(&settings, &engines)?;
+        let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
+        settings.insert("server".into(), product.name.into());
+        settings.insert("engine".into(), engines.join(", "));
+        if self.config.snapshot_at_begin {
+            settings.insert("snapshot".into(), "begin".into());
+        }
+        settings.insert("foreign keys".into(), keys.concat());
+        settings.insert("isolation".into(), isolation.sql().to_lowercase());
+        settings.insert("tx".into(), self.config.mode.name().into());
+        // As the tables are, whatever the URL says.
+        let partitions = wire
+            .column(
+                "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
+                 AND table_name = 'stock' AND partition_name IS NOT NULL",
+            )
+            .map_err(self.failed("look for partitions"))?
+            .concat();
+        if partitions != "0" {
+            settings.insert("partitions".into(), partitions);
+        }
+        if !self.shards.is_empty() {
+            settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        if engines.iter().any(|engine| spider::is_spider(engine)) {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if !product.together.is_empty() && self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
+        if self.nodes.len() > 1 {
+            settings.insert("nodes".into(), self.nodes.len().to_string());
+        }
+        let version = &wire.version;
+        Ok(Description {
+            kind: self.config.scheme.clone(),
+            version: if version.contains(product.name) {
+                version.clone()
+            } else {
+                format!("{} {version}", product.name)
+            },
+            url: self.config.url.clone(),
+            settings,
+            isolation: isolation.sql().to_lowercase(),
+            embedded: false,
+            // Spider's shards take their snapshots one by one.
+            isolation_is_level_3: match isolation {
+                Isolation::ReadCommitted => false,
+                Isolation::RepeatableRead => !parted,
+                Isolation::Serializable => true,
+            },
+            durable,
+            in_memory: None,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let tables = self.tables(&mut wire)?;
+        meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        match demand {
+            Demand::Load => self.load_notes(),
+            Demand::Sessions(sessions) => self.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        if !self.shards.is_empty() {
+            return self.create_over_shards(meta);
+        }
+        let mut wire = self.connect_wire()?;
+        schema::create(&mut wire, &self.config, &meta::create(meta)).map_err(self.failed("create the tables"))
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(spider::lock(self)?))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        if self.shards.is_empty() {
+            Ok(Box::new(MysqlLoader::open(&self.config)?))
+        } else {
+            Ok(Box::new(spider::loader(self)?))
+        }
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let indexes = self.catalogue(&mut wire, "index_name", "statistics")?;
+        let constraints = self.catalogue(&mut wire, "constraint_name", "table_constraints")?;
+        drop(wire);
+        let without = schema::without_foreign_keys(&self.config, product);
+        let keys = self.config.foreign_keys.unwrap_or(without.is_none());
+        stage("building indexes");
+        self.finish_shards(jobs)?;
+        self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
+        if keys {
+            stage("adding foreign keys");
+            // One by one: each locks the table that it refers to as well.
+            self.run_all(&schema::add_foreign_keys(&constraints), 1)?;
+        }
+        stage(&match without {
+            Some(tables) => format!("gathering statistics (no foreign keys: {tables} can't have them)"),
+            None => "gathering statistics".to_string(),
+        });
+        let analyze: Vec<String> =
+            schema::BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
+        self.run_all(&analyze, jobs)?;
+        if product.procedures {
+            stage("making procedures");
+            self.ensure_procedures()?;
+        }
+        self.note_ready()
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        if self.config.mode == TxMode::Procedures {
+            self.ensure_procedures()?;
+        }
+        self.connect_to_read()
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        // What is made next may be of another kind.
+        *self.parted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut lock = LoadLock::take(&self.config)?;
+        self.drop_tables(lock.wire())?;
+        self.reset_shards(lock.wire())
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let prepare = wire.product.check;
+        wire.be_patient()
+            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
+            .map_err(self.failed("check"))?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(self.failed("check"))?;
+        }
+        // One connection: a snapshot can't be given to another. It is taken at once, in all engines.
+        wire.execute(
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        )
+        .map_err(self.failed("check"))?;
+        let dialect = wire.product.dialect;
+        let meta = meta::read(&mut wire).map_err(self.failed("check"))?;
+        let _at_work = self.work.enter(wire.id);
+        conditions
+            .iter()
+            .map(|&condition| {
+                self.work.unless_stopped(self.config.place())?;
+                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
+                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                done(&finding);
+                Ok(finding)
+            })
+            .collect()
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
+        let canonical = Canonical {
+            money: |column| format!("CAST({column} * 100 AS signed)"),
+            rate: |column| format!("CAST({column} * 10000 AS signed)"),
+            as_text: wire.product.dialect.as_text,
+        };
+        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            nodes: Some(self),
+            replication: Some(self),
+            balances: Some(self),
+            micro: Some(self),
+            work: Some(self),
+            server: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Mysql {
+    fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
+        Ok(match way {
+            Way::File => Vec::new(),
+            Way::Insert => vec![
+                "the server forbids LOAD DATA LOCAL INFILE (local_infile is off): rows go by INSERT, which is slower"
+                    .to_string(),
+            ],
+        })
+    }
+
+    /// Refuses more sessions than the server has connections and prepared statements for.
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.check_nodes()?;
+        let mut wire = self.connect_wire()?;
+        let product = wire.product;
+        let mut limits = BTreeMap::new();
+        wire.query_each(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
+            &mut |row| {
+                if let [Some(name), Some(value)] = row
+                    && let Ok(value) = value.parse::<i64>()
+                {
+                    limits.insert((*name).to_string(), value);
+                }
+            },
+        )
+        .map_err(self.failed("ask for max_connections"))?;
+        let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
+        let statements = sessions * self.statements(product.dialect).len() as u64;
+        let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
+        for (name, wanted) in asked {
+            // Zero and less stand for no limit in some of the products.
+            if let Some(&limit) = limits.get(name)
+                && limit > 0
+                && wanted > limit as u64
+            {
+                return Err(TargetError::unreachable(format!(
+                    "{}: {name} of the server is {limit}, but {sessions} sessions need {wanted}: use fewer sessions, or \
+                     raise {name}",
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Nodes for Mysql {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        self.read_placement(warehouses)
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
+    }
+}
+
+impl Replicated for Mysql {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let wire = self.connect_wire()?;
+        if !wire.product.gtids {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(wire)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let (wire, dialect) = self.connect_tpcc_session()?;
+        let connection = MysqlConnection::new(wire, &self.statements(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl BalanceTarget for Mysql {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let (mut wire, dialect) = self.connect_tpcc_session()?;
+        let seconds = longest_wait.as_secs().max(1);
+        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
+            .map_err(|error| refused(error, &self.config))?;
+        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let mut engines = BTreeMap::new();
+        let mut wire = self.connect_wire()?;
+        wire.query_each(
+            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(engine)] = row {
+                    engines.insert((*name).to_string(), (*engine).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for the engines of the tables"))?;
+        let [warehouse, district] =
+            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
+        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
+    }
+}
+
+impl StoppableWork for Mysql {
+    fn stop_work(&self) {
+        let connections = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
+        for connection in connections {
+            // A server that can't be reached any more has nothing to give up.
+            if let Ok(mut wire) = self.connect_wire() {
+                let _heard = wire.execute(&format!("KILL QUERY {connection}"));
+            }
+        }
+    }
+}
+
+impl Server for Mysql {
+    fn answers(&self) -> bool {
+        // Of a cluster all: a session may be on any of them.
+        let all =
+            self.nodes.iter().chain([&self.config]).chain(self.shards.iter().map(|shard| &shard.config));
+        all.into_iter().all(|config| !matches!(Wire::connect(config), Err(SqlError::Lost(_))))
+    }
+}

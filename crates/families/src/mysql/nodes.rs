@@ -1,0 +1,59 @@
+//! The other servers of a cluster that sessions go to (`nodes=`): that they hold the same database, and how durable they are.
+
+use crate::mysql::{Mysql, connected, engines_are_durable, settings};
+use lydite_database::{Target, TargetError, TargetErrorKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Mysql {
+    /// Refuses servers that do not hold the database of the first one.
+    pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
+        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
+        let own = self.state()?;
+        for node in others {
+            let node = Self::new(node.clone());
+            if node.state()? != own {
+                return Err(TargetError::usage(format!(
+                    "{}: this server does not hold the database of {}: name servers of one cluster in nodes=",
+                    node.config.place(),
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a committed transaction survives the loss of power on them; notes which of their settings are not those of the
+    /// first server.
+    pub(super) fn nodes_are_durable(
+        &self,
+        noted: &mut BTreeMap<String, String>,
+        engines: &[String],
+    ) -> Result<bool, TargetError> {
+        let first = noted.clone();
+        let mut durable = true;
+        for (node, number) in self.nodes.iter().zip(1..).skip(1) {
+            let mut wire = match connected(node) {
+                Ok(wire) => wire,
+                Err(error) if error.kind == TargetErrorKind::Unreachable => {
+                    // The cluster goes on without it. What it will keep when it is back is not known.
+                    noted.insert(
+                        format!("settings of node {number}"),
+                        "not asked: it is not reachable".into(),
+                    );
+                    durable = false;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let theirs =
+                settings(&mut wire).map_err(self.failed(&format!("ask {} for settings", node.place())))?;
+            durable &= wire.product.always_durable || engines_are_durable(&theirs, engines);
+            let names: BTreeSet<&String> = first.keys().chain(theirs.keys()).collect();
+            for name in names.into_iter().filter(|name| first.get(*name) != theirs.get(*name)) {
+                let value = theirs.get(name).map_or("not there", String::as_str);
+                noted.insert(format!("{name} of node {number}"), value.to_string());
+            }
+        }
+        Ok(durable)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a server of MySQL's family is to others with the same data, and how far MariaDB's data have come: global transaction
+//! ids (GTIDs) of its binary log.
+
+use crate::mysql::wire::Wire;
+use crate::mysql::{Config, Mysql};
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::meta::Admin;
+use lydite_database::{Positions, Replication, Role, TargetError, TxError};
+use std::time::Duration;
+
+/// The last commit of this connection; of one that commits nothing, the last in the binary log.
+const POSITION: &str = "SELECT IF(@@log_bin, IF(@@last_gtid = '', @@gtid_binlog_pos, @@last_gtid), NULL)";
+
+impl Positions for Wire {
+    fn position(&mut self) -> Result<String, TxError> {
+        let told = self.column(POSITION).map_err(|error| error.in_transaction(false))?;
+        told.into_iter().next().ok_or_else(|| {
+            TxError::Fatal(
+                "the server writes no binary log, so no replica follows it: start it with --log-bin".into(),
+            )
+        })
+    }
+
+    fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError> {
+        let sql = format!(
+            "SELECT MASTER_GTID_WAIT('{}', {:.3})",
+            position.replace('\'', "''"),
+            longest.as_secs_f64()
+        );
+        let told = self.column(&sql).map_err(|error| error.in_transaction(false))?;
+        Ok(told.first().is_some_and(|waited| waited == "0"))
+    }
+}
+
+/// Whether a server could be a replica of another, as far as their URLs tell.
+pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
+    if !own.shards.is_empty() || !primary.shards.is_empty() {
+        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+    }
+    if !own.nodes.is_empty() {
+        return Err("names several servers by nodes=: give each a URL of its own".into());
+    }
+    if primary.of_nodes().iter().any(|node| node.place() == own.place()) {
+        return Err("is a server of the target itself: name others".into());
+    }
+    Ok(())
+}
+
+impl Mysql {
+    pub(super) fn read_replication(&self) -> Result<Replication, TargetError> {
+        let mut wire = self.connect_wire()?;
+        if !wire.product.follows {
+            return Ok(Replication { role: Role::Member, database: None });
+        }
+        let failed = self.failed("ask whether it is a replica");
+        let mut settings = Vec::new();
+        wire.query_each("SELECT @@global.read_only, database()", &mut |row| {
+            settings.extend(row.iter().map(|value| value.unwrap_or_default().to_string()));
+        })
+        .map_err(&failed)?;
+        let mut cluster = Vec::new();
+        wire.query_each("SHOW STATUS LIKE 'wsrep_cluster_state_uuid'", &mut |row| {
+            cluster.extend(row.get(1).copied().flatten().filter(|uuid| !uuid.is_empty()).map(str::to_string));
+        })
+        .map_err(&failed)?;
+        let [read_only, database] = &settings[..] else {
+            return Err(failed(SqlError::Decode("the server tells no read_only".into())));
+        };
+        if let Some(cluster) = cluster.first() {
+            let database = Some(format!("cluster {cluster}, database {database}"));
+            return Ok(Replication { role: Role::Member, database });
+        }
+        let mut follows = 0;
+        // Whoever may not see that is told by read_only.
+        let _allowed = wire.query_each("SHOW REPLICA STATUS", &mut |_| follows += 1);
+        let replica = follows > 0 || matches!(read_only.as_str(), "1" | "ON");
+        Ok(Replication {
+            role: if replica { Role::Replica } else { Role::Primary },
+            database: Some(format!("database {database}")),
+        })
+    }
+}

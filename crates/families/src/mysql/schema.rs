@@ -1,0 +1,192 @@
+//! The tables, and what is added to them once their rows are there.
+
+use crate::mysql::config::Config;
+use crate::mysql::product::Product;
+use crate::mysql::wire::Wire;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::meta::Admin;
+use lydite_tpcc::schema::Table;
+
+/// The tables, the largest first, so that the last job to end is a small one.
+pub(crate) const BY_SIZE: [Table; 9] = [
+    Table::OrderLine,
+    Table::Stock,
+    Table::Customer,
+    Table::Orders,
+    Table::NewOrder,
+    Table::History,
+    Table::Item,
+    Table::District,
+    Table::Warehouse,
+];
+
+/// Texts compare byte by byte, as in the other families.
+pub(crate) const CHARACTERS: &str = " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+
+/// What can't have foreign keys, if the tables can't.
+pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option<String> {
+    if !config.shards.is_empty() {
+        return Some("tables over shards".into());
+    }
+    if config.partitions.is_some() && !product.foreign_keys_of_partitions {
+        return Some(format!("partitioned tables of {}", product.name));
+    }
+    let mut engines = Table::ALL.into_iter().filter_map(|table| config.engine_of(table));
+    let engine = engines.find(|engine| !engine.eq_ignore_ascii_case("innodb"))?;
+    Some(format!("tables of the engine {engine}"))
+}
+
+/// `CREATE TABLE` of one of the nine. The primary key is there from the beginning: rows are stored in its order.
+pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> String {
+    let key = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+    let mut sql = ddl::create_table(product.dialect, table, &key);
+    sql += CHARACTERS;
+    if let Some(engine) = config.engines.get(table.name()) {
+        sql += &format!(" ENGINE = {engine}");
+    }
+    match (table.warehouse_column(), config.partitions) {
+        (None, Some(_)) if !config.layout.items_single() => sql += product.everywhere,
+        (None, _) => {}
+        (Some(column), Some(partitions)) => {
+            if config.layout.colocated() {
+                sql += product.together;
+            }
+            sql += &format!(" PARTITION BY HASH ({column}) PARTITIONS {partitions}");
+        }
+        (Some(_), None) => {}
+    }
+    sql
+}
+
+/// Makes the nine tables and then those of `own`, all or none: there are no transactions of them, so what has been made
+/// is dropped again when the rest fails.
+pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), SqlError> {
+    let product = wire.product;
+    let mut statements: Vec<String> = Vec::new();
+    if config.partitions.is_some() && config.layout.colocated() && !product.before_together.is_empty() {
+        statements.push(product.before_together.to_string());
+    }
+    statements.extend(Table::ALL.map(|table| create_table(table, config, product)));
+    create_all(wire, config, &statements, own)
+}
+
+/// Makes the tables of a shard.
+pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config, tables: &[Table]) -> Result<(), SqlError> {
+    let statements: Vec<String> =
+        tables.iter().map(|&table| create_table(table, config, wire.product)).collect();
+    create_all(wire, config, &statements, "CREATE TABLE lydite_load (unit int PRIMARY KEY)")
+}
+
+/// As [`create`], for other tables.
+pub(crate) fn create_all(
+    wire: &mut Wire,
+    config: &Config,
+    statements: &[String],
+    own: &str,
+) -> Result<(), SqlError> {
+    if let Some(engine) = &config.engine {
+        wire.execute(&format!("SET SESSION default_storage_engine = {engine}"))?;
+    }
+    let mut made = Vec::new();
+    let mut create = |wire: &mut Wire| -> Result<(), SqlError> {
+        for statement in statements {
+            wire.execute(statement)?;
+            made.extend(statement.strip_prefix("CREATE TABLE ").and_then(|rest| rest.split(' ').next()));
+        }
+        wire.execute(own)
+    };
+    let created = create(wire);
+    if created.is_err() {
+        for table in made {
+            // The error that matters is the first one.
+            let _dropped = wire.execute(&format!("DROP TABLE IF EXISTS {table}"));
+        }
+    }
+    created
+}
+
+/// The name of a foreign key, and of the index that stands behind it.
+fn key_name(table: Table, number: usize) -> String {
+    format!("{}_fkey_{}", table.name(), number + 1)
+}
+
+/// `ALTER TABLE` for each table that lacks indexes, with all of them, so that its rows are read once. A foreign key needs
+/// an index on its columns; where no other begins with them, the server would build one when the key is added, table by
+/// table.
+pub(crate) fn add_indexes(there: &[String], foreign_keys: bool) -> Vec<String> {
+    let alter = |table: Table| {
+        let schema = table.schema();
+        let mut wanted: Vec<(String, &[&str])> =
+            schema.indexes.iter().map(|index| (index.name.to_string(), index.columns)).collect();
+        if foreign_keys {
+            for (number, key) in schema.foreign_keys.iter().enumerate() {
+                let served = schema.primary_key.starts_with(key.columns)
+                    || schema.indexes.iter().any(|index| index.columns.starts_with(key.columns));
+                if !served {
+                    wanted.push((key_name(table, number), key.columns));
+                }
+            }
+        }
+        let adds: Vec<String> = wanted
+            .into_iter()
+            .filter(|(name, _)| !there.contains(name))
+            .map(|(name, columns)| format!("ADD INDEX {name} ({})", columns.join(", ")))
+            .collect();
+        (!adds.is_empty()).then(|| format!("ALTER TABLE {} {}", table.name(), adds.join(", ")))
+    };
+    BY_SIZE.into_iter().filter_map(alter).collect()
+}
+
+/// `ALTER TABLE` for each foreign key that is not there.
+pub(crate) fn add_foreign_keys(there: &[String]) -> Vec<String> {
+    let mut adds = Vec::new();
+    for table in BY_SIZE {
+        for (number, key) in table.schema().foreign_keys.iter().enumerate() {
+            let name = key_name(table, number);
+            if !there.contains(&name) {
+                adds.push(format!(
+                    "ALTER TABLE {} ADD CONSTRAINT {name} {}",
+                    table.name(),
+                    ddl::foreign_key(key)
+                ));
+            }
+        }
+    }
+    adds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_database::TxMode;
+    use lydite_database::target_url::ParsedUrl;
+
+    #[test]
+    fn oceanbase_is_told_which_partitions_belong_together_and_what_is_everywhere_unless_the_url_says_no() {
+        let product = crate::mysql::product::of("5.7.25-OceanBase-v4.3.5.3", "OceanBase_CE 4.3.5.3");
+        let text = |options: &str, table: Table| {
+            let url = format!("oceanbase://h/db?partitions=3{options}");
+            let parsed = ParsedUrl::new(&url, &mut Vec::new());
+            let config = crate::mysql::config::parse(&parsed, TxMode::Statements).expect("a good URL");
+            create_table(table, &config, product)
+        };
+        assert!(text("", Table::Item).ends_with(product.everywhere));
+        assert!(text("", Table::Stock).contains(product.together));
+        assert!(!text("&items=single", Table::Item).contains(product.everywhere));
+        assert!(text("&items=single", Table::Stock).contains(product.together));
+        assert!(!text("&colocated=off", Table::Stock).contains(product.together));
+        assert!(text("&colocated=off", Table::Stock).ends_with("PARTITION BY HASH (s_w_id) PARTITIONS 3"));
+    }
+
+    #[test]
+    fn indexes_that_are_there_are_not_made_again() {
+        let all = add_indexes(&[], true);
+        assert!(all.iter().any(|sql| sql.contains("orders_by_customer")), "{all:?}");
+        assert!(all.iter().any(|sql| sql.contains("order_line_fkey_2 (ol_supply_w_id, ol_i_id)")), "{all:?}");
+        // The key of STOCK begins with the warehouse.
+        assert!(!all.iter().any(|sql| sql.contains("(s_w_id)")), "{all:?}");
+        let there = ["customer_by_name", "orders_by_customer"].map(String::from);
+        assert!(add_indexes(&there, false).is_empty());
+    }
+}

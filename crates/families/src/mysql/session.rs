@@ -1,0 +1,279 @@
+//! Prepared statements over the wire, as the one text of the transactions wants them.
+
+use crate::mysql::binary;
+use crate::mysql::packet::Reader;
+use crate::mysql::wire::{Head, Wire, database_error, unexpected};
+use lydite_database::sql::connection::{Connection, SqlError, Step};
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::value::{Rows, Value};
+use lydite_database::{AbortReason, Positions};
+use std::fmt::Debug;
+
+const STMT_PREPARE: u8 = 0x16;
+const STMT_EXECUTE: u8 = 0x17;
+
+/// Statements that are sent to be prepared before answers are read: what more of them would take may not fit the buffers
+/// of both sides, and each would wait for the other.
+const PREPARED_AT_ONCE: usize = 40;
+
+/// A statement as it is sent.
+#[derive(Default)]
+struct Known {
+    /// The server's number; none for one without parameters, which goes as text: not every server prepares all of them.
+    id: Option<u32>,
+    text: String,
+    /// Which parameter stands at each `?`.
+    order: Vec<u8>,
+}
+
+/// A connection whose statements are prepared.
+pub(crate) struct MysqlConnection {
+    wire: Wire,
+    prepared: Vec<Known>,
+    /// The types of the columns of the rows at hand.
+    kinds: Vec<u8>,
+    /// Whether the transaction at hand only reads.
+    reading: bool,
+}
+
+/// Gives parameters `$1`, `$2` … the form that MySQL knows, `?`, which has no number: the text, and which parameter
+/// stands at each place.
+fn positional(text: &str) -> (String, Vec<u8>) {
+    let mut parts = text.split('$');
+    let mut positional = parts.next().unwrap_or_default().to_string();
+    let mut order = Vec::new();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u8 = part[..digits].parse().unwrap_or(0);
+        order.push(number.wrapping_sub(1));
+        positional.push('?');
+        positional += &part[digits..];
+    }
+    (positional, order)
+}
+
+impl MysqlConnection {
+    /// Prepares statements on a connection.
+    pub(crate) fn new<S: Prepared>(mut wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
+        // Behind a statement that ended the transaction (a deadlock) others may come that were sent with it: they are
+        // rolled back too.
+        wire.execute("SET SESSION autocommit = 0")?;
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let prepared = (0..count).map(|_| Known::default()).collect();
+        let mut connection = Self { wire, prepared, kinds: Vec::new(), reading: false };
+        let mut to_prepare = Vec::new();
+        for (statement, text) in statements {
+            let (text, order) = positional(text);
+            if !order.is_empty() {
+                to_prepare.push(*statement);
+            }
+            connection.prepared[statement.index()] = Known { id: None, text, order };
+        }
+        let at_once = if connection.wire.product.pipelines { PREPARED_AT_ONCE } else { 1 };
+        to_prepare.chunks(at_once).try_for_each(|statements| connection.prepare(statements))?;
+        Ok(connection)
+    }
+
+    fn prepare<S: Prepared>(&mut self, statements: &[S]) -> Result<(), SqlError> {
+        let Self { wire, prepared, .. } = self;
+        for statement in statements {
+            let text = &prepared[statement.index()].text;
+            wire.command(STMT_PREPARE, |out| {
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            })?;
+        }
+        wire.flush()?;
+        for statement in statements {
+            let known = &mut prepared[statement.index()];
+            known.id = Some(prepared_id(wire, *statement, known.order.len())?);
+        }
+        Ok(())
+    }
+
+    fn send<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
+        match statement.role() {
+            Role::BeginRead => self.reading = true,
+            Role::BeginWrite => self.reading = false,
+            Role::Commit | Role::Other => {}
+        }
+        let known = &self.prepared[statement.index()];
+        let Some(id) = known.id else { return self.wire.query(&known.text) };
+        self.wire.command(STMT_EXECUTE, |out| {
+            out.extend_from_slice(&id.to_le_bytes());
+            // No cursor, and the one iteration that there can be.
+            out.extend_from_slice(&[0, 1, 0, 0, 0]);
+            binary::put_params(&known.order, params, out)
+        })
+    }
+
+    /// Reads the answer to a statement, to its end unless the connection is lost.
+    fn answer<S: Prepared>(&mut self, statement: S, rows: &mut Rows) -> Result<(), SqlError> {
+        let mut failed = None;
+        rows.reset(0);
+        loop {
+            let done = match self.wire.head()? {
+                Head::Done(done) => done,
+                Head::WantsFile => {
+                    self.wire.send_part(&[])?;
+                    failed = Some(unexpected("a request for a file"));
+                    continue;
+                }
+                Head::Columns(columns) => {
+                    self.columns(columns)?;
+                    rows.reset(columns);
+                    loop {
+                        match self.wire.row()? {
+                            Err(done) => break done,
+                            Ok(packet) if failed.is_none() => {
+                                let read = binary::read_row(self.wire.bytes(packet), &self.kinds, rows);
+                                failed = read.err().map(|error| of_statement(&statement, error));
+                            }
+                            Ok(_) => {}
+                        }
+                    }
+                }
+            };
+            if rows.is_empty() {
+                rows.set_affected(done.affected);
+            }
+            if !done.more {
+                return failed.map_or(Ok(()), Err);
+            }
+        }
+    }
+
+    /// Reads the descriptions of the columns of rows.
+    fn columns(&mut self, count: usize) -> Result<(), SqlError> {
+        self.kinds.clear();
+        for _ in 0..count {
+            let packet = self.wire.packet()?;
+            let kind = column_kind(self.wire.bytes(packet));
+            self.kinds.push(kind.ok_or_else(|| unexpected("a broken column"))?);
+        }
+        self.wire.end_of_columns()
+    }
+
+    /// Sends statements together and reads all answers; the first error counts.
+    fn together<S: Prepared>(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        for (statement, params) in steps {
+            if let Err(error) = self.send(*statement, params) {
+                self.wire.out.clear();
+                return Err(error);
+            }
+        }
+        self.wire.flush()?;
+        let mut first = Ok(());
+        for ((statement, _), rows) in steps.iter().zip(rows) {
+            let mut answered = self.answer(*statement, rows);
+            // Nobody waits for a lock when committing: a cluster has found that another node was first.
+            if statement.role() == Role::Commit
+                && let Err(SqlError::Database { retry: Some(reason @ AbortReason::Deadlock), .. }) =
+                    &mut answered
+            {
+                *reason = AbortReason::Serialization;
+            }
+            let gone =
+                matches!(answered, Err(SqlError::Lost(_) | SqlError::Database { unavailable: true, .. }));
+            first = first.and(answered);
+            if gone {
+                break;
+            }
+        }
+        first
+    }
+}
+
+fn of_statement(statement: &impl Debug, error: SqlError) -> SqlError {
+    SqlError::Decode(format!("{statement:?}: {}", error.line()))
+}
+
+/// Reads the answer to a statement that was sent to be prepared: the server's number of it.
+fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<u32, SqlError> {
+    let packet = wire.packet()?;
+    let bytes = wire.bytes(packet);
+    if bytes.first() == Some(&0xff) {
+        return Err(database_error(Some(wire.product), bytes));
+    }
+    let (id, columns, params) = prepared_numbers(bytes).ok_or_else(|| unexpected("a broken answer"))?;
+    for count in [params, columns] {
+        for _ in 0..count {
+            wire.packet()?;
+        }
+        if count > 0 {
+            wire.end_of_columns()?;
+        }
+    }
+    if usize::from(params) != wanted {
+        return Err(SqlError::Decode(format!(
+            "{statement:?} has {params} parameters to the server and {wanted} to us: please report this"
+        )));
+    }
+    Ok(id)
+}
+
+/// The server's number of a statement, and how many columns and parameters it has.
+fn prepared_numbers(packet: &[u8]) -> Option<(u32, u16, u16)> {
+    let mut reader = Reader::new(packet);
+    reader.u8()?;
+    Some((reader.u32()?, reader.u16()?, reader.u16()?))
+}
+
+/// The type of a column.
+fn column_kind(packet: &[u8]) -> Option<u8> {
+    let mut reader = Reader::new(packet);
+    // Catalogue, schema, table and column, the latter two by two names.
+    for _ in 0..6 {
+        reader.bytes()?;
+    }
+    // The length of what follows, the collation, and the width.
+    reader.take(1 + 2 + 4)?;
+    reader.u8()
+}
+
+impl<S: Prepared> Connection<S> for MysqlConnection {
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        self.wire.product.gtids.then_some(&mut self.wire as &mut dyn Positions)
+    }
+
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        self.together(&[(statement, params)], std::slice::from_mut(rows))
+    }
+
+    /// The server goes on behind a statement that failed, so a commit that comes behind changes is not sent before they
+    /// have been answered.
+    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        let at_once = if self.wire.product.pipelines { steps.len() } else { 1 };
+        let begins = |role| steps.iter().any(|(statement, _)| statement.role() == role);
+        let reading = begins(Role::BeginRead) || self.reading && !begins(Role::BeginWrite);
+        let mut done = 0;
+        while done < steps.len() {
+            let mut end = (done + at_once).min(steps.len());
+            let commits = steps[end - 1].0.role() == Role::Commit;
+            if commits && !reading && end - done > 1 {
+                end -= 1;
+            }
+            self.together(&steps[done..end], &mut rows[done..end])?;
+            done = end;
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.wire.execute("ROLLBACK")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positional;
+
+    #[test]
+    fn parameters_keep_their_numbers_when_they_lose_them() {
+        let (text, order) = positional("SELECT $2 + $1, f($12) WHERE a = $2");
+        assert_eq!(text, "SELECT ? + ?, f(?) WHERE a = ?");
+        assert_eq!(order, [1, 0, 11, 1]);
+        assert_eq!(positional("COMMIT"), ("COMMIT".to_string(), vec![]));
+    }
+}

@@ -1,0 +1,493 @@
+//! A blocking connection to a server that speaks MySQL's protocol.
+//!
+//! As with PostgreSQL, a session is a thread that waits for its answer, so the cheapest way is one `write` and one
+//! `read` per round trip. Commands may be sent together: the server takes one after the other from what it has read, and
+//! goes on behind one that failed.
+
+use crate::mysql::auth::{self, Challenge, Method, Safe};
+use crate::mysql::config::Config;
+use crate::mysql::errors;
+use crate::mysql::packet::{Done, Reader};
+use crate::mysql::product::{self, Product};
+use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::meta::Admin;
+use std::io;
+use std::net::TcpStream;
+use std::ops::Range;
+
+/// How much is read at once.
+const READ_BYTES: usize = 16 * 1024;
+/// Length and number of a packet.
+const HEADER: usize = 4;
+/// The largest packet that is sent or read whole.
+const MAX_PACKET: usize = 0xff_ffff;
+
+/// What the client can do, in the protocol's bits.
+mod capability {
+    pub(super) const LONG_PASSWORD: u32 = 1;
+    /// Rows that a statement found count as changed, even if they have the same values afterwards.
+    pub(super) const FOUND_ROWS: u32 = 1 << 1;
+    pub(super) const LONG_FLAG: u32 = 1 << 2;
+    pub(super) const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(super) const LOCAL_FILES: u32 = 1 << 7;
+    pub(super) const PROTOCOL_41: u32 = 1 << 9;
+    pub(super) const TLS: u32 = 1 << 11;
+    pub(super) const TRANSACTIONS: u32 = 1 << 13;
+    pub(super) const SECURE_CONNECTION: u32 = 1 << 15;
+    pub(super) const MULTI_STATEMENTS: u32 = 1 << 16;
+    pub(super) const MULTI_RESULTS: u32 = 1 << 17;
+    pub(super) const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub(super) const PLUGIN_AUTH: u32 = 1 << 19;
+    /// Rows end with a packet of the same form as other answers.
+    pub(super) const DEPRECATE_EOF: u32 = 1 << 24;
+
+    /// What is used where the server has it.
+    pub(super) const WANTED: u32 = LONG_PASSWORD
+        | FOUND_ROWS
+        | LONG_FLAG
+        | CONNECT_WITH_DB
+        | LOCAL_FILES
+        | PROTOCOL_41
+        | TRANSACTIONS
+        | SECURE_CONNECTION
+        | MULTI_STATEMENTS
+        | MULTI_RESULTS
+        | PS_MULTI_RESULTS
+        | PLUGIN_AUTH
+        | DEPRECATE_EOF;
+}
+
+/// utf8mb4 with bytes compared, as the other families compare texts.
+const COLLATION: u8 = 46;
+
+const QUIT: u8 = 1;
+const QUERY: u8 = 3;
+
+/// What begins an answer.
+pub(crate) enum Head {
+    /// It is the whole answer.
+    Done(Done),
+    /// Rows of this many columns follow.
+    Columns(usize),
+    /// The server asks for the rows of `LOAD DATA LOCAL`.
+    WantsFile,
+}
+
+/// A connection that has been authenticated.
+pub(crate) struct Wire {
+    transport: Transport,
+    /// What is to be sent.
+    pub(crate) out: Vec<u8>,
+    input: Vec<u8>,
+    /// What of `input` has been read.
+    read: usize,
+    scratch: Box<[u8; READ_BYTES]>,
+    /// The number of the next packet of this exchange.
+    sequence: u8,
+    capabilities: u32,
+    /// What the server is.
+    pub(crate) product: &'static Product,
+    /// Its version, in its own words.
+    pub(crate) version: String,
+    /// What the server calls this connection.
+    pub(crate) id: u32,
+}
+
+/// What a server greets with.
+struct Greeting {
+    id: u32,
+    random: Vec<u8>,
+    capabilities: u32,
+    method: Vec<u8>,
+}
+
+impl Greeting {
+    fn of(packet: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(packet);
+        if reader.u8()? != 10 {
+            return None;
+        }
+        let _version = reader.until_zero()?;
+        let id = reader.u32()?;
+        let mut random = reader.take(8)?.to_vec();
+        reader.take(1)?;
+        let low = reader.u16()?;
+        reader.take(3)?;
+        let capabilities = u32::from(low) | u32::from(reader.u16()?) << 16;
+        let length = usize::from(reader.u8()?);
+        reader.take(10)?;
+        random.extend_from_slice(reader.take(length.saturating_sub(8).max(13))?);
+        // Servers of before plugins name none.
+        let method = reader.until_zero().unwrap_or(b"mysql_native_password").to_vec();
+        Some(Self { id, random, capabilities, method })
+    }
+}
+
+impl Wire {
+    /// Connects, authenticates, and makes the session the same on all servers.
+    pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+        let transport = match &config.host {
+            Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
+            Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port)?),
+        };
+        let mut wire = Self {
+            transport,
+            out: Vec::with_capacity(READ_BYTES),
+            input: Vec::with_capacity(READ_BYTES),
+            read: 0,
+            scratch: Box::new([0; READ_BYTES]),
+            sequence: 0,
+            capabilities: 0,
+            product: product::of("", ""),
+            version: String::new(),
+            id: 0,
+        };
+        wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+        wire.start(config)?;
+        // Some greet with the version of the MySQL that they resemble.
+        let mut comment = String::new();
+        let mut version = String::new();
+        wire.query_each("SELECT version(), @@version_comment", &mut |row| {
+            if let [Some(first), Some(second)] = row {
+                (version, comment) = ((*first).to_string(), (*second).to_string());
+            }
+        })?;
+        wire.product = product::of(&version, &comment);
+        wire.version = version;
+        wire.execute(&format!(
+            "SET NAMES utf8mb4 COLLATE utf8mb4_bin; \
+             SET SESSION sql_mode = 'STRICT_TRANS_TABLES,PIPES_AS_CONCAT', SESSION time_zone = '+00:00'; \
+             SET SESSION TRANSACTION ISOLATION LEVEL {}",
+            config.isolation.sql()
+        ))?;
+        if let Some(mode) = config.transactions.filter(|_| !wire.product.set_transactions.is_empty()) {
+            wire.execute(&format!("{}'{mode}'", wire.product.set_transactions))?;
+        }
+        wire.transport.limit(None).map_err(lost)?;
+        Ok(wire)
+    }
+
+    fn start(&mut self, config: &Config) -> Result<(), SqlError> {
+        let packet = self.packet()?;
+        let packet = &self.input[packet];
+        if packet.first() == Some(&0xff) {
+            return Err(database_error(None, packet));
+        }
+        let greeting = Greeting::of(packet).ok_or_else(|| unexpected("no greeting"))?;
+        self.id = greeting.id;
+        self.capabilities = capability::WANTED & greeting.capabilities;
+        if greeting.capabilities & capability::PROTOCOL_41 == 0 {
+            return Err(unexpected("a greeting of MySQL 4.0 or older"));
+        }
+        self.secure(config, greeting.capabilities)?;
+        let password = config.password().unwrap_or_default();
+        // Who listens on TLS without a certificate that was looked at may be anybody, but that is how clients of MySQL's send
+        // passwords for caching_sha2_password. The method that has no other way asks for more.
+        let safe = Safe {
+            encrypted: !matches!(self.transport, Transport::Tcp(_)),
+            verified: matches!(self.transport, Transport::Unix(_)) || config.sslmode == SslMode::VerifyFull,
+        };
+        let method = Method::of(&greeting.method).unwrap_or(Method::Native);
+        let proof = method.proof(&password, &greeting.random, safe)?;
+        self.hello();
+        self.out.extend_from_slice(config.user.as_bytes());
+        self.out.push(0);
+        self.out.push(proof.len() as u8);
+        self.out.extend_from_slice(&proof);
+        self.out.extend_from_slice(config.database.as_bytes());
+        self.out.push(0);
+        self.out.extend_from_slice(method.name());
+        self.out.push(0);
+        self.finish_packet(0)?;
+        self.flush()?;
+        self.authenticate(&password, safe)
+    }
+
+    /// The beginning of the first two packets that a client sends.
+    fn hello(&mut self) {
+        self.out.clear();
+        self.out.extend_from_slice(&[0; HEADER]);
+        self.out.extend_from_slice(&self.capabilities.to_le_bytes());
+        self.out.extend_from_slice(&(MAX_PACKET as u32).to_le_bytes());
+        self.out.push(COLLATION);
+        self.out.extend_from_slice(&[0; 23]);
+    }
+
+    /// Begins TLS as `sslmode` wants.
+    fn secure(&mut self, config: &Config, offered: u32) -> Result<(), SqlError> {
+        let Transport::Tcp(stream) = &self.transport else { return Ok(()) };
+        if config.sslmode == SslMode::Disable {
+            return Ok(());
+        }
+        if offered & capability::TLS == 0 {
+            if config.sslmode == SslMode::Prefer {
+                return Ok(());
+            }
+            return Err(SqlError::Lost(
+                "the server offers no TLS: use ?sslmode=disable if that is meant".into(),
+            ));
+        }
+        let stream: TcpStream = stream.try_clone().map_err(lost)?;
+        self.capabilities |= capability::TLS;
+        self.hello();
+        self.finish_packet(0)?;
+        self.flush()?;
+        let tls = net::tls::handshake(&config.host, config.sslmode, stream)?;
+        self.transport = Transport::Tls(Box::new(tls));
+        Ok(())
+    }
+
+    fn authenticate(&mut self, password: &str, safe: Safe) -> Result<(), SqlError> {
+        loop {
+            let packet = self.packet()?;
+            let packet = &self.input[packet];
+            let answer = match packet.first() {
+                Some(0x00) => return Ok(()),
+                Some(0xff) => return Err(database_error(None, packet)),
+                _ => match auth::challenge(packet)? {
+                    Challenge::Enough => continue,
+                    Challenge::Switch(method, random) => method.proof(password, random, safe)?,
+                    Challenge::Password => auth::clear(password.as_bytes(), safe.encrypted)?,
+                },
+            };
+            self.reply(&answer)?;
+            self.flush()?;
+        }
+    }
+
+    /// Puts a packet that goes on with an exchange into `out`.
+    fn reply(&mut self, payload: &[u8]) -> Result<(), SqlError> {
+        let at = self.out.len();
+        self.out.extend_from_slice(&[0; HEADER]);
+        self.out.extend_from_slice(payload);
+        self.finish_packet(at)
+    }
+
+    /// Fills in the header of the packet that begins at `at` in `out`.
+    fn finish_packet(&mut self, at: usize) -> Result<(), SqlError> {
+        let length = self.out.len() - at - HEADER;
+        if length >= MAX_PACKET {
+            return Err(SqlError::Decode(format!("a packet of {length} bytes is too long to be sent")));
+        }
+        self.out[at..at + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+        self.out[at + 3] = self.sequence;
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Puts a command into `out`: `write` appends what belongs to it.
+    pub(crate) fn command(
+        &mut self,
+        command: u8,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let at = self.out.len();
+        self.out.extend_from_slice(&[0; HEADER]);
+        self.out.push(command);
+        self.sequence = 0;
+        let written = write(&mut self.out).and_then(|()| self.finish_packet(at));
+        if written.is_err() {
+            self.out.truncate(at);
+        }
+        written
+    }
+
+    /// Lifts the server's limits on how long a statement may take.
+    pub(crate) fn be_patient(&mut self) -> Result<(), SqlError> {
+        self.product.patient.iter().try_for_each(|statement| self.execute(statement))
+    }
+
+    /// Puts a statement as text into `out`.
+    pub(crate) fn query(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.command(QUERY, |out| {
+            out.extend_from_slice(sql.as_bytes());
+            Ok(())
+        })
+    }
+
+    /// Sends all that is in `out`.
+    pub(crate) fn flush(&mut self) -> Result<(), SqlError> {
+        let stream = self.transport.stream();
+        let sent = stream.write_all(&self.out).and_then(|()| stream.flush());
+        self.out.clear();
+        // What a server says before it closes the connection tells more than that it did.
+        sent.map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
+    }
+
+    fn last_words(&mut self) -> Option<SqlError> {
+        loop {
+            let packet = self.packet().ok()?;
+            if self.input[packet.clone()].first() == Some(&0xff) {
+                return Some(database_error(Some(self.product), &self.input[packet]));
+            }
+        }
+    }
+
+    /// The next packet: this part of what [`Wire::bytes`] gives, until the next call.
+    pub(crate) fn packet(&mut self) -> Result<Range<usize>, SqlError> {
+        loop {
+            if let Some([a, b, c, sequence]) = self.input.get(self.read..self.read + HEADER) {
+                let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+                let begin = self.read + HEADER;
+                if length >= MAX_PACKET {
+                    return Err(unexpected("a row of 16 MiB"));
+                }
+                if self.input.len() >= begin + length {
+                    self.sequence = sequence.wrapping_add(1);
+                    self.read = begin + length;
+                    return Ok(begin..begin + length);
+                }
+            }
+            if self.read > 0 {
+                self.input.drain(..self.read);
+                self.read = 0;
+            }
+            match self.transport.stream().read(&mut self.scratch[..]) {
+                Ok(0) => return Err(SqlError::Lost("the server closed the connection".into())),
+                Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+    }
+
+    /// The bytes of a packet.
+    pub(crate) fn bytes(&self, packet: Range<usize>) -> &[u8] {
+        &self.input[packet]
+    }
+
+    /// The beginning of the next answer.
+    pub(crate) fn head(&mut self) -> Result<Head, SqlError> {
+        let packet = self.packet()?;
+        let packet = &self.input[packet];
+        match packet.first() {
+            Some(0x00) => Done::of(packet).map(Head::Done),
+            Some(0xff) => return Err(database_error(Some(self.product), packet)),
+            Some(0xfb) => Some(Head::WantsFile),
+            _ => Reader::new(packet).length().map(|columns| Head::Columns(columns as usize)),
+        }
+        .ok_or_else(|| unexpected("a broken answer"))
+    }
+
+    /// Reads over what ends descriptions of columns or parameters, where something does.
+    pub(crate) fn end_of_columns(&mut self) -> Result<(), SqlError> {
+        if self.capabilities & capability::DEPRECATE_EOF == 0 {
+            self.packet()?;
+        }
+        Ok(())
+    }
+
+    /// The next row, or the end of the rows.
+    pub(crate) fn row(&mut self) -> Result<Result<Range<usize>, Done>, SqlError> {
+        let packet = self.packet()?;
+        let bytes = &self.input[packet.clone()];
+        match bytes.first() {
+            Some(0xff) => Err(database_error(Some(self.product), bytes)),
+            // A row of more than 16 MiB could begin so too, but is not read.
+            Some(0xfe) if self.capabilities & capability::DEPRECATE_EOF != 0 => {
+                Done::of(bytes).map(Err).ok_or_else(|| unexpected("a broken end of rows"))
+            }
+            Some(0xfe) if bytes.len() < 9 => {
+                Done::of_eof(bytes).map(Err).ok_or_else(|| unexpected("a broken end of rows"))
+            }
+            _ => Ok(Ok(packet)),
+        }
+    }
+
+    /// Sends a part of what a server wants that has asked for a file. An empty one is the end.
+    pub(crate) fn send_part(&mut self, part: &[u8]) -> Result<(), SqlError> {
+        self.reply(part)?;
+        self.flush()
+    }
+
+    /// Text answers of one command, to the last one.
+    fn answers(&mut self, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        loop {
+            let done = match self.head()? {
+                Head::Done(done) => done,
+                Head::WantsFile => {
+                    self.send_part(&[])?;
+                    continue;
+                }
+                Head::Columns(columns) => {
+                    for _ in 0..columns {
+                        self.packet()?;
+                    }
+                    self.end_of_columns()?;
+                    let mut broken = None;
+                    loop {
+                        match self.row()? {
+                            Err(done) => break broken.map_or(Ok(done), Err)?,
+                            Ok(packet) => {
+                                match text_row(&self.input[packet], columns) {
+                                    Ok(fields) => row(&fields),
+                                    // Read on: the next statement must find its own answer.
+                                    Err(error) => broken = Some(error),
+                                }
+                            }
+                        }
+                    }
+                }
+            };
+            if !done.more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Wire {
+    /// Says so, since servers count connections that end without a word as broken, and some keep their locks for a while.
+    fn drop(&mut self) {
+        self.out.clear();
+        let quit = self.command(QUIT, |_| Ok(()));
+        // A frozen server must not keep us.
+        let limited = self.transport.limit(Some(CONNECT_TIMEOUT));
+        if quit.is_ok() && limited.is_ok() {
+            let stream = self.transport.stream();
+            // Whatever comes of it, this is the end.
+            let _sent = stream.write_all(&self.out).and_then(|()| stream.flush());
+        }
+    }
+}
+
+fn text_row(packet: &[u8], columns: usize) -> Result<Vec<Option<&str>>, SqlError> {
+    let mut reader = Reader::new(packet);
+    (0..columns)
+        .map(|_| {
+            let field = reader.nullable().ok_or_else(|| unexpected("a short row"))?;
+            field
+                .map(std::str::from_utf8)
+                .transpose()
+                .map_err(|_| SqlError::Decode("the server sent text that is not UTF-8".into()))
+        })
+        .collect()
+}
+
+impl Admin for Wire {
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        self.query(sql)?;
+        self.flush()?;
+        self.answers(row)
+    }
+}
+
+pub(crate) fn unexpected(what: &str) -> SqlError {
+    // What comes next can't be told from what should have come: the connection is of no more use.
+    SqlError::Lost(format!("the server sent {what}: does it speak MySQL's protocol?"))
+}
+
+/// Reads the packet of an error.
+pub(crate) fn database_error(product: Option<&Product>, packet: &[u8]) -> SqlError {
+    let mut reader = Reader::new(packet);
+    let _mark = reader.u8();
+    let code = reader.u16().unwrap_or_default();
+    let rest = reader.rest();
+    // Before authentication there may be no SQLSTATE.
+    let (state, message) = match rest.split_first() {
+        Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
+        _ => (&b"HY000"[..], rest),
+    };
+    errors::error(product, code, &String::from_utf8_lossy(state), &String::from_utf8_lossy(message))
+}

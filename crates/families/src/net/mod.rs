@@ -1,0 +1,146 @@
+//! The way of bytes to a server that is reached by TCP, a Unix socket or TLS, for families that speak a protocol of
+//! their own.
+
+pub(crate) mod tls;
+pub(crate) mod url;
+
+use lydite_database::sql::connection::SqlError;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
+/// ready. What comes after may take as long as it takes.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
+pub(crate) const GONE: Duration = Duration::from_secs(30);
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// A name or an address.
+    Tcp(String),
+    /// The directory of its socket.
+    Unix(String),
+}
+
+/// Whether to talk TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SslMode {
+    /// No.
+    Disable,
+    /// If the server offers it; its certificate is not checked.
+    Prefer,
+    /// Yes; the certificate is not checked.
+    Require,
+    /// Yes; the certificate must be good for the host.
+    VerifyFull,
+}
+
+/// The bytes' way to the server.
+pub(crate) enum Transport {
+    /// In clear over the network.
+    Tcp(TcpStream),
+    /// A socket of this machine.
+    Unix(UnixStream),
+    /// Encrypted.
+    Tls(Box<tls::TlsStream>),
+}
+
+impl Transport {
+    /// The bytes themselves.
+    pub(crate) fn stream(&mut self) -> &mut dyn ReadWrite {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+            Self::Tls(stream) => stream.as_mut(),
+        }
+    }
+
+    /// Gives up reads and writes that take longer; none for never.
+    pub(crate) fn limit(&self, longest: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => limit(stream, longest),
+            Self::Unix(stream) => {
+                stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
+            }
+            Self::Tls(stream) => limit(&stream.sock, longest),
+        }
+    }
+}
+
+fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
+    stream.set_read_timeout(longest)?;
+    stream.set_write_timeout(longest)
+}
+
+/// Bytes that go both ways.
+pub(crate) trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+/// Connects to a port of a host.
+pub(crate) fn dial_tcp(name: &str, port: u16) -> Result<TcpStream, SqlError> {
+    let addresses = (name, port)
+        .to_socket_addrs()
+        .map_err(|error| SqlError::Lost(format!("{}: check the host's name", os_text(&error))))?;
+    let mut last = SqlError::Lost(format!("{name} has no address"));
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true).map_err(lost)?;
+                watch(&stream).map_err(lost)?;
+                // A frozen server's system takes connections, but nobody answers on them.
+                limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
+                return Ok(stream);
+            }
+            Err(error) => {
+                last = SqlError::Lost(format!(
+                    "{}: is the server running, and does it listen there?",
+                    os_text(&error)
+                ));
+            }
+        }
+    }
+    Err(last)
+}
+
+/// Connects to a Unix socket.
+pub(crate) fn dial_unix(path: &str) -> Result<UnixStream, SqlError> {
+    UnixStream::connect(path)
+        .map_err(|error| SqlError::Lost(format!("{}: is the server running?", os_text(&error))))
+}
+
+/// When the kernel asks a silent host whether it is there.
+pub(crate) fn keepalive() -> socket2::TcpKeepalive {
+    socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6)
+}
+
+/// Lets the kernel notice a host that is gone without a word, so that the session can be connected again.
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    let socket = socket2::SockRef::from(stream);
+    socket.set_tcp_keepalive(&keepalive())?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(GONE))?;
+    Ok(())
+}
+
+/// The operating system's words without Rust's "(os error N)".
+fn os_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text).to_string();
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The error of a connection that broke, or of one that got no answer while it was being made.
+pub(crate) fn lost(error: io::Error) -> SqlError {
+    SqlError::Lost(match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!(
+                "no answer within {} s: is the server frozen or overloaded, or of another kind than the URL says?",
+                CONNECT_TIMEOUT.as_secs()
+            )
+        }
+        _ => os_text(&error),
+    })
+}

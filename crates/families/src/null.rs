@@ -1,0 +1,365 @@
+//! `null:`: a database that answers at once and stores nothing. What a run on it costs is what Lydite costs.
+
+use crate::family::{Configured, Family};
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::{
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress, LoadUnit, Loader,
+    Micro, MicroLoader, MicroTarget, Nodes, Session, TableChecksum, Target, TargetError, TxError, TxMode,
+};
+use lydite_micro::{Engines, Meta, TableId, Totals};
+use lydite_tpcc::Placement;
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::outcome::{
+    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
+    SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
+};
+use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::text::{Credit, LastName, Text};
+use lydite_tpcc::transaction::CustomerSelector;
+use lydite_tpcc::{
+    Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
+    name: "nodes",
+    values: "1 to 10000",
+    default: "none",
+    about: "nodes that it pretends to have, with a contiguous range of the warehouses each",
+}];
+
+/// The target `null:`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Null {
+    /// Nodes that it pretends to have.
+    nodes: Option<u32>,
+}
+
+/// Reads `null:?nodes=9`.
+pub(crate) fn parse(url: &ParsedUrl) -> Result<Null, Vec<String>> {
+    let Some(text) = url.options.get("nodes") else { return Ok(Null::default()) };
+    match text.parse() {
+        Ok(nodes @ 1..=10_000) => Ok(Null { nodes: Some(nodes) }),
+        _ => Err(vec![format!("target option nodes={text:?} is not a number from 1 to 10000")]),
+    }
+}
+
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["null"],
+    url: "null:",
+    about: "answers at once and stores nothing: measures Lydite itself",
+    modes: &TxMode::ALL,
+    guarantees: "none",
+    placement: Some("as ?nodes= pretends"),
+    tested: "itself",
+    options: OPTIONS,
+    tpcc_options: &[],
+    parse: |url, _| parse(url).map(|null| Arc::new(null) as _),
+};
+
+impl Configured for Null {
+    fn stores(&self) -> bool {
+        false
+    }
+
+    fn engines(&self) -> Engines {
+        Engines::Two
+    }
+
+    fn loads_one_node(&self) -> bool {
+        false
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Target for Null {
+    fn describe(&self) -> Result<Description, TargetError> {
+        Ok(Description {
+            kind: "null".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            url: self.nodes.map_or_else(|| "null:".into(), |nodes| format!("null:?nodes={nodes}")),
+            settings: BTreeMap::new(),
+            isolation: "none".into(),
+            // What runs in this process is Lydite itself, and no database.
+            embedded: false,
+            isolation_is_level_3: false,
+            durable: false,
+            in_memory: None,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        Ok(DatabaseState::AnyScale)
+    }
+
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
+
+    fn create_schema(&self, _meta: &DatabaseMeta) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        Ok(Box::new(NullLoader))
+    }
+
+    fn finish_load(&self, _jobs: usize, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(NullSession { next_order: 3_001 }))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        _conditions: &[Condition],
+        _done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to check"))
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so it has no checksums"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { nodes: Some(self), micro: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl Nodes for Null {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(nodes) = self.nodes else { return Ok(None) };
+        if nodes > warehouses {
+            return Err(TargetError::usage(format!(
+                "null: {nodes} nodes need at least as many warehouses, and there are {warehouses}: raise --warehouses, or \
+                 lower ?nodes="
+            )));
+        }
+        Ok(Some(Placement::ranges((1..=nodes).map(|node| format!("node {node}")).collect(), warehouses)))
+    }
+}
+
+/// Generates every row and drops it.
+struct NullLoader;
+
+/// Counts the bytes of the rows' columns.
+#[derive(Default)]
+struct Discard {
+    rows: u64,
+    bytes: u64,
+}
+
+impl ColumnSink for Discard {
+    fn int(&mut self, _value: i64) {
+        self.bytes += 8;
+    }
+    fn money(&mut self, _value: Cents) {
+        self.bytes += 8;
+    }
+    fn rate(&mut self, _value: Rate) {
+        self.bytes += 4;
+    }
+    fn text(&mut self, value: &str) {
+        self.bytes += value.len() as u64;
+    }
+    fn time(&mut self, _value: Timestamp) {
+        self.bytes += 8;
+    }
+    fn null(&mut self) {}
+}
+
+impl RowWriter for Discard {
+    type Error = TargetError;
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), TargetError> {
+        row.emit(self);
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+impl Loader for NullLoader {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        for &table in unit.tables() {
+            let mut discard = Discard::default();
+            population.write_table(table, unit.warehouse(), &mut discard)?;
+            progress.add(discard.rows, discard.bytes);
+        }
+        Ok(())
+    }
+}
+
+struct NullSession {
+    next_order: u32,
+}
+
+fn text<const N: usize>(value: &str) -> Text<N> {
+    lydite_tpcc::text::truncated(value)
+}
+
+fn address() -> Address {
+    Address {
+        street_1: text("null"),
+        street_2: text("null"),
+        city: text("null"),
+        state: text("NU"),
+        zip: text("000011111"),
+    }
+}
+
+fn customer_of(selector: &CustomerSelector) -> (CustomerId, LastName) {
+    match selector {
+        CustomerSelector::Id(id) => (*id, text("NULL")),
+        CustomerSelector::LastName(name) => (CustomerId(1), *name),
+    }
+}
+
+impl Session for NullSession {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        let c_credit: Credit = text("GC");
+        Ok(match transaction {
+            Transaction::NewOrder(input) => {
+                let o_id = OrderId(self.next_order);
+                if input.lines.iter().any(|line| line.i_id.0 > ITEMS) {
+                    let rolled_back = RolledBackOrder { o_id, c_last: text("NULL"), c_credit };
+                    return Err(TxError::RolledBack(Box::new(rolled_back)));
+                }
+                self.next_order += 1;
+                let lines: Vec<NewOrderLine> = input
+                    .lines
+                    .iter()
+                    .map(|line| NewOrderLine {
+                        i_name: text("null"),
+                        s_quantity: 50,
+                        brand: false,
+                        i_price: Cents(100),
+                        amount: Cents(100).times(u32::from(line.quantity)),
+                    })
+                    .collect();
+                Outcome::NewOrder(NewOrderOutcome {
+                    o_id,
+                    entry_d: Timestamp(0),
+                    c_last: text("NULL"),
+                    c_credit,
+                    c_discount: Rate(0),
+                    w_tax: Rate(0),
+                    d_tax: Rate(0),
+                    total: lines.iter().map(|line| line.amount).sum(),
+                    lines,
+                })
+            }
+            Transaction::Payment(input) => {
+                let (c_id, c_last) = customer_of(&input.customer);
+                Outcome::Payment(Box::new(PaymentOutcome {
+                    h_date: Timestamp(0),
+                    warehouse: address(),
+                    district: address(),
+                    c_id,
+                    c_first: text("null"),
+                    c_middle: text("OE"),
+                    c_last,
+                    address: address(),
+                    c_phone: text("0"),
+                    c_since: Timestamp(0),
+                    c_credit,
+                    c_credit_lim: Cents(0),
+                    c_discount: Rate(0),
+                    c_balance: -input.amount,
+                    c_data: None,
+                }))
+            }
+            Transaction::OrderStatus(input) => {
+                let (c_id, c_last) = customer_of(&input.customer);
+                Outcome::OrderStatus(OrderStatusOutcome {
+                    c_id,
+                    c_first: text("null"),
+                    c_middle: text("OE"),
+                    c_last,
+                    c_balance: Cents(0),
+                    o_id: OrderId(1),
+                    entry_d: Timestamp(0),
+                    carrier_id: None,
+                    lines: Vec::new(),
+                })
+            }
+            Transaction::Delivery(input) => Outcome::Delivery(DeliveryOutcome {
+                delivered: input.district_ids().map(|district| (district, OrderId(2_101))).collect(),
+            }),
+            Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
+            Transaction::UpdateStock(input) => {
+                Outcome::UpdateStock(UpdateStockOutcome { quantities: vec![50; input.rounds.len()] })
+            }
+            Transaction::UpdateItem(_) => Outcome::UpdateItem(UpdateItemOutcome { prices: [Cents(100); 2] }),
+            Transaction::UpdateBalance(_) => Outcome::UpdateBalance,
+            Transaction::SelectBalance(input) => Outcome::SelectBalance(SelectBalanceOutcome {
+                balances: vec![Cents(30_000_000); input.warehouses.len()],
+            }),
+        })
+    }
+}
+
+impl MicroTarget for Null {
+    fn engines(&self) -> Engines {
+        Engines::Two
+    }
+
+    fn create_tables(&self, _meta: &Meta) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn table_loader(&self, _meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to load"))
+    }
+
+    fn finish_tables(
+        &self,
+        _meta: &Meta,
+        _jobs: usize,
+        _stage: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
+        Ok(Box::new(NullMicroSession { text_bytes: u64::from(meta.data.text_bytes()) }))
+    }
+
+    fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to check"))
+    }
+}
+
+/// Answers with the lengths of the texts that would have been read.
+struct NullMicroSession {
+    text_bytes: u64,
+}
+
+impl Session<Micro> for NullMicroSession {
+    fn execute(&mut self, transaction: &lydite_micro::Transaction) -> Result<lydite_micro::Outcome, TxError> {
+        let text_bytes = transaction.reads().count() as u64 * self.text_bytes;
+        Ok(lydite_micro::Outcome { counters: 0, text_bytes })
+    }
+}

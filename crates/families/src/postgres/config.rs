@@ -1,0 +1,397 @@
+//! What the URL of a server that speaks PostgreSQL's protocol says, and where the password comes from.
+
+use crate::net::url::{ServerUrl, servers, sslmode, variable};
+use crate::net::{Host, SslMode};
+use crate::postgres::product::Product;
+use lydite_database::TxMode;
+use lydite_database::patience::TIMEOUT;
+use lydite_database::sql::batch;
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::shards::{self, Layout};
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use std::fmt;
+use std::path::PathBuf;
+
+const FOREIGN_KEYS: OptionSpec = OptionSpec {
+    name: "foreign_keys",
+    values: "on, off",
+    default: "on",
+    about: "whether loading declares the foreign keys",
+};
+const SCHEMA: OptionSpec = OptionSpec {
+    name: "schema",
+    values: "a name",
+    default: "the server's search_path",
+    about: "schema that holds the tables",
+};
+const SSLMODE: OptionSpec = OptionSpec {
+    name: "sslmode",
+    values: "prefer, disable, require, verify-full",
+    default: "prefer",
+    about: "TLS, as in libpq",
+};
+const HOST: OptionSpec = OptionSpec {
+    name: "host",
+    values: "a directory",
+    default: "the URL's host",
+    about: "directory of the server's Unix socket, as in libpq",
+};
+const ISOLATION: OptionSpec = OptionSpec {
+    name: "isolation",
+    values: "repeatable-read, serializable, read-committed",
+    default: "repeatable-read",
+    about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
+};
+
+/// Options behind `?` of `postgres://`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    ISOLATION,
+    FOREIGN_KEYS,
+    SCHEMA,
+    OptionSpec {
+        name: "shards",
+        values: "HOST:PORT,HOST:PORT,… as the server of the URL reaches them",
+        default: "none",
+        about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
+    },
+    shards::ITEMS,
+    shards::COLOCATED,
+    batch::option("all rows of a warehouse in one"),
+    SSLMODE,
+    HOST,
+    TIMEOUT,
+];
+
+/// Options of `cockroach://`.
+pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "isolation",
+        values: "serializable, read-committed",
+        default: "serializable",
+        about: "isolation level of every transaction",
+    },
+    FOREIGN_KEYS,
+    SCHEMA,
+    batch::option("10000"),
+    OptionSpec {
+        name: "split",
+        values: "1 to 1000000",
+        default: "the server's own splits",
+        about: "warehouses in a range: loading splits the tables there before it fills them, and scatters the ranges",
+    },
+    OptionSpec {
+        name: "zones",
+        values: "ZONE,ZONE,…",
+        default: "none",
+        about: "loading parts the tables by warehouse into as many partitions, and keeps each in a zone of the nodes' locality",
+    },
+    OptionSpec {
+        name: "zone_strategy",
+        values: "replication, leases",
+        default: "replication",
+        about: "what is kept in the zone: all replicas, or the leaseholder",
+    },
+    SSLMODE,
+    TIMEOUT,
+];
+
+/// Options of `yugabyte://`.
+pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
+    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE, TIMEOUT];
+
+/// Options of `citus://`.
+pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
+    ISOLATION,
+    SCHEMA,
+    shards::ITEMS,
+    shards::COLOCATED,
+    batch::option("all rows of a warehouse in one"),
+    SSLMODE,
+    TIMEOUT,
+];
+
+/// The largest number that `split` takes.
+const MOST_SPLIT: u32 = 1_000_000;
+
+/// A target `postgres://…`. Its `Debug` shows no password.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    pub(crate) database: String,
+    pub(crate) sslmode: SslMode,
+    pub(crate) isolation: Isolation,
+    pub(crate) foreign_keys: bool,
+    pub(crate) schema: Option<String>,
+    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    pub(crate) shards: Vec<(String, u16)>,
+    /// Where tables go that are loaded over several nodes.
+    pub(crate) layout: Layout,
+    /// What speaks the protocol.
+    pub(crate) product: &'static Product,
+    /// Rows that a COPY takes in a transaction of its own; all of a warehouse if none.
+    pub(crate) batch: Option<u32>,
+    /// Warehouses in a range (CockroachDB).
+    pub(crate) split: Option<u32>,
+    /// Zones that keep a partition of the warehouses each (CockroachDB).
+    pub(crate) zones: Vec<String>,
+    /// Whether zones keep leaseholders only.
+    pub(crate) zone_leases: bool,
+    pub(crate) mode: TxMode,
+    /// The URL without the password.
+    pub(crate) url: String,
+    url_password: Option<String>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Reads the URL.
+pub(crate) fn parse(
+    parsed: &ParsedUrl,
+    mode: TxMode,
+    product: &'static Product,
+) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
+    let sslmode = sslmode(parsed, &mut errors);
+    let isolation = Isolation::among(product.isolation, parsed, &mut errors);
+    let shards = servers(parsed, "shards", &mut errors);
+    let layout = Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors);
+    if !layout.colocated() && shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
+    }
+    let foreign_keys = if parsed.options.contains_key("foreign_keys") {
+        parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
+    } else {
+        product.foreign_keys
+    };
+    let batch = batch::of(parsed, &mut errors).or(product.batch);
+    let split = parsed.number("split", 1..=MOST_SPLIT, &mut errors);
+    let zones = parsed.options.get("zones").map_or_else(Vec::new, |list| zones(list, &mut errors));
+    let zone_leases = parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases";
+    if zone_leases && zones.is_empty() {
+        errors.push("target option zone_strategy is about zones: add zones=ZONE,ZONE,…".into());
+    }
+    if !shards.is_empty() && mode != TxMode::Statements {
+        errors.push(format!("--tx {mode} {ONLY_STATEMENTS}"));
+    }
+    if isolation == Isolation::Serializable && !shards.is_empty() {
+        errors.push(format!("target option isolation=serializable {NOT_SERIALIZABLE}"));
+    }
+    if foreign_keys && !shards.is_empty() && parsed.options.contains_key("foreign_keys") {
+        errors.push(
+            "target option foreign_keys=on is not possible with shards=: rows refer to rows of other servers; leave it out"
+                .into(),
+        );
+    }
+    let host = match (parsed.options.get("host"), url.host) {
+        (Some(directory), None) if directory.starts_with('/') => Host::Unix(directory.clone()),
+        (Some(_), Some(name)) => {
+            errors.push("target URL names a host twice: before the path and in ?host=".into());
+            Host::Tcp(name)
+        }
+        (Some(directory), None) => {
+            errors.push(format!("target option host={directory:?} is not a directory: start it with /"));
+            Host::Tcp(String::new())
+        }
+        (None, Some(name)) => Host::Tcp(name),
+        (None, None) => Host::Tcp("localhost".to_string()),
+    };
+    let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
+    let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
+    let database = url.database.unwrap_or_else(|| user.clone());
+    let schema = parsed.options.get("schema").cloned();
+    if schema.as_ref().is_some_and(String::is_empty) {
+        errors.push("target option schema is empty: name a schema, or leave it out".into());
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(Config {
+        host,
+        port: url.port.unwrap_or(product.port),
+        user,
+        database,
+        sslmode,
+        isolation,
+        foreign_keys: foreign_keys && shards.is_empty(),
+        schema,
+        shards,
+        layout,
+        product,
+        batch,
+        split,
+        zones,
+        zone_leases,
+        mode,
+        url: url.shown,
+        url_password: url.password,
+    })
+}
+
+/// Whether a server could be a replica of another, as far as their URLs tell.
+pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
+    if own.product.name != primary.product.name {
+        return Err(format!(
+            "is {}, and the target is {}: write their URLs with the same scheme",
+            own.product.name, primary.product.name
+        ));
+    }
+    if !own.shards.is_empty() || !primary.shards.is_empty() {
+        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+    }
+    if own.product.heap && own.product.placement.is_some() {
+        return Err("is not possible with Citus: the replica of a coordinator asks the same workers".into());
+    }
+    if own.product.heap && own.isolation == Isolation::Serializable {
+        return Err("asks for isolation=serializable, which servers refuse on a replica: leave it out".into());
+    }
+    if own.place() == primary.place() && own.schema == primary.schema {
+        return Err("is the target itself: name its replicas".into());
+    }
+    Ok(())
+}
+
+/// Why tables in parts are not asked in the other ways, behind the name of such a way.
+pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
+                                          all rows of each shard; use --tx statements";
+
+/// Why tables in parts are not asked at this level.
+pub(crate) const NOT_SERIALIZABLE: &str =
+    "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
+
+/// Reads `ZONE,ZONE`.
+fn zones(list: &str, errors: &mut Vec<String>) -> Vec<String> {
+    let mut zones: Vec<String> = Vec::new();
+    for zone in list.split(',') {
+        let named = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if zone.is_empty() || !zone.chars().all(named) {
+            errors.push(format!("target option zones: {zone:?} is no zone: use letters, digits, - _ and ."));
+        } else if zones.iter().any(|known| known == zone) {
+            errors.push(format!("target option zones names {zone} twice"));
+        } else {
+            zones.push(zone.to_string());
+        }
+    }
+    zones
+}
+
+impl Config {
+    /// The same database on each of the shards.
+    pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
+        self.shards.iter().map(|(host, port)| Self {
+            host: Host::Tcp(host.clone()),
+            port: *port,
+            shards: Vec::new(),
+            layout: Layout::default(),
+            url: format!("postgres://{}@{host}:{port}/{}", self.user, self.database),
+            ..self.clone()
+        })
+    }
+
+    /// Host, port and database, for messages.
+    pub(crate) fn place(&self) -> String {
+        let Self { port, database, product, .. } = self;
+        let scheme = product.schemes[0];
+        match &self.host {
+            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Unix(directory) => format!("{scheme} in {directory}, port {port}, database {database:?}"),
+        }
+    }
+
+    /// The password: from the URL, LYDITE_PASSWORD, libpq's PGPASSWORD, or the password file.
+    pub(crate) fn password(&self) -> Option<String> {
+        self.url_password
+            .clone()
+            .or_else(|| variable(&["LYDITE_PASSWORD", "PGPASSWORD"]))
+            .or_else(|| self.password_file())
+    }
+
+    /// The matching line of `~/.pgpass` (`host:port:database:user:password`; `*` matches all).
+    fn password_file(&self) -> Option<String> {
+        let path = std::env::var_os("PGPASSFILE")
+            .map(PathBuf::from)
+            .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
+        let text = std::fs::read_to_string(path).ok()?;
+        let host = match &self.host {
+            Host::Tcp(name) => name.as_str(),
+            Host::Unix(_) => "localhost",
+        };
+        let port = self.port.to_string();
+        let wanted = [host, &port, &self.database, &self.user];
+        text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+            let fields = split_escaped(line);
+            let matches = fields.len() == 5
+                && fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+            matches.then(|| fields[4].clone())
+        })
+    }
+}
+
+/// Splits at colons; a backslash takes the next character as it is.
+fn split_escaped(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            '\\' => {
+                if let (Some(field), Some(next)) = (fields.last_mut(), letters.next()) {
+                    field.push(next);
+                }
+            }
+            other => {
+                if let Some(field) = fields.last_mut() {
+                    field.push(other);
+                }
+            }
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::TargetSpec;
+    use lydite_database::TxMode;
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let Ok(spec) = TargetSpec::parse("postgres://me:s3cret@db.example:5433/tpcc", TxMode::Statements)
+        else {
+            panic!("a good URL was refused");
+        };
+        let shown = format!("{spec:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(shown.contains("postgres://me@db.example:5433/tpcc"), "{shown}");
+    }
+
+    #[test]
+    fn a_user_may_stand_before_a_unix_socket() {
+        let shown = |url| format!("{:?}", TargetSpec::parse(url, TxMode::Statements));
+        let socket = shown("postgres://me:s3cret@/tpcc?host=/run/postgresql");
+        assert!(socket.contains("postgres://me@/tpcc?host=/run/postgresql"), "{socket}");
+        assert!(shown("postgres://me@h/tpcc?host=/run").contains("names a host twice"));
+    }
+
+    #[test]
+    fn all_errors_of_a_url_are_told_at_once() {
+        let errors =
+            TargetSpec::parse("postgres://h/db?isolation=none&sslmode=maybe&colour=red", TxMode::Statements)
+                .map(|_| ())
+                .expect_err("three bad options");
+        assert_eq!(errors.len(), 3, "{errors:?}");
+    }
+
+    #[test]
+    fn a_line_of_the_password_file_may_hold_escaped_colons() {
+        assert_eq!(super::split_escaped(r"h:1:d:u:a\:b\\c:d"), ["h", "1", "d", "u", r"a:b\c:d"]);
+    }
+}

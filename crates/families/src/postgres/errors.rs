@@ -1,0 +1,44 @@
+//! What PostgreSQL's error codes mean for a transaction.
+
+use lydite_database::AbortReason;
+
+/// Codes after which the same transaction may be tried again.
+const RETRYABLE: [(&str, AbortReason); 3] = [
+    ("40001", AbortReason::Serialization),
+    ("40P01", AbortReason::Deadlock),
+    ("55P03", AbortReason::LockTimeout),
+];
+
+/// Codes (or their first two characters) with which the server says that it goes away or takes no connections now.
+const UNAVAILABLE: [&str; 7] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "53300"];
+
+/// Why a transaction that failed with `code` may be tried again, if it may.
+pub(crate) fn retryable(code: &str) -> Option<AbortReason> {
+    RETRYABLE.iter().find(|(known, _)| *known == code).map(|(_, reason)| *reason)
+}
+
+/// Whether `code` says that the server is going away or not ready.
+pub(crate) fn unavailable(code: &str) -> bool {
+    UNAVAILABLE.iter().any(|known| code.starts_with(known))
+}
+
+/// What the user can do about an error of any statement, a transaction's too.
+pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
+    (code == "53100").then_some("make room on the server's disk")
+}
+
+/// What the user can do about an error at connecting or administration.
+pub(crate) fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "28P01" => "give the password in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
+        "28000" => "check the user, and what pg_hba.conf allows from this host",
+        "3D000" => "create it first (createdb), or name another one in the URL",
+        "3F000" => "create the schema first, or name another one with ?schema=",
+        "42501" => "connect as the owner, or GRANT CREATE on the schema",
+        "2BP01" => "drop what depends on it first, or name another schema with ?schema=",
+        "53300" => "use fewer sessions, or raise max_connections",
+        "57P03" => "wait until the server has started",
+        "25006" => "connect to the primary: this server only reads",
+        _ => return None,
+    })
+}

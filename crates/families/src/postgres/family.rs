@@ -1,0 +1,113 @@
+//! PostgreSQL, and the databases that speak its protocol, among the families.
+
+use super::Postgres;
+use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
+use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
+use crate::family::{Configured, Family, OTHER_FAMILY, as_config};
+use crate::templates::Templates;
+use lydite_database::patience::Patience;
+use lydite_database::target_url::ParsedUrl;
+use lydite_database::{Target, TargetError, TxMode};
+use std::sync::Arc;
+
+/// The entry of PostgreSQL in the table of families.
+pub(crate) static POSTGRES_FAMILY: Family = Family {
+    schemes: &["postgres", "postgresql"],
+    url: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "PostgreSQL 12 or later",
+    modes: &TxMode::ALL,
+    guarantees: "repeatable read (snapshots), serializable or read committed; over shards no common snapshot and no atomic commit",
+    placement: Some("over shards"),
+    tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
+    options: OPTIONS,
+    tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
+    parse: |url, mode| read(url, mode, &POSTGRES),
+};
+
+/// The entry of CockroachDB in the table of families.
+pub(crate) static COCKROACH_FAMILY: Family = Family {
+    schemes: COCKROACH.schemes,
+    url: "cockroach://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "CockroachDB 23 or later",
+    modes: COCKROACH.modes,
+    guarantees: "serializable or read committed",
+    placement: Some("the leaseholders"),
+    tested: "nothing but PostgreSQL in its place: lydite driver test URL tells of a real one",
+    options: COCKROACH_OPTIONS,
+    tpcc_options: &["foreign_keys", "split", "zones", "zone_strategy", "batch"],
+    parse: |url, mode| read(url, mode, &COCKROACH),
+};
+
+/// The entry of YugabyteDB in the table of families.
+pub(crate) static YUGABYTE_FAMILY: Family = Family {
+    schemes: YUGABYTE.schemes,
+    url: "yugabyte://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "YugabyteDB 2.20 or later, its SQL",
+    modes: YUGABYTE.modes,
+    guarantees: "repeatable read (snapshots), serializable or read committed",
+    placement: Some("the leaders of tablets, from 2025.1"),
+    tested: "nothing but PostgreSQL in its place: lydite driver test URL tells of a real one",
+    options: YUGABYTE_OPTIONS,
+    tpcc_options: &["foreign_keys", "batch"],
+    parse: |url, mode| read(url, mode, &YUGABYTE),
+};
+
+/// The entry of Citus in the table of families.
+pub(crate) static CITUS_FAMILY: Family = Family {
+    schemes: CITUS.schemes,
+    url: "citus://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, the coordinator",
+    about: "PostgreSQL with Citus: tables over workers by warehouse, ITEM on each",
+    modes: CITUS.modes,
+    guarantees: "as PostgreSQL on one worker; over several no common snapshot",
+    placement: Some("the workers"),
+    tested: "nothing: lydite driver test URL tells of a real one",
+    options: CITUS_OPTIONS,
+    tpcc_options: &["items", "colocated", "batch"],
+    parse: |url, mode| read(url, mode, &CITUS),
+};
+
+fn read(
+    url: &ParsedUrl,
+    mode: TxMode,
+    product: &'static Product,
+) -> Result<Arc<dyn Configured>, Vec<String>> {
+    Ok(Arc::new(parse(url, mode, product)?))
+}
+
+impl Configured for Config {
+    fn shown_url(&self) -> Option<&str> {
+        Some(&self.url)
+    }
+
+    fn plays_micro(&self) -> bool {
+        self.product.heap
+    }
+
+    fn loads_one_node(&self) -> bool {
+        self.product.placement.is_none() && self.shards.is_empty()
+    }
+
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    fn may_lead(&self) -> bool {
+        true
+    }
+
+    fn can_follow(&self, primary: &dyn Configured) -> Result<(), String> {
+        can_follow(self, as_config(primary).ok_or(OTHER_FAMILY)?)
+    }
+
+    fn templates(&self, patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
+        if !self.product.copies_databases || !self.shards.is_empty() {
+            return None;
+        }
+        let tried = Arc::new(Postgres::new(self.clone()));
+        Some(Templates::of_postgres(self.clone(), patience(tried)))
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(Postgres::new(self.clone())))
+    }
+}

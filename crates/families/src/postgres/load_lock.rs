@@ -1,0 +1,100 @@
+//! One load at a time: an advisory lock that every connection of a load holds.
+//!
+//! When a loader is killed its server processes go on with what they are doing: a key is built to its end, though
+//! nobody waits for it. So the lock is shared by all connections of a load, and another one begins only when the last
+//! of them is gone.
+
+use crate::postgres::config::Config;
+use crate::postgres::product::Product;
+use crate::postgres::wire::Wire;
+use crate::postgres::{SCHEMA, advised, connected};
+use lydite_database::TargetError;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::meta::Admin;
+use std::time::{Duration, Instant};
+
+/// The first half of the lock's name, "lyd" in ASCII; the second one is the schema, since two schemas are two databases
+/// to Lydite.
+const NAME: i32 = 0x006c_7964;
+/// How long connections that are just ending are waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How often they are looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The right to load, as long as it lives.
+pub(crate) struct LoadLock {
+    wire: Wire,
+    held: bool,
+}
+
+/// The lock as a function of the server is called with it.
+fn key() -> String {
+    format!("({NAME}, coalesce({SCHEMA}::int, 0))")
+}
+
+/// Has a connection that works for the load hold the lock until it ends; nothing where there are no such locks.
+pub(crate) fn share(wire: &mut Wire, product: &Product) -> Result<(), SqlError> {
+    if !product.advisory_locks {
+        return Ok(());
+    }
+    wire.execute(&format!("SELECT pg_advisory_lock_shared{}", key()))
+}
+
+impl LoadLock {
+    /// Takes the lock, or says who has it.
+    pub(crate) fn take(config: &Config) -> Result<Self, TargetError> {
+        let place = config.place();
+        let failed = |error| advised(error, "begin the load", &place);
+        let mut wire = connected(config)?;
+        if !config.product.advisory_locks {
+            return Ok(Self { wire, held: false });
+        }
+        // It says nothing until the load is done, and the lock would go with the connection. Versions before 14 have no
+        // such limit.
+        wire.execute(
+            "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+        )
+        .map_err(failed)?;
+        let begun = Instant::now();
+        loop {
+            // Alone first; then open to the other connections of this load.
+            let taken =
+                wire.column(&format!("SELECT pg_try_advisory_lock{}", key())).map_err(failed)?.concat()
+                    == "t";
+            if taken {
+                share(&mut wire, config.product).map_err(failed)?;
+                wire.execute(&format!("SELECT pg_advisory_unlock{}", key())).map_err(failed)?;
+                return Ok(Self { wire, held: true });
+            }
+            if begun.elapsed() > PATIENCE {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let holders = wire
+            .column(&format!(
+                "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 \
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+                 AND classid = {NAME} AND objid = coalesce({SCHEMA}, 0::oid) ORDER BY pid"
+            ))
+            .map_err(failed)?;
+        Err(TargetError::usage(format!(
+            "{place}: another load is running on this database (backend PID {}), or the server has not ended the work of \
+             one that is gone: wait for it, or end it with SELECT pg_terminate_backend(PID)",
+            holders.join(", ")
+        )))
+    }
+
+    /// Its connection, for work of the load.
+    pub(crate) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
+    /// Gives the lock back before the connection ends.
+    pub(crate) fn release(mut self) -> Result<(), SqlError> {
+        if !self.held {
+            return Ok(());
+        }
+        self.wire.execute(&format!("SELECT pg_advisory_unlock_shared{}", key()))
+    }
+}

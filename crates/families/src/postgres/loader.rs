@@ -1,0 +1,123 @@
+//! Loading, a warehouse at a time: by `COPY` in one transaction, so that it is there whole or not at all; or in batches that
+//! commit by themselves, for databases that are not made for large transactions.
+
+use crate::postgres::config::Config;
+use crate::postgres::copy::{Batches, copy_in};
+use crate::postgres::wire::Wire;
+use crate::postgres::{connected, load_lock};
+use lydite_database::sql::batch;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::shards::ShardLoader;
+use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+
+pub(crate) struct PgLoader {
+    wire: Wire,
+    place: String,
+    /// Rows in a batch; a warehouse is one transaction if none.
+    batch: Option<u32>,
+}
+
+impl PgLoader {
+    pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
+        let place = config.place();
+        let mut wire = connected(config)?;
+        load_lock::share(&mut wire, config.product)
+            .map_err(|error| super::advised(error, "join the load", &place))?;
+        Ok(Self { wire, place, batch: config.batch })
+    }
+
+    fn table(
+        &mut self,
+        population: &Population,
+        table: Table,
+        warehouse: WarehouseId,
+        progress: &LoadProgress,
+    ) -> Result<(), SqlError> {
+        let types = table.schema().columns.iter().map(|column| column.kind).collect();
+        copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
+            population.write_table(table, warehouse, copy).map(|_| ())
+        })
+    }
+
+    fn failed(&self, doing: impl Into<String>) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.into(), self.place.clone());
+        move |error| super::advised(error, &doing, &place)
+    }
+
+    fn whole(
+        &mut self,
+        (unit, tables): (LoadUnit, &[Table]),
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        self.wire.execute("BEGIN").map_err(self.failed("begin"))?;
+        for &table in tables {
+            let copied = self.table(population, table, unit.warehouse(), progress);
+            copied.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
+        }
+        self.wire
+            .execute(&format!("{}; COMMIT", meta::loaded(unit)))
+            .map_err(self.failed(format!("commit {unit}")))
+    }
+
+    fn in_batches(
+        &mut self,
+        mut batch: u32,
+        (unit, tables): (LoadUnit, &[Table]),
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        let Self { wire, place, .. } = self;
+        let failed = |error, doing: &str| super::advised(error, doing, place);
+        batch::load_unit(wire, (unit, tables), failed, |wire, table| {
+            let mut batches = Batches::new(wire, table, &mut batch, progress);
+            population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
+        })?;
+        // What the server did not take at once it will not take for the next unit either.
+        self.batch = Some(batch);
+        Ok(())
+    }
+}
+
+impl Loader for PgLoader {
+    fn load(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        self.load_tables(unit, unit.tables(), population, progress)
+    }
+}
+
+impl ShardLoader for PgLoader {
+    fn load_tables(
+        &mut self,
+        unit: LoadUnit,
+        tables: &[Table],
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), TargetError> {
+        match self.batch {
+            None => self.whole((unit, tables), population, progress),
+            Some(batch) => self.in_batches(batch, (unit, tables), population, progress),
+        }
+    }
+
+    fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError> {
+        let noted =
+            self.wire.column(&format!("SELECT unit FROM lydite_load WHERE unit = {}", unit.warehouse()));
+        let noted = noted.map_err(self.failed("look for what is loaded"))?;
+        Ok(!noted.is_empty())
+    }
+
+    fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError> {
+        let noted = self.wire.execute(&meta::loaded(unit));
+        noted.map_err(self.failed(format!("note {unit} as loaded")))
+    }
+}

@@ -1,0 +1,758 @@
+//! PostgreSQL and those that speak its protocol: CockroachDB, YugabyteDB, Citus.
+
+mod config;
+mod copy;
+mod errors;
+mod family;
+mod load_lock;
+mod loader;
+mod micro;
+mod numeric;
+mod product;
+mod replication;
+mod session;
+mod shards;
+pub(crate) mod templates;
+mod wire;
+
+pub(crate) use config::Config;
+pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
+use lydite_database::{
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
+    NodeSize, Nodes, Positions, Replicated, Replication, Server, Session, StoppableWork, TableChecksum,
+    Target, TargetError, TxMode,
+};
+
+use crate::stoppable::Stoppable;
+use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
+use load_lock::LoadLock;
+use loader::PgLoader;
+use lydite_database::micro::is_table_name;
+use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
+use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::conditions;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
+use lydite_database::sql::session::SqlSession;
+use lydite_database::sql::shards::Layout;
+use lydite_database::sql::statement::Statement;
+use lydite_tpcc::Placement;
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+use product::Product;
+use session::PgConnection;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use wire::{Backend, Wire};
+
+/// The functions of `--tx procedures`.
+const PROCEDURES: &str = include_str!("procedures.sql");
+
+/// Server settings that bear on the numbers.
+const SETTINGS: [&str; 15] = [
+    "shared_buffers",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_level",
+    "wal_sync_method",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "effective_cache_size",
+    "work_mem",
+    "max_connections",
+    "autovacuum",
+    "jit",
+    "huge_pages",
+    "data_checksums",
+];
+
+/// How full pages are filled at loading, in percent, where rows are updated in place for ever: with room on the page
+/// a new version needs no index entries (a heap-only tuple). The rows of the two smallest tables are the hottest,
+/// and get pages of their own.
+fn fill_factor(table: Table) -> Option<u8> {
+    match table {
+        Table::Warehouse | Table::District => Some(10),
+        Table::Customer => Some(85),
+        Table::Stock => Some(80),
+        Table::Item | Table::History | Table::Orders | Table::NewOrder | Table::OrderLine => None,
+    }
+}
+
+/// The schema that new tables go to. Not `current_schema()::regnamespace`, which reads a name as SQL does.
+const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
+
+/// What takes a table's name, as `relkind`: tables, partitioned ones, views, materialized views, foreign tables.
+const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
+
+/// Connections that check conditions side by side.
+const CHECK_CONNECTIONS: usize = 2;
+
+/// A PostgreSQL server.
+pub(crate) struct Postgres {
+    config: Config,
+    /// The servers over which loading parts the tables.
+    shards: Vec<Postgres>,
+    /// Whether the server has been found to be what the URL says.
+    known: OnceLock<()>,
+    /// Whether the tables that are there are in parts, once it is known.
+    parted: OnceLock<bool>,
+    /// Whether this process has made the procedures fit itself.
+    procedures: Mutex<bool>,
+    /// By the server's ends of connections.
+    work: Stoppable<Backend>,
+}
+
+/// Connects, with advice in the error.
+fn connected(config: &Config) -> Result<Wire, TargetError> {
+    Wire::connect(config).map_err(|error| refused(error, config))
+}
+
+/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+fn refused(error: SqlError, config: &Config) -> TargetError {
+    let advised = advised(error, "connect", &config.place());
+    TargetError::unreachable(advised.message)
+}
+
+/// The error of an operation, with what the user can do.
+fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
+    let advice = match &error {
+        SqlError::Database { code, .. } => errors::advice(code),
+        SqlError::Lost(_) | SqlError::Decode(_) => None,
+    };
+    let mut failed = error.on_target(doing, place);
+    if let Some(advice) = advice {
+        failed.message = format!("{}: {advice}", failed.message);
+    }
+    failed
+}
+
+impl Postgres {
+    pub(crate) fn new(config: Config) -> Self {
+        let shards = config.of_shards().map(Self::new).collect();
+        Self {
+            config,
+            shards,
+            known: OnceLock::new(),
+            parted: OnceLock::new(),
+            procedures: Mutex::new(false),
+            work: Stoppable::default(),
+        }
+    }
+
+    /// Connects; the first time it makes sure that the server is one that the URL means.
+    fn connect_wire(&self) -> Result<Wire, TargetError> {
+        let mut wire = connected(&self.config)?;
+        if self.known.get().is_none() {
+            let mut told = Vec::new();
+            wire.query_each(
+                "SELECT version(), count(*) FROM pg_extension WHERE extname = 'citus'",
+                &mut |row| told.extend(row.iter().map(|value| value.unwrap_or_default().to_string())),
+            )
+            .map_err(self.failed("ask for the version"))?;
+            let [version, citus] = &told[..] else {
+                return Err(TargetError::database(format!(
+                    "{}: the server tells no version",
+                    self.config.place()
+                )));
+            };
+            if let Err(problem) = self.config.product.suits(version, citus != "0") {
+                return Err(TargetError::usage(format!("{}: {problem}", self.config.place())));
+            }
+            self.known.get_or_init(|| ());
+        }
+        Ok(wire)
+    }
+
+    /// What a session on the tables that are there sets before all else.
+    fn session_settings(&self) -> Result<&'static str, TargetError> {
+        if let Some(parted) = self.parted.get() {
+            return Ok(if *parted { shards::SESSION } else { "" });
+        }
+        let parted = shards::is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
+        Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
+    }
+
+    /// The same, of a session for transactions; refuses what the tables that are there do not have.
+    fn checked_settings(&self) -> Result<&'static str, TargetError> {
+        let settings = self.session_settings()?;
+        if !settings.is_empty() && self.config.layout != Layout::default() {
+            let found = self.found_layout(&mut self.connect_wire()?)?;
+            self.config.layout.check(found, &self.config.place())?;
+        }
+        if !settings.is_empty() && self.config.mode != TxMode::Statements {
+            let (place, mode) = (self.config.place(), self.config.mode);
+            return Err(TargetError::usage(format!("{place}: --tx {mode} {ONLY_STATEMENTS}")));
+        }
+        if !settings.is_empty() && self.config.isolation == Isolation::Serializable {
+            let place = self.config.place();
+            return Err(TargetError::usage(format!("{place}: isolation=serializable {NOT_SERIALIZABLE}")));
+        }
+        Ok(settings)
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let place = self.config.place();
+        move |error| advised(error, doing, &place)
+    }
+
+    /// The names of the tables in the schema that new tables would go to.
+    fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
+        wire.column(&format!(
+            "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS}"
+        ))
+        .map_err(self.failed("look for tables"))
+    }
+
+    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    fn ensure_procedures(&self) -> Result<(), TargetError> {
+        let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*done {
+            let mut wire = self.connect_wire()?;
+            make_procedures(&mut wire).map_err(self.failed("make the procedures"))?;
+            *done = true;
+        }
+        Ok(())
+    }
+
+    /// Runs independent statements on up to `jobs` connections.
+    fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
+            if self.config.product.heap {
+                // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
+                wire.execute("SET maintenance_work_mem = '256MB'")
+                    .map_err(self.failed("set maintenance_work_mem"))?;
+            }
+            let _at_work = wire.backend().map(|backend| self.work.enter(backend));
+            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.work.unless_stopped(self.config.place())?;
+                wire.execute(statement).map_err(self.failed(statement))?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+        })
+    }
+
+    /// What makes the primary keys that are not there yet, and the indexes.
+    fn keys_and_indexes(&self, tables: &[Table]) -> Result<Vec<String>, TargetError> {
+        let there = self.constraints()?;
+        let mut indexes = Vec::new();
+        for &table in tables {
+            let name = format!("{}_pkey", table.name());
+            if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
+                indexes
+                    .push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
+            }
+            indexes.extend(ddl::create_indexes(table));
+        }
+        Ok(indexes)
+    }
+
+    /// Names of the constraints that are there already, when a load is finished for the second time.
+    fn constraints(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.column(&format!(
+            "SELECT conname FROM pg_constraint WHERE connamespace = {SCHEMA} AND convalidated"
+        ))
+        .map_err(self.failed("look for constraints"))
+    }
+}
+
+/// The largest tables first, so that the last job to end is a small one.
+const BY_SIZE: [Table; 9] = [
+    Table::OrderLine,
+    Table::Stock,
+    Table::Customer,
+    Table::Orders,
+    Table::NewOrder,
+    Table::History,
+    Table::Item,
+    Table::District,
+    Table::Warehouse,
+];
+
+/// What makes a table, `;` at the end: without keys, or with keys and indexes where building them later would copy it.
+fn create_table(config: &Config, table: Table) -> String {
+    let dialect = session::dialect(config.isolation);
+    if config.product.heap {
+        let storage =
+            fill_factor(table).map_or_else(String::new, |percent| format!(" WITH (fillfactor = {percent})"));
+        return format!("{}{storage}; ", ddl::create_table(dialect, table, ""));
+    }
+    let key = ddl::primary_key(table)
+        .map_or_else(String::new, |key| format!(", CONSTRAINT {}_pkey PRIMARY KEY ({key})", table.name()));
+    let indexes: String = ddl::create_indexes(table).map(|index| index + "; ").collect();
+    format!("{}; {indexes}", ddl::create_table(dialect, table, &key))
+}
+
+/// What gathers statistics. VACUUM too: else the first readers of each page would set its hint bits, and the first run
+/// would write the whole database once more.
+fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
+    let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
+    tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
+}
+
+fn panicked() -> TargetError {
+    TargetError::database("a thread of Lydite's own panicked: please report this")
+}
+
+/// Replaces functions of an older version, whose results may have other columns.
+fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
+    let old = wire.column(&format!(
+        "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE pronamespace = {SCHEMA} \
+         AND proname IN ('lydite_new_order', 'lydite_customer', 'lydite_payment', 'lydite_order_status', \
+         'lydite_delivery', 'lydite_stock_level', 'lydite_update_stock', \
+         'lydite_update_item', 'lydite_update_balance', 'lydite_select_balance')"
+    ))?;
+    wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
+}
+
+impl Target for Postgres {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let version = wire
+            .column("SELECT version()")
+            .map_err(self.failed("ask for the version"))?
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+        let sql = format!(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
+            names.join(", ")
+        );
+        wire.query_each(&sql, &mut |row| {
+            if let [Some(name), Some(value)] = row {
+                settings.insert((*name).to_string(), (*value).to_string());
+            }
+        })
+        .map_err(self.failed("ask for settings"))?;
+        let foreign_keys = wire
+            .column(&format!(
+                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+            ))
+            .map_err(self.failed("look for foreign keys"))?;
+        settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
+        if !self.shards.is_empty() {
+            settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
+        settings.insert("tx".into(), self.config.mode.name().into());
+        let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
+        let durable = self.config.product.always_durable
+            || on("fsync") && on("synchronous_commit") && on("full_page_writes");
+        let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
+        let parted = !self.session_settings()?.is_empty();
+        if parted {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
+        if parted && self.shards.is_empty() {
+            settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
+        }
+        let durable =
+            durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
+        Ok(Description {
+            kind: self.config.product.schemes[0].into(),
+            // "PostgreSQL 15.18 (Debian …) on x86_64…": the platform is the host's matter.
+            version: version.split(" on ").next().unwrap_or_default().to_string(),
+            url: self.config.url.clone(),
+            settings,
+            isolation: self.config.isolation.sql().to_lowercase(),
+            embedded: false,
+            // Over several servers there is no common snapshot, whatever each of them keeps.
+            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted
+                && self.config.product.global_transactions
+                && !parted,
+            durable,
+            in_memory: None,
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let tables = self.tables(&mut wire)?;
+        meta::state(&mut wire, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        if let Demand::Sessions(sessions) = *demand {
+            self.check_sessions(sessions)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        self.check_shards(meta)?;
+        let mut sql = String::from("BEGIN; ");
+        if self.shards.is_empty() {
+            Table::ALL.iter().for_each(|&table| sql += &create_table(&self.config, table));
+        } else {
+            if !self.config.layout.items_single() {
+                sql += &create_table(&self.config, Table::Item);
+            }
+            sql += &self.create_shards(meta)?;
+        }
+        // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
+        let Config { product, .. } = &self.config;
+        let spread: Vec<String> = Table::ALL
+            .iter()
+            .flat_map(|&table| (product.distribution)(&self.config, table, meta.warehouses))
+            .collect();
+        let notes = meta::create(meta);
+        if self.shards.is_empty() && spread.is_empty() {
+            return wire.execute(&format!("{sql}{notes}; COMMIT")).map_err(self.failed("create the tables"));
+        }
+        wire.execute(&(sql + "COMMIT")).map_err(self.failed("create the tables"))?;
+        self.map_users(&mut wire)?;
+        for statement in spread {
+            wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))?;
+        }
+        // The notes last: tables that are not spread to the end are never taken for ones whose load can be resumed.
+        wire.execute(&format!("BEGIN; {notes}; COMMIT")).map_err(self.failed("note what is loaded"))
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(shards::lock(self)?))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        if self.shards.is_empty() {
+            Ok(Box::new(PgLoader::open(&self.config)?))
+        } else {
+            Ok(Box::new(shards::loader(self)?))
+        }
+    }
+
+    fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let here = match (self.shards.is_empty(), self.config.layout.items_single()) {
+            (true, _) => &BY_SIZE[..],
+            (false, false) => &[Table::Item],
+            (false, true) => &[],
+        };
+        stage("building keys and indexes");
+        self.run_all(&self.keys_and_indexes(here)?, jobs)?;
+        self.finish_shards(jobs)?;
+        if self.config.foreign_keys {
+            stage("adding foreign keys");
+            let there = self.constraints()?;
+            let mut add = Vec::new();
+            let mut validate = Vec::new();
+            for table in BY_SIZE {
+                for (number, key) in table.schema().foreign_keys.iter().enumerate() {
+                    let name = format!("{}_fkey_{}", table.name(), number + 1);
+                    if !there.contains(&name) {
+                        let table = table.name();
+                        // Not valid at first: adding locks both tables, validating lets others work on them.
+                        add.push(format!(
+                            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}; \
+                             ALTER TABLE {table} ADD CONSTRAINT {name} {} NOT VALID",
+                            ddl::foreign_key(key)
+                        ));
+                        validate.push(format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"));
+                    }
+                }
+            }
+            self.run_all(&add, 1)?;
+            self.run_all(&validate, jobs)?;
+        }
+        stage("gathering statistics");
+        self.run_all(&vacuums(self.config.product, here), jobs)?;
+        if self.config.product.modes.contains(&TxMode::Procedures) {
+            stage("making procedures");
+            self.ensure_procedures()?;
+        }
+        let mut wire = self.connect_wire()?;
+        wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
+        if self.config.product.heap {
+            stage("writing a checkpoint");
+            // Only a superuser may; without it the first run pays for the load's dirty pages.
+            let _only_superusers_may = wire.execute("CHECKPOINT");
+        }
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        if self.config.mode == TxMode::Procedures {
+            self.checked_settings()?;
+            self.ensure_procedures()?;
+        }
+        self.connect_to_read()
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        // One that can't be reached is told before anything is dropped on another.
+        self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
+        let mut lock = LoadLock::take(&self.config)?;
+        let wire = lock.wire();
+        // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
+        let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
+        if schema.is_empty() {
+            return Err(TargetError::usage(format!(
+                "{}: no schema of the search_path exists: name one with ?schema=",
+                self.config.place()
+            )));
+        }
+        let there = self.tables(wire)?;
+        let names: Vec<String> = Table::ALL
+            .map(Table::name)
+            .into_iter()
+            .chain(OWN_TABLES)
+            .chain(there.iter().map(String::as_str).filter(|name| is_table_name(name)))
+            .map(|name| format!("'{name}'"))
+            .collect();
+        if !self.config.product.exports_snapshots {
+            // Catalogs of others are PostgreSQL's in part, so they are not asked which view shows which table.
+            let drops: Vec<String> = there
+                .iter()
+                .filter(|name| names.contains(&format!("'{name}'")))
+                .map(|name| format!("\"{name}\""))
+                .collect();
+            if !drops.is_empty() {
+                wire.execute(&format!("DROP TABLE {}", drops.join(", ")))
+                    .map_err(self.failed("drop the tables"))?;
+            }
+            return lock.release().map_err(self.failed("end the load"));
+        }
+        // What others made under these names may be no tables. Views go first, each before those that it shows; then
+        // all tables of a kind at once, since they refer to each other. (Views that show each other in a ring can be made,
+        // though not read; hence the bound.)
+        let drops = wire
+            .column(&format!(
+                "WITH RECURSIVE named AS (SELECT oid, relkind, format('%I.%I', current_schema(), relname) AS name \
+                 FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})), \
+                 shows AS (SELECT rule.ev_class AS view, depend.refobjid AS shown FROM pg_rewrite AS rule \
+                 JOIN pg_depend AS depend ON depend.classid = 'pg_rewrite'::regclass AND depend.objid = rule.oid \
+                 AND depend.refclassid = 'pg_class'::regclass AND depend.refobjid <> rule.ev_class \
+                 WHERE rule.rulename = '_RETURN'), \
+                 levels AS (SELECT oid, 0 AS level FROM named UNION SELECT view, level + 1 FROM levels \
+                 JOIN shows ON shown = oid WHERE level < 100) \
+                 SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT name, level, CASE relkind \
+                 WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' \
+                 END AS kind FROM named JOIN (SELECT oid, max(level) AS level FROM levels GROUP BY oid) AS highest \
+                 USING (oid)) AS found GROUP BY kind, CASE WHEN kind LIKE '%VIEW' THEN level END \
+                 ORDER BY kind LIKE '%VIEW' DESC, max(level) DESC, kind",
+                names.join(", ")
+            ))
+            .map_err(self.failed("look for tables"))?;
+        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))?;
+        if !self.shards.is_empty() {
+            self.reset_shards(wire)?;
+        }
+        lock.release().map_err(self.failed("end the load"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let failed = self.failed("check");
+        let settings = self.session_settings()?;
+        let product = self.config.product;
+        let mut first = self.connect_wire()?;
+        let mut begin = format!("{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
+        let connections = if product.exports_snapshots {
+            first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
+            let snapshot = first
+                .column("SELECT pg_export_snapshot()")
+                .map_err(&failed)?
+                .into_iter()
+                .next()
+                .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
+            begin += &format!("SET TRANSACTION SNAPSHOT '{snapshot}'; ");
+            CHECK_CONNECTIONS
+        } else {
+            1
+        };
+        if product.heap {
+            begin += "SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; ";
+        }
+        begin += "SET LOCAL statement_timeout = 0";
+        let dialect = session::dialect(self.config.isolation);
+        let next = AtomicUsize::new(0);
+        let findings = Mutex::new(Vec::new());
+        // Dear ones first, so that both connections end at about the same time.
+        let mut order: Vec<Condition> = conditions.to_vec();
+        order.sort_by_key(|condition| ![6, 7, 10, 12].contains(&condition.number));
+        let work = || -> Result<(), TargetError> {
+            let mut wire = self.connect_wire()?;
+            wire.execute(&begin).map_err(&failed)?;
+            let meta = meta::read(&mut wire).map_err(&failed)?;
+            let _at_work = wire.backend().map(|backend| self.work.enter(backend));
+            while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.work.unless_stopped(self.config.place())?;
+                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
+                    .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
+                done(&finding);
+                findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| -> Result<(), TargetError> {
+            let threads: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+        })?;
+        let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        findings.sort_by_key(|finding| finding.condition.number);
+        Ok(findings)
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let canonical = Canonical {
+            money: |column| format!("({column} * 100)::bigint"),
+            rate: |column| format!("({column} * 10000)::bigint"),
+            as_text: session::dialect(self.config.isolation).as_text,
+        };
+        let mut wire = self.connect_wire()?;
+        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            nodes: Some(self),
+            replication: Some(self),
+            balances: Some(self),
+            micro: self.config.product.heap.then_some(self as _),
+            work: Some(self),
+            server: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Postgres {
+    /// Refuses more sessions than the server has places for.
+    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        // Reserved ones are a superuser's too; a setting that a version does not have is no row.
+        let places = wire
+            .column(
+                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
+                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
+                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
+            )
+            .map_err(self.failed("ask for max_connections"))?
+            .first()
+            .and_then(|places| places.parse::<i64>().ok());
+        match places {
+            Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
+                "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \
+                 plan has {sessions} sessions: use fewer sessions, or raise max_connections",
+                self.config.place()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Nodes for Postgres {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(query) = self.config.product.placement else { return self.read_placement(warehouses) };
+        let mut wire = self.connect_wire()?;
+        let mut nodes: Vec<String> = Vec::new();
+        let mut node_of = Vec::new();
+        for warehouse in 1..=warehouses {
+            let found = wire
+                .column(&query.replace("{warehouse}", &warehouse.to_string()))
+                .map_err(self.failed(&format!("ask where warehouse {warehouse} is")))?;
+            let [node] = &found[..] else {
+                return Err(TargetError::database(format!(
+                    "{}: the server names {} nodes for warehouse {warehouse} instead of one",
+                    self.config.place(),
+                    found.len()
+                )));
+            };
+            let index = nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+                nodes.push(node.clone());
+                nodes.len() - 1
+            });
+            node_of.push(index as u32);
+        }
+        Ok(Some(Placement { nodes, node_of }))
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
+    }
+}
+
+impl Replicated for Postgres {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.connect_wire()?)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let settings = self.checked_settings()?;
+        let dialect = session::dialect(self.config.isolation);
+        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
+        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
+            .into_iter()
+            .map(|statement| (statement, text(statement, dialect)))
+            .collect();
+        let connection = PgConnection::open(&self.config, settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl BalanceTarget for Postgres {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let settings =
+            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
+        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
+        let connection = PgConnection::open(&self.config, &settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        let told = self
+            .connect_wire()?
+            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
+            .map_err(self.failed("ask for deadlock_timeout"))?;
+        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
+    }
+}
+
+impl StoppableWork for Postgres {
+    fn stop_work(&self) {
+        let backends = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
+        for backend in backends {
+            // A server that can't be reached any more has nothing to give up.
+            let _heard = wire::cancel(&self.config, backend);
+        }
+    }
+}
+
+impl Server for Postgres {
+    fn answers(&self) -> bool {
+        let answered = !matches!(Wire::connect(&self.config), Err(SqlError::Lost(_)));
+        answered && self.shards.iter().all(Self::answers)
+    }
+}

@@ -1,0 +1,373 @@
+//! Prepared statements over the wire, as the one text of the transactions wants them.
+
+use crate::postgres::config::Config;
+use crate::postgres::numeric;
+use crate::postgres::wire::{Wire, encoding, unexpected};
+use bytes::{BufMut, BytesMut};
+use fallible_iterator::FallibleIterator;
+use lydite_database::Positions;
+use lydite_database::sql::connection::{Connection, SqlError, Step};
+use lydite_database::sql::dialect::{Batches, Dialect};
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::value::{Field, Rows, Value};
+use lydite_tpcc::Timestamp;
+use lydite_tpcc::schema::ColumnType;
+use postgres_protocol::message::backend::{DataRowBody, Message};
+use postgres_protocol::message::frontend;
+use postgres_protocol::types::{ArrayDimension, array_from_sql, array_to_sql};
+use postgres_protocol::{IsNull, Oid};
+use std::error::Error;
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+const BOOL: Oid = 16;
+const INT8: Oid = 20;
+const INT2: Oid = 21;
+const INT4: Oid = 23;
+const TEXT: Oid = 25;
+const BPCHAR: Oid = 1042;
+const VARCHAR: Oid = 1043;
+const TIMESTAMPTZ: Oid = 1184;
+const NUMERIC: Oid = 1700;
+const INT8_ARRAY: Oid = 1016;
+/// Array types of the types above.
+const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1185, 1231];
+
+/// A column's type.
+pub(crate) fn column_type(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
+        // By its length: an INTEGER of CockroachDB has eight bytes unless a setting says otherwise.
+        ColumnType::Integer { .. } => "int4".into(),
+        ColumnType::Money { digits } => format!("numeric({digits}, 2)"),
+        ColumnType::Rate => "numeric(4, 4)".into(),
+        ColumnType::VarText(width) => format!("varchar({width})"),
+        ColumnType::FixedText(width) => format!("char({width})"),
+        ColumnType::Time => "timestamptz".into(),
+    }
+}
+
+/// A point in time as PostgreSQL sends it: microseconds since 2000.
+pub(crate) fn postgres_micros(time: Timestamp) -> i64 {
+    time.0 - EPOCH_MICROS
+}
+
+/// The dialect at an isolation level.
+pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
+    macro_rules! at {
+        ($level:literal) => {{
+            static DIALECT: Dialect = Dialect {
+                column_type,
+                money_text: str::to_string,
+                joins_by_row: false,
+                as_text: |value| format!("CAST({value} AS varchar(500))"),
+                placeholder: '$',
+                now: "CURRENT_TIMESTAMP",
+                // Not FOR UPDATE: that would also keep out the foreign key checks of other transactions' inserts.
+                for_update: " FOR NO KEY UPDATE",
+                // It shows what they are now, or the lock failed.
+                newest: "",
+                call: "SELECT * FROM",
+                procedures_commit: false,
+                batches: Batches::Arrays,
+                delete_new_order: "DELETE FROM new_order",
+                begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
+                begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
+            };
+            &DIALECT
+        }};
+    }
+    match isolation {
+        Isolation::RepeatableRead => at!("REPEATABLE READ"),
+        Isolation::Serializable => at!("SERIALIZABLE"),
+        Isolation::ReadCommitted => at!("READ COMMITTED"),
+    }
+}
+
+/// Statements that are sent to be prepared before answers are read: what more of them would take may not fit the buffers
+/// of both sides, and each would wait for the other.
+const PREPARED_AT_ONCE: usize = 100;
+
+/// What the server told of a prepared statement.
+#[derive(Default)]
+struct Known {
+    name: String,
+    parameters: Vec<Oid>,
+    columns: Vec<Oid>,
+}
+
+/// A connection whose statements are prepared.
+pub(crate) struct PgConnection {
+    wire: Wire,
+    prepared: Vec<Known>,
+}
+
+impl PgConnection {
+    /// Connects, runs `settings`, and prepares statements.
+    pub(crate) fn open<S: Prepared>(
+        config: &Config,
+        settings: &str,
+        statements: &[(S, String)],
+    ) -> Result<Self, SqlError> {
+        let mut wire = Wire::connect(config)?;
+        if !settings.is_empty() {
+            wire.execute(settings)?;
+        }
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut connection = Self { wire, prepared: (0..count).map(|_| Known::default()).collect() };
+        statements.chunks(PREPARED_AT_ONCE).try_for_each(|statements| connection.prepare(statements))?;
+        Ok(connection)
+    }
+
+    fn prepare<S: Prepared>(&mut self, statements: &[(S, String)]) -> Result<(), SqlError> {
+        let Self { wire, prepared } = self;
+        for (statement, text) in statements {
+            let entry = &mut prepared[statement.index()];
+            entry.name = format!("{statement:?}");
+            frontend::parse(&entry.name, text, [], &mut wire.out).map_err(encoding)?;
+            frontend::describe(b'S', &entry.name, &mut wire.out).map_err(encoding)?;
+        }
+        frontend::sync(&mut wire.out);
+        wire.flush()?;
+        // Each statement answers with ParseComplete, ParameterDescription, and RowDescription or NoData.
+        let mut waiting = statements.iter();
+        loop {
+            match wire.message()? {
+                Message::ParameterDescription(body) => {
+                    let (statement, _) =
+                        waiting.next().ok_or_else(|| unexpected("a description too many"))?;
+                    let entry = &mut prepared[statement.index()];
+                    entry.parameters = body.parameters().collect().map_err(encoding)?;
+                    match wire.message()? {
+                        Message::RowDescription(body) => {
+                            entry.columns = body
+                                .fields()
+                                .map(|field| Ok(field.type_oid()))
+                                .collect()
+                                .map_err(encoding)?;
+                        }
+                        Message::NoData => {}
+                        Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
+                        _ => return Err(unexpected("no description")),
+                    }
+                }
+                Message::ErrorResponse(body) => return Err(wire.fail(body.fields())),
+                Message::ReadyForQuery(status) => {
+                    wire.status = status.status();
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn bind<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
+        let prepared = &self.prepared[statement.index()];
+        debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
+        let bound = frontend::bind(
+            "",
+            &prepared.name,
+            [1],
+            params.iter().zip(&prepared.parameters),
+            |(value, &oid), out| encode(value, oid, out),
+            [1],
+            &mut self.wire.out,
+        );
+        match bound {
+            Ok(()) => {}
+            Err(frontend::BindError::Conversion(error)) => {
+                self.wire.out.clear();
+                return Err(SqlError::Decode(format!("{statement:?}: {error}")));
+            }
+            Err(frontend::BindError::Serialization(error)) => {
+                self.wire.out.clear();
+                return Err(encoding(error));
+            }
+        }
+        frontend::execute("", 0, &mut self.wire.out).map_err(encoding)
+    }
+
+    /// Reads the answer to one bound statement.
+    fn answer<S: Prepared>(&mut self, statement: S, rows: &mut Rows) -> Result<(), SqlError> {
+        let columns = self.prepared[statement.index()].columns.len();
+        rows.reset(columns);
+        loop {
+            match self.wire.message()? {
+                Message::DataRow(body) => self.row(statement, &body, rows)?,
+                Message::CommandComplete(body) => {
+                    let tag = body.tag().map_err(encoding)?;
+                    if statement.role() == Role::Commit && tag == "ROLLBACK" {
+                        return Err(SqlError::Decode("the server rolled back instead of committing".into()));
+                    }
+                    rows.set_affected(
+                        tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0),
+                    );
+                    return Ok(());
+                }
+                Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
+                _ => {}
+            }
+        }
+    }
+
+    fn row<S: Prepared>(&self, statement: S, body: &DataRowBody, rows: &mut Rows) -> Result<(), SqlError> {
+        let columns = &self.prepared[statement.index()].columns;
+        let buffer = body.buffer();
+        let mut ranges = body.ranges();
+        for &oid in columns {
+            let range = ranges.next().map_err(encoding)?.ok_or_else(|| unexpected("a short row"))?;
+            let field = match range {
+                None => Field::Null,
+                Some(range) => decode(&buffer[range], oid, rows).ok_or_else(|| {
+                    SqlError::Decode(format!(
+                        "{statement:?} returned a value of type {oid} that can't be read"
+                    ))
+                })?,
+            };
+            rows.push(field);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Prepared> Connection<S> for PgConnection {
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        Some(&mut self.wire)
+    }
+
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
+    }
+
+    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        for (statement, params) in steps {
+            self.bind(*statement, params)?;
+        }
+        frontend::sync(&mut self.wire.out);
+        self.wire.flush()?;
+        for ((statement, _), rows) in steps.iter().zip(rows) {
+            if let Err(error) = self.answer(*statement, rows) {
+                if matches!(error, SqlError::Decode(_)) {
+                    // The answer was not read to its end.
+                    self.wire.until_ready()?;
+                }
+                return Err(error);
+            }
+        }
+        self.wire.until_ready()
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        if self.wire.status == b'I' { Ok(()) } else { self.wire.execute("ROLLBACK") }
+    }
+}
+
+type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
+
+fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded {
+    match value {
+        Value::Int(number) => int(*number, oid, out),
+        Value::OptionalInt(Some(number)) => int(*number, oid, out),
+        Value::OptionalInt(None) | Value::OptionalText(None) => Ok(IsNull::Yes),
+        Value::Money(cents) => {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_cents(*cents, &mut bytes);
+            out.put_slice(&bytes);
+            Ok(IsNull::No)
+        }
+        Value::Text(text) | Value::OptionalText(Some(text)) => {
+            out.put_slice(text.as_bytes());
+            Ok(IsNull::No)
+        }
+        Value::Time(time) => {
+            out.put_i64(postgres_micros(*time));
+            Ok(IsNull::No)
+        }
+        // `int[]` has eight bytes in CockroachDB.
+        Value::Ints(numbers) => {
+            let element = if oid == INT8_ARRAY { INT8 } else { INT4 };
+            array(numbers, element, out, |number, out| int(i64::from(*number), element, out))
+        }
+        Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| {
+            let mut bytes = Vec::with_capacity(24);
+            numeric::put_cents(*amount, &mut bytes);
+            out.put_slice(&bytes);
+            Ok(IsNull::No)
+        }),
+    }
+}
+
+fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {
+    match oid {
+        INT2 => out.put_i16(i16::try_from(number)?),
+        INT4 => out.put_i32(i32::try_from(number)?),
+        INT8 => out.put_i64(number),
+        other => return Err(format!("a whole number can't be sent as type {other}").into()),
+    }
+    Ok(IsNull::No)
+}
+
+fn array<T>(
+    values: &[T],
+    element: Oid,
+    out: &mut BytesMut,
+    put: impl Fn(&T, &mut BytesMut) -> Encoded,
+) -> Encoded {
+    let dimension = ArrayDimension { len: i32::try_from(values.len())?, lower_bound: 1 };
+    array_to_sql(Some(dimension), element, values.iter(), put, out)?;
+    Ok(IsNull::No)
+}
+
+/// Reads a value; none when it does not fit its type.
+fn decode(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
+    if ARRAYS.contains(&oid) {
+        let array = array_from_sql(bytes).ok()?;
+        let element = array.element_type();
+        let mut elements = Vec::with_capacity(16);
+        let mut values = array.values();
+        while let Some(value) = values.next().ok()? {
+            elements.push(match value {
+                Some(bytes) => scalar(bytes, element, rows)?,
+                None => Field::Null,
+            });
+        }
+        return Some(rows.array_field(elements.into_iter()));
+    }
+    scalar(bytes, oid, rows)
+}
+
+fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
+    Some(match oid {
+        BOOL => Field::Bool(*bytes.first()? != 0),
+        INT2 => Field::Int(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))),
+        INT4 => Field::Int(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
+        INT8 => Field::Int(i64::from_be_bytes(bytes.try_into().ok()?)),
+        TEXT | BPCHAR | VARCHAR => rows.text_field(std::str::from_utf8(bytes).ok()?),
+        TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
+        NUMERIC => Field::Decimal(numeric::ten_thousandths(bytes)?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_database::sql::ddl;
+    use lydite_tpcc::schema::Table;
+
+    /// An INTEGER of CockroachDB has eight bytes, and its binary COPY refuses four.
+    #[test]
+    fn tables_have_integers_of_the_length_in_which_rows_are_copied() {
+        for table in Table::ALL {
+            let sql = ddl::create_table(dialect(Isolation::Serializable), table, "");
+            assert!(!sql.contains("integer") && !sql.contains(" int "), "{sql}");
+            for column in table.schema().columns {
+                let four = matches!(column.kind, ColumnType::Integer { below } if below > 1 << 15);
+                assert_eq!(four, sql.contains(&format!("{} int4", column.name)), "{sql}");
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! PostgreSQL over several servers: the tables of the warehouses are partitioned over shards by `postgres_fdw`, and ITEM,
+//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not. By
+//! options of the URL, ITEM is on one shard instead, or each table's part is on another shard than those of the others.
+//!
+//! Each shard has the tables under their own names, with rows of its warehouses alone. What PostgreSQL leaves open here
+//! is left open: there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
+
+use crate::postgres::config::Config;
+use crate::postgres::load_lock::LoadLock;
+use crate::postgres::loader::PgLoader;
+use crate::postgres::wire::Wire;
+use crate::postgres::{Postgres, SCHEMA, create_table, session};
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::shards::{self, Layout, ShardedLoader};
+use lydite_database::{NodeSize, TargetError};
+use lydite_tpcc::Placement;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
+
+/// How long a statement waits for a lock on a shard. Transactions that wait for each other on two shards would wait for
+/// ever: each server sees half of the ring.
+const LOCK_TIMEOUT: &str = "5s";
+
+/// Settings of a session on the coordinator: plans for the values at hand, since a plan for all values asks all shards; and
+/// joins and sums shard by shard.
+pub(super) const SESSION: &str = "SET plan_cache_mode = force_custom_plan; \
+     SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on";
+
+/// The name of a shard's foreign server.
+fn server(shard: usize) -> String {
+    format!("lydite_shard_{}", shard + 1)
+}
+
+/// A text as SQL writes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+impl Postgres {
+    /// Refuses shards that have tables of the names that will be made, or too few warehouses for them.
+    pub(super) fn check_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        shards::check_count(self.shards.len(), meta)?;
+        for shard in &self.shards {
+            let there = shard.tables(&mut shard.connect_wire()?)?;
+            shards::check_empty(&shard.config.place(), &there)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the tables of the shards, and gives the SQL that makes those of the coordinator.
+    pub(super) fn create_shards(&self, meta: &DatabaseMeta) -> Result<String, TargetError> {
+        let dialect = session::dialect(self.config.isolation);
+        let mut sql = String::from("CREATE EXTENSION IF NOT EXISTS postgres_fdw; ");
+        for table in Table::OF_WAREHOUSE {
+            let Some(column) = table.warehouse_column() else { continue };
+            sql += &format!("{} PARTITION BY RANGE ({column}); ", ddl::create_table(dialect, table, ""));
+        }
+        let mut schemas = Vec::new();
+        for (index, shard) in self.shards.iter().enumerate() {
+            let mut wire = shard.connect_wire()?;
+            let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
+            for &table in self.config.layout.tables_of(index) {
+                tables += &create_table(&shard.config, table);
+            }
+            wire.execute(&(tables + "COMMIT")).map_err(shard.failed("create the tables"))?;
+            let schema =
+                wire.column("SELECT current_schema()").map_err(shard.failed("look for the schema"))?.concat();
+            schemas.push(quoted(&schema));
+            sql += &self.foreign_server(index, &shard.config);
+        }
+        let on_shard = |table: Table, shard: usize| {
+            let (server, schema, name) = (server(shard), &schemas[shard], table.name());
+            format!("SERVER {server} OPTIONS (schema_name {schema}, table_name '{name}'); ")
+        };
+        if self.config.layout.items_single() {
+            let item = ddl::create_table(dialect, Table::Item, "");
+            let item = item.replacen("CREATE TABLE", "CREATE FOREIGN TABLE", 1);
+            sql += &format!("{item} {}", on_shard(Table::Item, shards::ITEMS_SHARD));
+        }
+        let count = self.shards.len();
+        for index in 0..count {
+            let range = shards::planned_range(count, meta.warehouses, index);
+            for table in Table::OF_WAREHOUSE {
+                let name = table.name();
+                sql += &format!(
+                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({}) TO ({}) {}",
+                    index + 1,
+                    range.start,
+                    range.end,
+                    on_shard(table, self.config.layout.shard_of(table, index, count)),
+                );
+            }
+        }
+        Ok(sql)
+    }
+
+    /// How the tables in parts that are there lie, by the coordinator's catalog.
+    pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
+        let first: Vec<String> =
+            Table::OF_WAREHOUSE.iter().map(|table| format!("'{}_1'", table.name())).collect();
+        let told = wire
+            .column(&format!(
+                "SELECT (SELECT relkind = 'f' FROM pg_class WHERE relname = 'item' AND relnamespace = {SCHEMA}) \
+                 UNION ALL SELECT count(DISTINCT ftserver) = 1 FROM pg_foreign_table JOIN pg_class ON oid = ftrelid \
+                 WHERE relnamespace = {SCHEMA} AND relname IN ({})",
+                first.join(", ")
+            ))
+            .map_err(self.failed("look how the tables lie"))?;
+        match &told[..] {
+            [single, colocated] => Ok(Layout::found(single == "t", colocated == "t")),
+            _ => Err(TargetError::database(format!(
+                "{}: there is no table item beside those over the shards: load again with --fresh",
+                self.config.place()
+            ))),
+        }
+    }
+
+    fn foreign_server(&self, index: usize, shard: &Config) -> String {
+        let (host, port) = &self.config.shards[index];
+        format!(
+            "CREATE SERVER {0} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {1}, port '{port}', dbname {2}, \
+             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={LOCK_TIMEOUT}'); ",
+            server(index),
+            quoted(host),
+            quoted(&shard.database),
+        )
+    }
+
+    /// Tells the coordinator as whom it goes to the shards. Each is a statement of its own: one that fails is written to the
+    /// server's log, and this has the password.
+    pub(super) fn map_users(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
+        self.shards.iter().enumerate().try_for_each(|(index, shard)| {
+            let password = shard.config.password();
+            let password =
+                password.map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
+            coordinator
+                .execute(&format!(
+                    "CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS (user {}{password})",
+                    server(index),
+                    quoted(&shard.config.user)
+                ))
+                .map_err(self.failed("tell the coordinator its user on the shards"))
+        })
+    }
+
+    /// Builds the shards' keys and indexes, and gathers their statistics.
+    pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
+        for (index, shard) in self.shards.iter().enumerate() {
+            let tables = self.config.layout.tables_of(index);
+            shard.run_all(&shard.keys_and_indexes(tables)?, jobs)?;
+            shard.run_all(&super::vacuums(shard.config.product, tables), jobs)?;
+            let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
+        }
+        // The coordinator plans joins over rows of a shard by statistics of its own; for these it reads the shard's tables.
+        let item = self.config.layout.items_single().then(|| "ANALYZE item".to_string());
+        let analyze: Vec<String> = (1..=self.shards.len())
+            .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}_{shard}", table.name())))
+            .chain(item)
+            .collect();
+        self.run_all(&analyze, jobs)
+    }
+
+    /// Drops what loading made on the shards, and the coordinator's ways to them.
+    pub(super) fn reset_shards(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
+        for shard in &self.shards {
+            lydite_database::Target::reset(shard)?;
+        }
+        let servers = coordinator
+            .column("SELECT srvname FROM pg_foreign_server WHERE srvname ~ '^lydite_shard_[0-9]+$'")
+            .map_err(self.failed("look for shards"))?;
+        for server in servers {
+            // Whatever else hangs on it was not made by Lydite, and stays: then this is refused.
+            coordinator
+                .execute(&format!(
+                    "DROP USER MAPPING IF EXISTS FOR CURRENT_USER SERVER {server}; DROP SERVER {server}"
+                ))
+                .map_err(self.failed(&format!("drop the server {server}")))?;
+        }
+        Ok(())
+    }
+
+    /// Which shard has which warehouses, as the coordinator's catalog says; none if the tables are not in parts.
+    pub(super) fn read_placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let mut parts = Vec::new();
+        wire.query_each(
+            &format!(
+                "SELECT srvname, pg_get_expr(child.relpartbound, child.oid), \
+                 (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(srvoptions) AS option \
+                 WHERE option LIKE 'host=%' OR option LIKE 'port=%') \
+                 FROM pg_class AS parent JOIN pg_inherits ON inhparent = parent.oid JOIN pg_class AS child \
+                 ON child.oid = inhrelid JOIN pg_foreign_table ON ftrelid = child.oid JOIN pg_foreign_server AS server \
+                 ON server.oid = ftserver WHERE parent.relname = 'warehouse' AND parent.relnamespace = {SCHEMA} \
+                 ORDER BY srvname"
+            ),
+            &mut |row| {
+                if let [Some(name), Some(bounds), options] = row {
+                    parts.push((format!("{name} ({})", options.unwrap_or_default()), range(bounds)));
+                }
+            },
+        )
+        .map_err(self.failed("look for shards"))?;
+        shards::placement(parts, warehouses, &self.config.place())
+    }
+}
+
+/// The number of bytes of a row of a catalog.
+fn size(node: String, bytes: Option<&str>, place: &str) -> Result<NodeSize, TargetError> {
+    let known = bytes.and_then(|bytes| bytes.parse().ok()).map(|bytes| NodeSize { node, bytes });
+    known.ok_or_else(|| {
+        TargetError::database(format!("{place}: the server does not tell the size of its data"))
+    })
+}
+
+impl Postgres {
+    /// How much each server holds of the database; none if they do not tell, or if the URL does not name the shards.
+    pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        let place = self.config.place();
+        if let Some(query) = self.config.product.sizes {
+            let mut sizes = Vec::new();
+            self.connect_wire()?
+                .query_each(query, &mut |row| {
+                    if let [Some(node), bytes] = row {
+                        sizes.push(size((*node).to_owned(), *bytes, &place));
+                    }
+                })
+                .map_err(self.failed("ask the nodes for their sizes"))?;
+            return sizes.into_iter().collect::<Result<_, _>>().map(Some);
+        }
+        if self.config.product.placement.is_some() {
+            return Ok(None);
+        }
+        if !self.shards.is_empty() {
+            let sizes = self.shards.iter().zip(&self.config.shards).enumerate().map(
+                |(index, (shard, (host, port)))| {
+                    shard.size(format!("{} (host={host} port={port})", server(index)))
+                },
+            );
+            return sizes.collect::<Result<_, _>>().map(Some);
+        }
+        if is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))? {
+            return Ok(None);
+        }
+        Ok(Some(vec![self.size(place)?]))
+    }
+
+    /// What this server holds of its database.
+    fn size(&self, node: String) -> Result<NodeSize, TargetError> {
+        let bytes = self
+            .connect_wire()?
+            .column("SELECT pg_database_size(current_database())")
+            .map_err(self.failed("ask for the size of the database"))?
+            .concat();
+        size(node, Some(&bytes), &self.config.place())
+    }
+}
+
+/// Reads `FOR VALUES FROM (1) TO (4)`.
+fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
+    let (from, to) = bounds.strip_prefix("FOR VALUES FROM (")?.split_once(") TO (")?;
+    Some(from.trim_matches('\'').parse().ok()?..to.strip_suffix(')')?.trim_matches('\'').parse().ok()?)
+}
+
+/// A loader for the coordinator and its shards.
+pub(super) fn loader(coordinator: &Postgres) -> Result<ShardedLoader<PgLoader>, TargetError> {
+    let shards =
+        coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
+    let layout = coordinator.config.layout;
+    // An interrupted load may have begun in another way.
+    let found = coordinator.found_layout(&mut coordinator.connect_wire()?)?;
+    layout.check_load(found, &coordinator.config.place())?;
+    Ok(ShardedLoader { coordinator: PgLoader::open(&coordinator.config)?, shards, layout })
+}
+
+/// The right to load on all servers.
+pub(super) fn lock(postgres: &Postgres) -> Result<Vec<LoadLock>, TargetError> {
+    std::iter::once(&postgres.config)
+        .chain(postgres.shards.iter().map(|shard| &shard.config))
+        .map(LoadLock::take)
+        .collect()
+}
+
+/// Whether the tables of a database are in parts.
+pub(super) fn is_parted(wire: &mut Wire) -> Result<bool, SqlError> {
+    let kinds = wire.column(&format!(
+        "SELECT relkind FROM pg_class WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
+    ))?;
+    Ok(kinds == ["p"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_a_partition_are_read_as_the_catalog_writes_them() {
+        assert_eq!(range("FOR VALUES FROM (1) TO (4)"), Some(1..4));
+        assert_eq!(range("FOR VALUES FROM ('1') TO ('4')"), Some(1..4));
+        assert_eq!(range("FOR VALUES FROM (MINVALUE) TO (4)"), None);
+        assert_eq!(range("DEFAULT"), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Templates in a PostgreSQL server: databases beside the one under test, copied by `CREATE DATABASE … TEMPLATE`.
+
+use super::{SCHEMA, TABLE_KINDS, advised, connected};
+use crate::postgres::config::Config;
+use crate::postgres::wire::Wire;
+use lydite_database::TargetError;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::meta::{Admin, is_ours};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a database that somebody has open is waited for: connections that were just closed end a little later.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at it.
+const AGAIN: Duration = Duration::from_millis(100);
+/// A database that others have open.
+const IN_USE: &str = "55006";
+/// From this version on copies go through the log unless told otherwise, which is slow for large ones.
+const STRATEGIES: &str = "150000";
+
+/// The name of the template of a database, which PostgreSQL would cut if it were longer than 63 bytes.
+fn named(config: &Config, name: &str) -> String {
+    let mut most = config.database.len().min(30);
+    while !config.database.is_char_boundary(most) {
+        most -= 1;
+    }
+    format!("{}_{name}", &config.database[..most])
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn failed(config: &Config, doing: &str, error: SqlError) -> TargetError {
+    advised(error, doing, &config.place())
+}
+
+/// A connection to another database of the server: one that somebody is connected to can be neither copied nor dropped.
+fn aside(config: &Config) -> Result<Wire, TargetError> {
+    let other = if config.database == "postgres" { "template1" } else { "postgres" };
+    let mut config = config.clone();
+    config.database = other.into();
+    connected(&config)
+}
+
+/// Runs a statement; waits a while for others to leave the database.
+fn insist(config: &Config, wire: &mut Wire, doing: &str, sql: &str) -> Result<(), TargetError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match wire.execute(sql) {
+            Ok(()) => return Ok(()),
+            Err(SqlError::Database { code, .. }) if code == IN_USE && Instant::now() < end => {
+                thread::sleep(AGAIN);
+            }
+            Err(error) => return Err(failed(config, doing, error)),
+        }
+    }
+}
+
+fn exists(config: &Config, wire: &mut Wire, database: &str) -> Result<bool, TargetError> {
+    let sql = format!("SELECT 1 FROM pg_database WHERE datname = '{}'", database.replace('\'', "''"));
+    Ok(!wire.column(&sql).map_err(|error| failed(config, "look for the template", error))?.is_empty())
+}
+
+fn copy(config: &Config, wire: &mut Wire, from: &str, to: &str) -> Result<(), TargetError> {
+    let strategies = format!("SELECT current_setting('server_version_num')::int >= {STRATEGIES}");
+    let told = wire.column(&strategies).map_err(|error| failed(config, "ask for the version", error))?;
+    let strategy = if told.iter().any(|told| told == "t") { " STRATEGY file_copy" } else { "" };
+    let sql = format!("CREATE DATABASE {} TEMPLATE {}{strategy}", quoted(to), quoted(from));
+    insist(config, wire, "copy the database", &sql)
+}
+
+fn drop_database(config: &Config, wire: &mut Wire, database: &str) -> Result<(), TargetError> {
+    insist(config, wire, "drop the database", &format!("DROP DATABASE IF EXISTS {}", quoted(database)))
+}
+
+/// Refuses a database that others are connected to: it could not be copied or dropped. Those who have just left are waited for.
+pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
+    let mut wire = aside(config)?;
+    let sql = format!(
+        "SELECT coalesce(nullif(application_name, ''), 'a client') || ' of ' || usename || ' (process ' || pid || ')' \
+         FROM pg_stat_activity WHERE datname = '{}' AND backend_type = 'client backend'",
+        config.database.replace('\'', "''")
+    );
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let others = wire.column(&sql).map_err(|error| failed(config, "look who is connected", error))?;
+        match others.first() {
+            None => return Ok(()),
+            Some(first) if Instant::now() >= end => {
+                return Err(TargetError::usage(format!(
+                    "{}: {first} is connected: a database can't be copied or replaced meanwhile; end that first",
+                    config.place()
+                )));
+            }
+            Some(_) => thread::sleep(AGAIN),
+        }
+    }
+}
+
+/// Whether the database itself is there: a restoring that was cut off may have left none.
+pub(crate) fn is_there(config: &Config) -> Result<bool, TargetError> {
+    let mut wire = aside(config)?;
+    exists(config, &mut wire, &config.database)
+}
+
+pub(crate) fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
+    let mut wire = aside(config)?;
+    exists(config, &mut wire, &named(config, name))
+}
+
+/// The tables, views, sequences and functions of the database that Lydite did not make: a name of its own counts in the
+/// schema alone that it loads into. What belongs to an extension is in a copy as well.
+pub(crate) fn others(config: &Config) -> Result<Vec<String>, TargetError> {
+    let mut wire = connected(config)?;
+    let names = wire
+        .column(&format!(
+            "SELECT CASE WHEN relnamespace = {SCHEMA} THEN relname ELSE nspname || '.' || relname END FROM pg_class \
+             JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE (relkind IN {TABLE_KINDS} OR relkind = 'S') \
+             AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend \
+             WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') \
+             UNION ALL SELECT nspname || '.' || proname || '()' FROM pg_proc \
+             JOIN pg_namespace ON pg_namespace.oid = pronamespace WHERE nspname <> 'information_schema' \
+             AND nspname NOT LIKE 'pg\\_%' AND NOT (pronamespace = {SCHEMA} AND proname LIKE 'lydite\\_%') \
+             AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid \
+             AND deptype = 'e')"
+        ))
+        .map_err(|error| failed(config, "look for tables", error))?;
+    Ok(names.into_iter().filter(|name| !is_ours(name)).collect())
+}
+
+pub(crate) fn save(config: &Config, name: &str) -> Result<(), TargetError> {
+    let mut wire = aside(config)?;
+    copy(config, &mut wire, &config.database, &named(config, name))
+}
+
+pub(crate) fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
+    let (mut wire, template) = (aside(config)?, named(config, name));
+    // Not first to drop what then can't be made again.
+    if !exists(config, &mut wire, &template)? {
+        return Err(TargetError::database(format!("{}: the template {template:?} is gone", config.place())));
+    }
+    drop_database(config, &mut wire, &config.database)?;
+    copy(config, &mut wire, &template, &config.database)
+}
+
+pub(crate) fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
+    let mut wire = aside(config)?;
+    drop_database(config, &mut wire, &named(config, name))
+}

@@ -1,0 +1,329 @@
+//! A blocking connection to a PostgreSQL server: `postgres-protocol` makes and reads the messages, this module
+//! moves them.
+//!
+//! A session is a thread that waits for its answer, so the cheapest way is one `write` and one `read` per round
+//! trip; an asynchronous client pays for its scheduler with every statement, which here would be billed to the
+//! database.
+
+use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
+use crate::postgres::config::Config;
+use crate::postgres::errors;
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::meta::Admin;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::frontend;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+/// How much is read at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// What the server calls its end of a connection, and the word by which it knows who may cancel its work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backend {
+    process: i32,
+    secret: i32,
+}
+
+/// Asks the server to give up what `backend` is doing, if it is doing anything, and waits until it has been heard. It
+/// takes a connection of its own, which the server answers by closing it.
+pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> {
+    let mut transport = dial(config)?;
+    transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+    let mut request = BytesMut::new();
+    frontend::cancel_request(backend.process, backend.secret, &mut request);
+    let stream = transport.stream();
+    stream.write_all(&request).and_then(|()| stream.flush()).map_err(lost)?;
+    // The end, however it comes, is the answer.
+    let _closed = stream.read(&mut [0]);
+    Ok(())
+}
+
+/// A connection that has been authenticated.
+pub(crate) struct Wire {
+    transport: Transport,
+    pub(crate) out: BytesMut,
+    input: BytesMut,
+    scratch: Box<[u8; READ_BYTES]>,
+    backend: Option<Backend>,
+    /// Whether the server is in a transaction: `I`dle, `T` in one, `E` in a failed one.
+    pub(crate) status: u8,
+}
+
+impl Wire {
+    /// Connects and authenticates.
+    pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+        let transport = dial(config)?;
+        let mut wire = Self {
+            transport,
+            out: BytesMut::with_capacity(READ_BYTES),
+            input: BytesMut::with_capacity(READ_BYTES),
+            scratch: Box::new([0; READ_BYTES]),
+            backend: None,
+            status: b'I',
+        };
+        wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+        wire.start(config).map_err(|error| match error {
+            SqlError::Lost(detail) if !detail.contains('?') => {
+                SqlError::Lost(format!("{detail}: is it a PostgreSQL server?"))
+            }
+            other => other,
+        })?;
+        wire.transport.limit(None).map_err(lost)?;
+        Ok(wire)
+    }
+
+    fn start(&mut self, config: &Config) -> Result<(), SqlError> {
+        let search_path = config.schema.as_ref().map(|schema| format!("\"{}\"", schema.replace('"', "\"\"")));
+        let mut parameters = vec![
+            ("user", config.user.as_str()),
+            ("database", config.database.as_str()),
+            ("application_name", "lydite"),
+            ("client_encoding", "UTF8"),
+            ("TimeZone", "UTC"),
+            ("DateStyle", "ISO"),
+        ];
+        if let Some(path) = &search_path {
+            parameters.push(("search_path", path));
+        }
+        frontend::startup_message(parameters, &mut self.out).map_err(encoding)?;
+        self.flush()?;
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            match self.message()? {
+                Message::AuthenticationOk => {}
+                Message::AuthenticationCleartextPassword => {
+                    let password = password(config)?;
+                    frontend::password_message(password.as_bytes(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let password = password(config)?;
+                    let hash = md5_hash(config.user.as_bytes(), password.as_bytes(), body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    let offered: Vec<String> =
+                        body.mechanisms().map(|name| Ok(name.to_string())).collect().map_err(encoding)?;
+                    if !offered.iter().any(|name| name == SCRAM_SHA_256) {
+                        return Err(SqlError::Lost(format!(
+                            "the server wants {}, which is not supported",
+                            offered.join(", ")
+                        )));
+                    }
+                    let password = password(config)?;
+                    let first = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+                    frontend::sasl_initial_response(SCRAM_SHA_256, first.message(), &mut self.out)
+                        .map_err(encoding)?;
+                    scram = Some(first);
+                    self.flush()?;
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let exchange = scram.as_mut().ok_or_else(|| unexpected("SASL"))?;
+                    exchange.update(body.data()).map_err(encoding)?;
+                    frontend::sasl_response(exchange.message(), &mut self.out).map_err(encoding)?;
+                    self.flush()?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    scram
+                        .as_mut()
+                        .ok_or_else(|| unexpected("SASL"))?
+                        .finish(body.data())
+                        .map_err(encoding)?;
+                }
+                Message::BackendKeyData(body) => {
+                    self.backend = Some(Backend { process: body.process_id(), secret: body.secret_key() });
+                }
+                Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
+                Message::ErrorResponse(body) => return Err(database_error(body.fields())),
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return Ok(());
+                }
+                _ => return Err(unexpected("an authentication method that is not supported")),
+            }
+        }
+    }
+
+    /// What [`cancel`] needs; a proxy may withhold it.
+    pub(crate) fn backend(&self) -> Option<Backend> {
+        self.backend
+    }
+
+    /// Sends all that is in `out`.
+    pub(crate) fn flush(&mut self) -> Result<(), SqlError> {
+        let sent = self.transport.stream().write_all(&self.out);
+        self.out.clear();
+        match sent {
+            Ok(()) => self.transport.stream().flush().map_err(lost),
+            Err(error) => Err(self.last_words().unwrap_or_else(|| lost(error))),
+        }
+    }
+
+    /// What the server said before it closed the connection, if it did.
+    fn last_words(&mut self) -> Option<SqlError> {
+        loop {
+            match self.message() {
+                Ok(Message::ErrorResponse(body)) => return Some(database_error(body.fields())),
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// The next message.
+    pub(crate) fn message(&mut self) -> Result<Message, SqlError> {
+        loop {
+            if let Some(message) = Message::parse(&mut self.input).map_err(lost)? {
+                return Ok(message);
+            }
+            match self.transport.stream().read(&mut self.scratch[..]) {
+                Ok(0) => return Err(SqlError::Lost("the server closed the connection".into())),
+                Ok(count) => self.input.extend_from_slice(&self.scratch[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+    }
+
+    /// Reads until the server is ready; an error that comes before is given back then.
+    pub(crate) fn until_ready(&mut self) -> Result<(), SqlError> {
+        let mut result = Ok(());
+        loop {
+            match self.message()? {
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return result;
+                }
+                Message::ErrorResponse(body) => result = Err(database_error(body.fields())),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the error that the server sent, and reads on until it is ready again.
+    pub(crate) fn fail(&mut self, fields: ErrorFields<'_>) -> SqlError {
+        let error = database_error(fields);
+        if matches!(error, SqlError::Database { unavailable: true, .. }) {
+            // The server closes the connection now; there is nothing more to read.
+            return error;
+        }
+        match self.until_ready() {
+            Ok(()) => error,
+            Err(lost) => lost,
+        }
+    }
+
+    /// Sends data in the course of `COPY … FROM STDIN`.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        self.transport
+            .stream()
+            .write_all(bytes)
+            .map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
+    }
+}
+
+impl Admin for Wire {
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        frontend::query(sql, &mut self.out).map_err(encoding)?;
+        self.flush()?;
+        loop {
+            match self.message()? {
+                Message::DataRow(body) => {
+                    let buffer = body.buffer();
+                    let mut fields = Vec::new();
+                    let mut ranges = body.ranges();
+                    while let Some(range) = ranges.next().map_err(encoding)? {
+                        fields.push(match range {
+                            Some(range) => Some(std::str::from_utf8(&buffer[range]).map_err(|_| {
+                                SqlError::Decode("the server sent text that is not UTF-8".into())
+                            })?),
+                            None => None,
+                        });
+                    }
+                    row(&fields);
+                }
+                Message::ErrorResponse(body) => return Err(self.fail(body.fields())),
+                Message::ReadyForQuery(body) => {
+                    self.status = body.status();
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn dial(config: &Config) -> Result<Transport, SqlError> {
+    match &config.host {
+        Host::Unix(directory) => {
+            net::dial_unix(&format!("{directory}/.s.PGSQL.{}", config.port)).map(Transport::Unix)
+        }
+        Host::Tcp(name) => secure(config, net::dial_tcp(name, config.port)?),
+    }
+}
+
+/// Asks for TLS as `sslmode` wants.
+fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError> {
+    if config.sslmode == SslMode::Disable {
+        return Ok(Transport::Tcp(stream));
+    }
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    stream.write_all(&request).map_err(lost)?;
+    let mut answer = [0];
+    stream.read_exact(&mut answer).map_err(lost)?;
+    match answer[0] {
+        b'S' => {
+            net::tls::handshake(&config.host, config.sslmode, stream).map(|tls| Transport::Tls(Box::new(tls)))
+        }
+        _ if config.sslmode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
+        _ => Err(SqlError::Lost("the server offers no TLS: use ?sslmode=disable if that is meant".into())),
+    }
+}
+
+fn password(config: &Config) -> Result<String, SqlError> {
+    config.password().ok_or_else(|| {
+        SqlError::Lost(format!(
+            "the server wants a password for user {:?}: give it in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
+            config.user
+        ))
+    })
+}
+
+pub(crate) fn encoding(error: io::Error) -> SqlError {
+    SqlError::Decode(error.to_string())
+}
+
+pub(crate) fn unexpected(what: &str) -> SqlError {
+    SqlError::Decode(format!("the server sent {what}: is it PostgreSQL?"))
+}
+
+fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
+    let (mut code, mut message, mut detail) = (String::new(), String::new(), None);
+    while let Ok(Some(field)) = fields.next() {
+        let value = String::from_utf8_lossy(field.value_bytes());
+        match field.type_() {
+            b'C' => code = value.into_owned(),
+            b'M' => message = value.replace('\n', " "),
+            b'D' => detail = Some(value.replace('\n', " ")),
+            _ => {}
+        }
+    }
+    if let Some(advice) = errors::advice_always(&code) {
+        message = format!("{message}: {advice}");
+    }
+    SqlError::Database {
+        retry: errors::retryable(&code),
+        unavailable: errors::unavailable(&code),
+        doubtful: false,
+        code,
+        message,
+        detail,
+    }
+}

@@ -1,0 +1,44 @@
+//! Redis among the families.
+
+use super::config::{Config, OPTIONS, parse};
+use super::store::RedisStore;
+use crate::family::{Configured, Family};
+use lydite_database::kv::KvTarget;
+use lydite_database::{Target, TargetError, TxMode};
+use std::sync::Arc;
+
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["redis"],
+    url: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
+    about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
+    modes: &[TxMode::Statements],
+    guarantees: "optimistic: what was read is checked at the commit, ranges are not",
+    placement: None,
+    tested: "a real server",
+    options: OPTIONS,
+    tpcc_options: &[],
+    parse: |url, _| parse(url).map(|config| Arc::new(config) as _),
+};
+
+impl Configured for Config {
+    fn shown_url(&self) -> Option<&str> {
+        Some(&self.url)
+    }
+
+    fn plays_micro(&self) -> bool {
+        false
+    }
+
+    fn loads_one_node(&self) -> bool {
+        true
+    }
+
+    fn has_server(&self) -> bool {
+        true
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(KvTarget::<RedisStore>::new(self.clone())))
+    }
+}

@@ -1,0 +1,320 @@
+//! The store: connections, and what a transaction reads and writes.
+
+use super::config::Config;
+use super::load_lock;
+use lydite_database::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
+use lydite_database::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
+use lydite_database::{AbortReason, Committed, Description};
+use parking_lot::Mutex;
+use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait for a server that does not answer a connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most keys that a transaction watches. Those of TPC-C read a few hundred; what reads more is a check, whose end nobody waits
+/// for.
+const WATCHED_MOST: usize = 10_000;
+
+/// See the module.
+pub(crate) struct RedisStore {
+    config: Arc<Config>,
+    client: Client,
+    /// Connections that no transaction has.
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// Characters of an error that are told.
+const TOLD: usize = 300;
+
+/// An error in one line. Of commands that were sent together the first that failed.
+fn words(error: &RedisError) -> String {
+    let first = match error.clone().into_server_errors() {
+        Some(errors) if errors.len() > 1 => errors.first().map(|(_, first)| {
+            format!("{first} (and {} more commands that were sent with it)", errors.len() - 1)
+        }),
+        _ => None,
+    };
+    let text = first.unwrap_or_else(|| error.to_string());
+    let line: Vec<&str> = text.split_whitespace().collect();
+    line.join(" ").chars().take(TOLD).collect()
+}
+
+/// What an error of a connection that did not come about means, with advice.
+fn refused(error: &RedisError) -> StoreError {
+    let advice = match error.code() {
+        _ if error.kind() == ErrorKind::AuthenticationFailed => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD; none if the server has none"
+        }
+        Some("NOAUTH" | "WRONGPASS") => {
+            "give user and password in the URL, or the password in LYDITE_PASSWORD"
+        }
+        _ if words(error).contains("DB index") => "name a database that the server has, as redis://HOST/0",
+        _ => "is it a Redis server, and does it listen there?",
+    };
+    StoreError::Unavailable { committed: Committed::No, detail: format!("{}: {advice}", words(error)) }
+}
+
+/// What an error means before the commit was sent.
+pub(super) fn failed(error: &RedisError) -> StoreError {
+    let detail = words(error);
+    let away = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
+    // READONLY: what was the primary is one no more.
+    if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "READONLY")) {
+        StoreError::Unavailable { committed: Committed::No, detail }
+    } else {
+        StoreError::Failed(detail)
+    }
+}
+
+impl RedisStore {
+    pub(super) fn connect(&self) -> Result<Connection, StoreError> {
+        if let Some(connection) = self.idle.lock().pop() {
+            return Ok(connection);
+        }
+        let connected = self.client.get_connection_with_timeout(CONNECT_TIMEOUT);
+        connected.map_err(|error| refused(&error))
+    }
+
+    /// The server's word for a setting.
+    fn setting(connection: &mut Connection, name: &str) -> Option<String> {
+        let answer: Vec<String> = cmd("CONFIG").arg("GET").arg(name).query(connection).ok()?;
+        answer.into_iter().nth(1)
+    }
+}
+
+impl Store for RedisStore {
+    type Config = Config;
+    type Tx<'a> = Buffered<RedisTx<'a>>;
+    type Pending = ();
+
+    fn place(config: &Config) -> String {
+        config.place.clone()
+    }
+
+    fn answers(config: &Config) -> bool {
+        let tried = Client::open(config.server.clone())
+            .and_then(|client| client.get_connection_with_timeout(CONNECT_TIMEOUT));
+        // An error of the server's is an answer.
+        !matches!(tried, Err(error) if error.is_io_error() || error.is_timeout() || error.is_connection_dropped())
+    }
+
+    fn describe(config: &Config) -> Result<Description, StoreError> {
+        let store = Self::open(config)?;
+        let mut connection = store.connect()?;
+        let info: String =
+            cmd("INFO").arg("server").query(&mut connection).map_err(|error| failed(&error))?;
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown");
+        let mut settings: BTreeMap<String, String> = BTreeMap::new();
+        for name in ["appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "io-threads"] {
+            if let Some(value) = Self::setting(&mut connection, name) {
+                settings.insert(name.into(), value);
+            }
+        }
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
+        let durable = is("appendonly", "yes") && is("appendfsync", "always");
+        settings.insert("prefix".into(), config.prefix.clone());
+        store.give_back(connection);
+        Ok(Description {
+            kind: "redis".into(),
+            version: format!("Redis {version}"),
+            url: config.url.clone(),
+            settings,
+            isolation: "optimistic: what was read is watched until EXEC, ranges are not".into(),
+            embedded: false,
+            // The five transactions scan ranges for what they then read and watch, so they can't tell it from serializable.
+            isolation_is_level_3: true,
+            durable,
+            in_memory: None,
+        })
+    }
+
+    fn is_there(_config: &Config) -> bool {
+        // Opening makes nothing.
+        true
+    }
+
+    fn open(config: &Config) -> Result<Self, StoreError> {
+        let client = Client::open(config.server.clone()).map_err(|error| failed(&error))?;
+        let store = Self { config: Arc::new(config.clone()), client, idle: Mutex::default() };
+        let mut connection = store.connect()?;
+        cmd("PING").query::<()>(&mut connection).map_err(|error| refused(&error))?;
+        store.give_back(connection);
+        Ok(store)
+    }
+
+    fn lock(config: &Config) -> Result<Box<dyn LoadRight>, StoreError> {
+        Ok(Box::new(load_lock::take(Self::open(config)?)?))
+    }
+
+    fn begin(&self, access: Access) -> Result<Buffered<RedisTx<'_>>, StoreError> {
+        let connection = self.connect()?;
+        Ok(Buffered::new(RedisTx { store: self, connection: Some(connection), access, watched: 0 }))
+    }
+}
+
+impl RedisStore {
+    fn give_back(&self, connection: Connection) {
+        self.idle.lock().push(connection);
+    }
+
+    /// The name of an entry.
+    pub(super) fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
+        [self.config.prefix.as_bytes(), b":", table.name().as_bytes(), b":", key].concat()
+    }
+
+    /// The name of the key that a load sets.
+    pub(super) fn lock_name(&self) -> String {
+        format!("{}#load", self.config.prefix)
+    }
+
+    /// The name of the sorted set of a table's keys.
+    fn keys(&self, table: KvTable) -> String {
+        format!("{}:{}#", self.config.prefix, table.name())
+    }
+}
+
+/// See the module.
+pub(crate) struct RedisTx<'a> {
+    store: &'a RedisStore,
+    /// None after an error of the connection.
+    connection: Option<Connection>,
+    access: Access,
+    /// How many keys are watched.
+    watched: usize,
+}
+
+impl RedisTx<'_> {
+    /// Sends commands and waits for their answers.
+    fn ask<T: redis::FromRedisValue>(&mut self, commands: &Pipeline) -> Result<T, RedisError> {
+        let Some(connection) = &mut self.connection else {
+            return Err((ErrorKind::Io, "the connection was lost").into());
+        };
+        let answer = commands.query(connection);
+        if answer.as_ref().is_err_and(|error: &RedisError| error.is_unrecoverable_error()) {
+            self.connection = None;
+        }
+        answer
+    }
+
+    /// Begins commands that read entries of these names, which are watched from then on.
+    fn watching(&mut self, names: &[Vec<u8>]) -> Pipeline {
+        let mut commands = pipe();
+        if self.access != Access::Load && self.watched + names.len() <= WATCHED_MOST {
+            self.watched += names.len();
+            commands.cmd("WATCH").arg(names).ignore();
+        }
+        commands
+    }
+
+    /// Commands that write what is to be written.
+    fn to_write(&self, writes: &Writes, mut commands: Pipeline) -> Pipeline {
+        for ((table, key), value) in writes {
+            let (name, index) = (self.store.name(*table, key), self.store.keys(*table));
+            match value {
+                Some(value) => {
+                    commands.cmd("SET").arg(name).arg(value).ignore();
+                    commands.cmd("ZADD").arg(index).arg(0).arg(key).ignore();
+                }
+                None => {
+                    commands.cmd("DEL").arg(name).ignore();
+                    commands.cmd("ZREM").arg(index).arg(key).ignore();
+                }
+            }
+        }
+        commands
+    }
+
+    /// Ends the watching, so that the connection can go to another transaction.
+    fn release(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        if self.watched == 0 || cmd("UNWATCH").query::<()>(&mut connection).is_ok() {
+            self.store.give_back(connection);
+        }
+    }
+}
+
+/// An end of a range as ZRANGEBYLEX wants it.
+fn lex(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
+    match bound {
+        Bound::Included(key) => [b"[", key.as_slice()].concat(),
+        Bound::Excluded(key) => [b"(", key.as_slice()].concat(),
+        Bound::Unbounded => unbounded.to_vec(),
+    }
+}
+
+impl Remote for RedisTx<'_> {
+    fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let names = [self.store.name(table, key)];
+        let mut commands = self.watching(&names);
+        commands.cmd("GET").arg(&names[0]);
+        let (value,) = self.ask::<(Option<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        Ok(value)
+    }
+
+    fn entries(
+        &mut self,
+        table: KvTable,
+        range: &Bounds,
+        direction: Direction,
+        count: usize,
+    ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
+        let (name, least, most) = match direction {
+            Direction::Forward => ("ZRANGEBYLEX", lex(&range.0, b"-"), lex(&range.1, b"+")),
+            Direction::Backward => ("ZREVRANGEBYLEX", lex(&range.1, b"+"), lex(&range.0, b"-")),
+        };
+        let mut commands = pipe();
+        let index = self.store.keys(table);
+        commands.cmd(name).arg(index).arg(least).arg(most).arg("LIMIT").arg(0).arg(count);
+        let (keys,) = self.ask::<(Vec<Vec<u8>>,)>(&commands).map_err(|error| failed(&error))?;
+        if keys.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let names: Vec<Vec<u8>> = keys.iter().map(|key| self.store.name(table, key)).collect();
+        let mut commands = self.watching(&names);
+        commands.cmd("MGET").arg(&names);
+        let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
+        let last = keys.last().filter(|_| keys.len() == count).cloned();
+        // What was deleted between the two is watched without a value: to this transaction it is not there.
+        let there = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
+        Ok((there.collect(), last))
+    }
+
+    fn commit(mut self, writes: &Writes) -> Result<(), StoreError> {
+        if writes.is_empty() && self.watched == 0 {
+            return Ok(());
+        }
+        let mut commands = self.to_write(writes, pipe());
+        if self.access != Access::Load {
+            // Also when there is nothing to write: that it goes through says that all reads were of one moment.
+            commands.atomic();
+            if writes.is_empty() {
+                commands.cmd("PING").ignore();
+            }
+        }
+        let answer = self.ask::<Option<()>>(&commands);
+        // EXEC ends the watching, whatever it did.
+        self.watched = 0;
+        match answer {
+            Ok(Some(())) => Ok(()),
+            Ok(None) => Err(StoreError::Retry {
+                reason: AbortReason::Serialization,
+                detail: "EXEC: what the transaction read was changed meanwhile".into(),
+            }),
+            Err(error) => Err(match failed(&error) {
+                StoreError::Unavailable { detail, .. } if !writes.is_empty() => {
+                    StoreError::Unavailable { committed: Committed::Unknown, detail }
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+impl Drop for RedisTx<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

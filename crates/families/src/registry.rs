@@ -1,0 +1,235 @@
+//! The families of databases that are built in, and how a URL chooses one.
+
+use crate::family::{Configured, Family, Home};
+use crate::templates::Templates;
+use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
+use lydite_database::patience::{self, Patience, Patient};
+use lydite_database::target_url::ParsedUrl;
+use lydite_database::{Target, TargetError, TxMode, Waiter};
+use lydite_micro::Engines;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All families, in the order in which people see them.
+static FAMILIES: [&Family; 11] = [
+    &gemel::FAMILY,
+    &sqlite::FAMILY,
+    &postgres::POSTGRES_FAMILY,
+    &postgres::COCKROACH_FAMILY,
+    &postgres::YUGABYTE_FAMILY,
+    &postgres::CITUS_FAMILY,
+    &mysql::FAMILY,
+    &redis::FAMILY,
+    &etcd::FAMILY,
+    &external::FAMILY,
+    &null::FAMILY,
+];
+
+/// All families.
+#[must_use]
+pub fn families() -> &'static [&'static Family] {
+    &FAMILIES
+}
+
+/// A target URL that has been found good; nothing has been touched yet.
+#[derive(Clone, Debug)]
+pub struct TargetSpec {
+    config: Arc<dyn Configured>,
+    /// Longest silence of its server outside of the measured window.
+    silence: Duration,
+    waiter: Option<Arc<dyn Waiter>>,
+}
+
+impl TargetSpec {
+    /// The URL that it was made from, without a password: fit for files and messages.
+    #[must_use]
+    pub fn without_password(&self, url: &str) -> String {
+        self.config.shown_url().unwrap_or(url).to_owned()
+    }
+
+    /// A URL with one more option behind `?`.
+    ///
+    /// # Errors
+    /// If the URL has that option already; what is wrong, in words that follow its name.
+    pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
+        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        if parsed.options.contains_key(name) {
+            return Err("is in the URL of the target already: leave it in one place".into());
+        }
+        let option = url::form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+        let between = match url.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        Ok(format!("{url}{between}{option}"))
+    }
+
+    /// Whether it stores anything at all.
+    #[must_use]
+    pub fn stores(&self) -> bool {
+        self.config.stores()
+    }
+
+    /// Checks a URL and whether the target can talk in `mode`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, one line each, none with a password in it.
+    pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+        let (scheme, _) = url.split_once(':').ok_or_else(|| {
+            vec![format!(
+                "target {url:?} is not a URL: write for example sqlite:PATH or postgres://HOST/DATABASE"
+            )]
+        })?;
+        let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
+            let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
+            return Err(vec![format!(
+                "target scheme {scheme:?} is not known: use one of {} (see lydite targets)",
+                known.join(", ")
+            )]);
+        };
+        let mut errors = Vec::new();
+        let parsed = ParsedUrl::new(url, &mut errors);
+        for name in parsed.options.keys() {
+            if !family.options.iter().any(|option| option.name == name) {
+                let known: Vec<&str> = family.options.iter().map(|option| option.name).collect();
+                let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+                // What does not look like a name may be the rest of a password with a question mark in it.
+                let named =
+                    name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+                let name = if named { format!("{name:?}") } else { "behind the question mark".to_string() };
+                errors.push(format!("target option {name} is not known: {scheme}: takes {known}"));
+            }
+        }
+        if !family.modes.contains(&mode) {
+            let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
+            errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
+        }
+        // A driver's option of this name is its own.
+        let waits = family.options.contains(&patience::TIMEOUT);
+        let silence = match parsed.options.get(patience::TIMEOUT.name).filter(|_| waits) {
+            None => patience::SILENCE,
+            Some(text) => external::seconds(text).unwrap_or_else(|| {
+                errors
+                    .push(format!("target option timeout={text:?}: must be a time from 1s to 3600s, as 90s"));
+                patience::SILENCE
+            }),
+        };
+        match (family.parse)(&parsed, mode) {
+            Ok(config) if errors.is_empty() => Ok(Self { config, silence, waiter: None }),
+            Ok(_) => Err(errors),
+            Err(more) => {
+                errors.extend(more);
+                Err(errors)
+            }
+        }
+    }
+
+    /// As [`TargetSpec::parse`], for the microbenchmark: options about TPC-C's tables are refused.
+    ///
+    /// # Errors
+    /// As [`TargetSpec::parse`].
+    pub fn parse_micro(url: &str) -> Result<Self, Vec<String>> {
+        let mut errors = Vec::new();
+        let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+        if let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) {
+            for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
+                if family.tpcc_options.contains(&name.as_str()) {
+                    errors.push(format!(
+                        "target option {name:?} is about TPC-C's tables: leave it out with --workload micro"
+                    ));
+                }
+            }
+        }
+        match Self::parse(url, TxMode::Statements) {
+            Ok(spec) if !spec.config.plays_micro() => {
+                errors
+                    .push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
+                Err(errors)
+            }
+            Ok(spec) if errors.is_empty() => Ok(spec),
+            Ok(_) => Err(errors),
+            Err(more) => Err(errors.into_iter().chain(more).collect()),
+        }
+    }
+
+    /// Refuses, without touching anything, what can't be a replica of `primary`; what is wrong, in words that follow its URL.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
+        if !primary.config.may_lead() {
+            return Err("is for a target that has replicas, a server of SQL: leave it out".into());
+        }
+        self.config.can_follow(&*primary.config)
+    }
+
+    /// How many engines the database spreads tables over.
+    #[must_use]
+    pub fn engines(&self) -> Engines {
+        self.config.engines()
+    }
+
+    /// True for a database that is made when it is opened and gone with it.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        self.config.home() == Home::Temporary
+    }
+
+    /// The file or the directory of a database that is built in, unless that is temporary.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self.config.home() {
+            Home::Path(path) => Some(path),
+            Home::Temporary | Home::Elsewhere => None,
+        }
+    }
+
+    /// Whether what is loaded there is on one node, as far as the URL tells.
+    #[must_use]
+    pub fn loads_one_node(&self) -> bool {
+        self.config.loads_one_node()
+    }
+
+    /// True if the target has a server, which [`TargetSpec::waited_for_by`] is about.
+    #[must_use]
+    pub fn has_server(&self) -> bool {
+        self.config.has_server()
+    }
+
+    /// Gives the target a waiter: requests to its server have a limit, report what they wait for, and can be interrupted.
+    /// Without a waiter a request lasts as long as the server takes.
+    #[must_use]
+    pub fn waited_for_by(self, waiter: Arc<dyn Waiter>) -> Self {
+        Self { waiter: Some(waiter), ..self }
+    }
+
+    /// The waiter, if the target has a server. A database within this process is closed before the process ends, and a
+    /// driver's requests have a timeout of their own.
+    fn waiter(&self) -> Option<&Arc<dyn Waiter>> {
+        self.waiter.as_ref().filter(|_| self.has_server())
+    }
+
+    fn patience(&self, waiter: &Arc<dyn Waiter>, tried: Arc<dyn Target>) -> Patience {
+        let place = self.without_password("");
+        Patience::new((place, self.silence), Arc::clone(waiter), move || tried.capabilities().answers())
+    }
+
+    /// Its templates; none if it has no way to copy a database that is quicker than loading, or nothing to keep.
+    #[must_use]
+    pub fn templates(&self) -> Option<Templates> {
+        self.config.templates(&|tried| self.waiter().map(|waiter| self.patience(waiter, tried)))
+    }
+
+    /// Makes the target. Connects to nothing yet; a temporary database gets its directory.
+    ///
+    /// # Errors
+    /// The temporary directory can't be made.
+    pub fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        let target = self.config.open()?;
+        let Some(waiter) = self.waiter() else { return Ok(target) };
+        let patience = self.patience(waiter, Arc::clone(&target));
+        Ok(Arc::new(Patient::new(target, patience)))
+    }
+}

@@ -1,0 +1,282 @@
+//! A connection to an SQLite file.
+
+use crate::sqlite::{Config, DIALECT};
+use lydite_database::AbortReason;
+use lydite_database::sql::connection::{Connection, SqlError};
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::statement::Statement;
+use lydite_database::sql::value::{Field, Rows, Value, time_text};
+use parking_lot::{Condvar, Mutex};
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, OpenFlags};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait for a writer of another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Lets the writers of this process in one at a time, first come, first served.
+///
+/// SQLite itself has one writer too, but those that wait poll for it, and some are overtaken for seconds. The wait
+/// counts as the database's time: it is its limit.
+#[derive(Debug, Default)]
+pub(crate) struct WriterTurn {
+    state: Mutex<Turns>,
+    called: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    next_ticket: u64,
+    waiting: VecDeque<u64>,
+}
+
+impl WriterTurn {
+    fn take(&self) {
+        let mut state = self.state.lock();
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.waiting.push_back(ticket);
+        while state.waiting.front() != Some(&ticket) {
+            self.called.wait(&mut state);
+        }
+    }
+
+    fn give_back(&self) {
+        self.state.lock().waiting.pop_front();
+        self.called.notify_all();
+    }
+}
+
+/// A connection whose statements are prepared at their first use.
+pub(crate) struct SqliteConnection {
+    database: rusqlite::Connection,
+    texts: Vec<String>,
+    turn: Arc<WriterTurn>,
+    /// Whether this connection has the turn to write.
+    writing: bool,
+}
+
+impl SqliteConnection {
+    /// By this another thread can have a statement given up.
+    pub(crate) fn interrupt_handle(&self) -> rusqlite::InterruptHandle {
+        self.database.get_interrupt_handle()
+    }
+
+    /// Opens the file for the transactions of TPC-C.
+    pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
+        let statements = Statement::of_mode(lydite_database::TxMode::Statements, &DIALECT);
+        let statements: Vec<(Statement, String)> =
+            statements.into_iter().map(|statement| (statement, statement.text(&DIALECT))).collect();
+        Self::open_with(path, config, turn, &statements)
+    }
+
+    /// Opens the file for these statements.
+    pub(crate) fn open_with<S: Prepared>(
+        path: &Path,
+        config: &Config,
+        turn: Arc<WriterTurn>,
+        statements: &[(S, String)],
+    ) -> Result<Self, SqlError> {
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut texts = vec![String::new(); count];
+        for (statement, text) in statements {
+            texts[statement.index()].clone_from(text);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
+        database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        database.set_prepared_statement_cache_capacity(count);
+        let mut connection = Self { database, texts, turn, writing: false };
+        connection.execute(&format!(
+            "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
+             PRAGMA temp_store = memory",
+            config.synchronous,
+            if config.foreign_keys { "on" } else { "off" },
+            u64::from(config.cache_mb) * 1024,
+        ))?;
+        Ok(connection)
+    }
+
+    /// Waits for the turn to write.
+    pub(crate) fn begin_writing(&mut self) {
+        if !self.writing {
+            self.turn.take();
+            self.writing = true;
+        }
+    }
+
+    /// Lets the next writer in.
+    pub(crate) fn end_writing(&mut self) {
+        if self.writing {
+            self.turn.give_back();
+            self.writing = false;
+        }
+    }
+
+    pub(crate) fn database(&self) -> &rusqlite::Connection {
+        &self.database
+    }
+}
+
+impl Drop for SqliteConnection {
+    fn drop(&mut self) {
+        self.end_writing();
+    }
+}
+
+impl<S: Prepared> Connection<S> for SqliteConnection {
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        if statement.role() == Role::BeginWrite {
+            self.begin_writing();
+        }
+        let result = query(&self.database, &self.texts[statement.index()], params, rows);
+        if statement.role() == Role::Commit && result.is_ok() {
+            self.end_writing();
+        }
+        result
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        let result = if self.database.is_autocommit() {
+            Ok(())
+        } else {
+            self.database.execute_batch("ROLLBACK").map_err(failed)
+        };
+        self.end_writing();
+        result
+    }
+}
+
+fn query(
+    database: &rusqlite::Connection,
+    text: &str,
+    params: &[Value<'_>],
+    rows: &mut Rows,
+) -> Result<(), SqlError> {
+    let mut prepared = database.prepare_cached(text).map_err(failed)?;
+    for (index, value) in params.iter().enumerate() {
+        prepared.raw_bind_parameter(index + 1, to_sql(value)?).map_err(failed)?;
+    }
+    let columns = prepared.column_count();
+    rows.reset(columns);
+    if columns == 0 {
+        let changed = prepared.raw_execute().map_err(failed)?;
+        rows.set_affected(changed as u64);
+        return Ok(());
+    }
+    let mut found = prepared.raw_query();
+    while let Some(row) = found.next().map_err(failed)? {
+        for column in 0..columns {
+            let field = match row.get_ref(column).map_err(failed)? {
+                ValueRef::Null => Field::Null,
+                ValueRef::Integer(number) => Field::Int(number),
+                ValueRef::Text(bytes) => rows.text_field(
+                    std::str::from_utf8(bytes)
+                        .map_err(|_| SqlError::Decode("text that is not UTF-8".into()))?,
+                ),
+                ValueRef::Real(_) | ValueRef::Blob(_) => {
+                    return Err(SqlError::Decode(format!(
+                        "column {column} is no number or text: was the schema changed by hand?"
+                    )));
+                }
+            };
+            rows.push(field);
+        }
+    }
+    Ok(())
+}
+
+fn to_sql<'a>(value: &Value<'a>) -> Result<ToSqlOutput<'a>, SqlError> {
+    Ok(match value {
+        Value::Int(number) => ToSqlOutput::Owned((*number).into()),
+        Value::OptionalInt(number) => ToSqlOutput::Owned((*number).into()),
+        Value::Money(cents) => ToSqlOutput::Owned(cents.0.into()),
+        Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        Value::OptionalText(Some(text)) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        Value::OptionalText(None) => ToSqlOutput::Borrowed(ValueRef::Null),
+        Value::Time(time) => ToSqlOutput::Owned(time_text(*time).into()),
+        Value::Ints(_) | Value::Monies(_) => {
+            return Err(SqlError::Decode("SQLite has no arrays".into()));
+        }
+    })
+}
+
+/// What an error of SQLite's means.
+pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
+    let code = error.sqlite_error_code();
+    let retry = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        .then_some(AbortReason::LockTimeout);
+    let (number, message) = match &error {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            (failure.extended_code.to_string(), message.clone().unwrap_or_else(|| failure.to_string()))
+        }
+        other => ("-".to_string(), other.to_string()),
+    };
+    let message = match code {
+        Some(ErrorCode::DiskFull) => format!("{message}: make room on the disk"),
+        Some(ErrorCode::NotADatabase) => format!("{message}: the file is something else; name another path"),
+        _ => message,
+    };
+    SqlError::Database {
+        retry,
+        unavailable: false,
+        doubtful: false,
+        code: format!("sqlite {number}"),
+        message,
+        detail: None,
+    }
+}
+
+impl Admin for SqliteConnection {
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        let mut batch = rusqlite::Batch::new(&self.database, sql);
+        loop {
+            let next = batch.next().map_err(failed);
+            let mut prepared = match next {
+                Ok(Some(prepared)) => prepared,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    if !self.database.is_autocommit() {
+                        self.database.execute_batch("ROLLBACK").map_err(failed)?;
+                    }
+                    return Err(error);
+                }
+            };
+            let columns = prepared.column_count();
+            let stepped = (|| -> rusqlite::Result<()> {
+                let mut found = prepared.raw_query();
+                let mut texts: Vec<Option<String>> = Vec::with_capacity(columns);
+                while let Some(next) = found.next()? {
+                    texts.clear();
+                    for column in 0..columns {
+                        texts.push(match next.get_ref(column)? {
+                            ValueRef::Null => None,
+                            ValueRef::Integer(number) => Some(number.to_string()),
+                            ValueRef::Real(number) => Some(number.to_string()),
+                            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                                Some(String::from_utf8_lossy(bytes).into_owned())
+                            }
+                        });
+                    }
+                    let fields: Vec<Option<&str>> = texts.iter().map(Option::as_deref).collect();
+                    row(&fields);
+                }
+                Ok(())
+            })();
+            if let Err(error) = stepped {
+                drop(prepared);
+                if !self.database.is_autocommit() {
+                    self.database.execute_batch("ROLLBACK").map_err(failed)?;
+                }
+                return Err(failed(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! SQLite among the families.
+
+use super::{Config, OPTIONS, Sqlite, parse};
+use crate::family::{Configured, Family, Home};
+use crate::templates::Templates;
+use lydite_database::patience::Patience;
+use lydite_database::{Target, TargetError, TxMode};
+use std::sync::Arc;
+
+/// The entry in the table of families.
+pub(crate) static FAMILY: Family = Family {
+    schemes: &["sqlite"],
+    url: "sqlite: (a temporary file) or sqlite:PATH",
+    about: "SQLite, built in; needs no server",
+    modes: &[TxMode::Statements],
+    guarantees: "serializable, one writer; durable commits",
+    placement: None,
+    tested: "the version that is built in",
+    options: OPTIONS,
+    tpcc_options: &["foreign_keys"],
+    parse: |url, _| parse(url).map(|config| Arc::new(config) as _),
+};
+
+impl Configured for Config {
+    fn home(&self) -> Home<'_> {
+        self.path().map_or(Home::Temporary, Home::Path)
+    }
+
+    fn loads_one_node(&self) -> bool {
+        true
+    }
+
+    fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
+        self.path().map(Templates::of_sqlite)
+    }
+
+    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        Ok(Arc::new(Sqlite::new(self.clone())?))
+    }
+}

@@ -1,0 +1,410 @@
+//! SQLite, built in: a target that needs no server.
+
+mod connection;
+mod family;
+mod load_lock;
+mod loader;
+mod micro;
+
+pub(crate) use family::FAMILY;
+use lydite_database::{
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
+    Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
+};
+
+use crate::stoppable::Stoppable;
+use crate::storage::{Temporary, in_memory};
+use connection::{SqliteConnection, WriterTurn};
+use load_lock::LoadLock;
+use loader::SqliteLoader;
+use lydite_database::micro::is_table_name;
+use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
+use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::conditions;
+use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::ddl;
+use lydite_database::sql::dialect::{Batches, Dialect};
+use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
+use lydite_database::sql::session::SqlSession;
+use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
+use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::{ColumnType, Table};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Options behind `?`.
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "synchronous",
+        values: "full, normal, off",
+        default: "full",
+        about: "when commits reach the disk; below full a power cut loses the last ones",
+    },
+    OptionSpec {
+        name: "foreign_keys",
+        values: "on, off",
+        default: "on",
+        about: "whether foreign keys are enforced",
+    },
+    OptionSpec {
+        name: "cache_mb",
+        values: "1 to 65536",
+        default: "64",
+        about: "page cache of each session, in MiB",
+    },
+];
+
+/// Amounts are whole cents, rates whole ten-thousandths: SQLite would store decimals as binary floats.
+static DIALECT: Dialect = Dialect {
+    column_type: |kind| match kind {
+        ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
+        ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
+    },
+    money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
+    joins_by_row: false,
+    as_text: |value| format!("CAST({value} AS varchar(500))"),
+    placeholder: '?',
+    now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+    // A writer has the whole database to itself.
+    for_update: "",
+    newest: "",
+    call: "CALL",
+    procedures_commit: false,
+    batches: Batches::Rows,
+    delete_new_order: "DELETE FROM new_order",
+    begin_write: "BEGIN IMMEDIATE",
+    begin_read: "BEGIN",
+};
+
+/// Small rows, always found by their key: stored in the key's own tree.
+const CLUSTERED: [Table; 4] = [Table::District, Table::Orders, Table::NewOrder, Table::OrderLine];
+
+/// A target `sqlite:…`.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The file; none for a temporary one.
+    path: Option<PathBuf>,
+    synchronous: &'static str,
+    foreign_keys: bool,
+    cache_mb: u32,
+}
+
+impl Config {
+    /// Its file, unless that is temporary.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+/// The tables and views of a file that Lydite did not make; none if there is no file.
+pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let failed = |error: rusqlite::Error| {
+        TargetError::database(format!("{}: look for tables: {error}", path.display()))
+    };
+    let connection = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .map_err(failed)?;
+    let mut names = connection
+        .prepare("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        .map_err(failed)?;
+    let names: Vec<String> =
+        names.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(failed)?;
+    Ok(names.into_iter().filter(|name| !meta::is_ours(name)).collect())
+}
+
+/// Brings all of a database into its file, with nothing beside it; only for who has it alone.
+///
+/// # Errors
+/// Somebody else has it open.
+pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
+    if journal(path, "delete")? == "delete" {
+        return Ok(());
+    }
+    Err(TargetError::usage(format!(
+        "{}: somebody else has the database open: it can't be copied or replaced meanwhile; close it there",
+        path.display()
+    )))
+}
+
+/// The way of writing that loading gives a database, which stays with its file.
+pub(crate) fn open_journal(path: &Path) -> Result<(), TargetError> {
+    journal(path, "wal").map(drop)
+}
+
+/// Sets the journal mode; the answer is what it is then.
+fn journal(path: &Path, mode: &str) -> Result<String, TargetError> {
+    let set = || -> rusqlite::Result<String> {
+        let connection =
+            rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))
+    };
+    match set() {
+        // It stays as it was.
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy => {
+            Ok(String::new())
+        }
+        set => set.map_err(|error| {
+            TargetError::database(format!("{}: set the journal mode: {error}", path.display()))
+        }),
+    }
+}
+
+/// Reads the URL.
+pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    let mut errors = Vec::new();
+    let synchronous = parsed.choice("synchronous", &["full", "normal", "off"], &mut errors);
+    let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
+    let cache_mb = match parsed.options.get("cache_mb").map(|text| text.parse::<u32>()) {
+        None => 64,
+        Some(Ok(size @ 1..=65_536)) => size,
+        Some(_) => {
+            errors.push("target option cache_mb must be a whole number from 1 to 65536".into());
+            64
+        }
+    };
+    let path = parsed.path(OPTIONS).unwrap_or_else(|problem| {
+        errors.push(problem);
+        None
+    });
+    if path.as_ref().is_some_and(|path| path.to_string_lossy().starts_with(":memory:")) {
+        errors
+            .push("sqlite::memory: has a database for each session: use sqlite: for a temporary file".into());
+    }
+    if errors.is_empty() { Ok(Config { path, synchronous, foreign_keys, cache_mb }) } else { Err(errors) }
+}
+
+/// A database file.
+pub(crate) struct Sqlite {
+    config: Config,
+    path: PathBuf,
+    /// Keeps the temporary directory while the target lives.
+    temporary: Option<Temporary>,
+    turn: Arc<WriterTurn>,
+    /// Building indexes.
+    work: Stoppable<rusqlite::InterruptHandle>,
+}
+
+impl Sqlite {
+    pub(crate) fn new(config: Config) -> Result<Self, TargetError> {
+        let (path, temporary) = match &config.path {
+            Some(path) => (path.clone(), None),
+            None => {
+                let directory = Temporary::new().map_err(|error| {
+                    TargetError::usage(format!("a temporary directory can't be made: {error}: set TMPDIR"))
+                })?;
+                (directory.path().join("tpcc.sqlite"), Some(directory))
+            }
+        };
+        Ok(Self {
+            config,
+            path,
+            temporary,
+            turn: Arc::new(WriterTurn::default()),
+            work: Stoppable::default(),
+        })
+    }
+
+    /// Runs what can be stopped.
+    fn index(&self, connection: &mut SqliteConnection, sql: &str) -> Result<(), TargetError> {
+        let _at_work = self.work.enter(connection.interrupt_handle());
+        self.work.unless_stopped(self.place())?;
+        connection.execute(sql).map_err(self.failed(sql))
+    }
+
+    fn place(&self) -> String {
+        format!("sqlite {}", self.path.display())
+    }
+
+    fn open(&self) -> Result<SqliteConnection, TargetError> {
+        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(self.unopened())
+    }
+
+    /// The error of a file that can't be opened.
+    fn unopened(&self) -> impl Fn(SqlError) -> TargetError {
+        let place = self.place();
+        move |error| {
+            TargetError::unreachable(format!(
+                "{place}: open: {}: check the path and its permissions",
+                error.line()
+            ))
+        }
+    }
+
+    fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
+        let (doing, place) = (doing.to_string(), self.place());
+        move |error| error.on_target(&doing, &place)
+    }
+}
+
+impl Target for Sqlite {
+    fn describe(&self) -> Result<Description, TargetError> {
+        let journal = if self.path.exists() {
+            self.open()?.column("PRAGMA journal_mode").map_err(self.failed("ask for the journal mode"))?
+        } else {
+            vec!["wal".to_string()]
+        };
+        let on_off = |on: bool| if on { "on" } else { "off" }.to_string();
+        let settings = BTreeMap::from([
+            ("journal_mode".to_string(), journal.concat()),
+            ("synchronous".to_string(), self.config.synchronous.to_string()),
+            ("foreign_keys".to_string(), on_off(self.config.foreign_keys)),
+            ("cache_mb".to_string(), self.config.cache_mb.to_string()),
+            ("writers".to_string(), "one at a time, queued in turn".to_string()),
+        ]);
+        Ok(Description {
+            kind: "sqlite".into(),
+            version: format!("SQLite {}", rusqlite::version()),
+            url: match &self.temporary {
+                Some(_) => "sqlite: (temporary)".into(),
+                None => format!("sqlite:{}", encoded(&self.path)),
+            },
+            settings,
+            isolation: "serializable".into(),
+            embedded: true,
+            isolation_is_level_3: true,
+            durable: self.config.synchronous == "full",
+            in_memory: in_memory(&self.path),
+        })
+    }
+
+    fn state(&self) -> Result<DatabaseState, TargetError> {
+        if !Path::new(&self.path).exists() {
+            return Ok(DatabaseState::Empty);
+        }
+        let mut connection = self.open()?;
+        let tables = connection
+            .column("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            .map_err(self.failed("look for tables"))?;
+        meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
+    }
+
+    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(LoadLock::take(&self.path)?))
+    }
+
+    fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let mut connection = self.open()?;
+        // Stays with the file. Only here: merely looking at somebody's file must not change it.
+        let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
+        for table in Table::ALL {
+            // SQLite can't add keys to a table that is there.
+            let mut suffix =
+                ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+            for key in table.schema().foreign_keys {
+                suffix += ", ";
+                suffix += &ddl::foreign_key(key);
+            }
+            sql += &ddl::create_table(&DIALECT, table, &suffix);
+            sql += if CLUSTERED.contains(&table) { " WITHOUT ROWID; " } else { "; " };
+        }
+        sql += &meta::create(meta);
+        sql += "; COMMIT";
+        connection.execute(&sql).map_err(self.failed("create the tables"))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        let mut connection = self.open()?;
+        // Parents may come after children while a warehouse is loaded; the rows are right by construction and the
+        // consistency conditions are checked afterwards.
+        connection.execute("PRAGMA foreign_keys = off").map_err(self.failed("prepare loading"))?;
+        Ok(Box::new(SqliteLoader::new(connection, self.place())))
+    }
+
+    fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        let mut connection = self.open()?;
+        stage("building indexes");
+        for table in Table::ALL {
+            for index in ddl::create_indexes(table) {
+                self.index(&mut connection, &index)?;
+            }
+        }
+        stage("gathering statistics");
+        self.index(&mut connection, "ANALYZE")?;
+        connection.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
+        stage("writing a checkpoint");
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").map_err(self.failed("checkpoint"))
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        let connection = self.open()?;
+        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
+    }
+
+    fn reset(&self) -> Result<(), TargetError> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        let _alone = LoadLock::take(&self.path)?;
+        let mut connection = self.open()?;
+        let views = connection
+            .column("SELECT lower(name) FROM sqlite_master WHERE type = 'view'")
+            .map_err(self.failed("look for views"))?;
+        // Dropping a table deletes its rows, and foreign keys would be looked at then.
+        let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
+        let there = connection
+            .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
+            .map_err(self.failed("look for tables"))?;
+        let micro = there.iter().map(String::as_str).filter(|name| is_table_name(name));
+        for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES).chain(micro) {
+            // What others made under this name may be no table.
+            let kind = if views.iter().any(|view| view == name) { "VIEW" } else { "TABLE" };
+            sql += &format!("DROP {kind} IF EXISTS {name}; ");
+        }
+        sql += "COMMIT; VACUUM";
+        connection.execute(&sql).map_err(self.failed("drop the tables"))
+    }
+
+    fn check(
+        &self,
+        conditions: &[Condition],
+        done: &(dyn Fn(&ConditionFinding) + Sync),
+    ) -> Result<Vec<ConditionFinding>, TargetError> {
+        let mut connection = self.open()?;
+        connection.execute("BEGIN").map_err(self.failed("check"))?;
+        let meta = meta::read(&mut connection).map_err(self.failed("check"))?;
+        conditions
+            .iter()
+            .map(|&condition| {
+                let finding = conditions::evaluate(&mut connection, &DIALECT, &meta, condition)
+                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                done(&finding);
+                Ok(finding)
+            })
+            .collect()
+    }
+
+    fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        let canonical = Canonical { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
+        let mut connection = self.open()?;
+        checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { balances: Some(self), micro: Some(self), work: Some(self), ..Capabilities::default() }
+    }
+}
+
+impl StoppableWork for Sqlite {
+    fn stop_work(&self) {
+        self.work.stop().iter().for_each(rusqlite::InterruptHandle::interrupt);
+    }
+}
+
+impl BalanceTarget for Sqlite {
+    fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let statements = BalanceStatement::all(&DIALECT);
+        let connection =
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+                .map_err(self.unopened())?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+}
