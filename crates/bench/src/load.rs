@@ -93,10 +93,14 @@ pub fn load_micro(
 ) -> Result<LoadReport, TargetError> {
     let begun = Instant::now();
     let _alone = target.begin_load()?;
-    if target.state()? != DatabaseState::Empty {
-        return Err(TargetError::usage(
-            "the database is not empty: name another one, or replace what it holds with --fresh",
-        ));
+    match target.state()? {
+        DatabaseState::Empty => {}
+        DatabaseState::Foreign { tables } => return Err(foreign(&tables)),
+        _ => {
+            return Err(TargetError::usage(
+                "the database is not empty: name another one, or replace what it holds with --fresh",
+            ));
+        }
     }
     let micro = target.capabilities().micro()?;
     micro.create_tables(meta)?;
@@ -172,11 +176,17 @@ fn prepare<'a>(
             "the database holds the microbenchmark's tables ({}): name another one, or drop them with --fresh",
             meta.data
         ))),
-        DatabaseState::Foreign { tables } => Err(TargetError::usage(format!(
-            "the database holds tables that Lydite did not make ({}), or was dropping when it was stopped: name another database or schema, or drop them with --fresh",
-            tables.join(", ")
-        ))),
+        DatabaseState::Foreign { tables } => Err(foreign(&tables)),
     }
+}
+
+/// Refuses a database with tables of somebody else.
+fn foreign(tables: &[String]) -> TargetError {
+    TargetError::usage(format!(
+        "the database holds tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
+         database or schema; if nobody needs these tables, --fresh drops them with all their rows",
+        tables.join(", ")
+    ))
 }
 
 fn scale(meta: &DatabaseMeta) -> String {

@@ -38,7 +38,7 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// The option of URLs that sets it.
 pub const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
-    values: "a time, as 90s",
+    values: "a time from 1s to 1h, as 90s",
     default: "30s",
     about: "how long the server may be silent outside of the measured window: no answer to a request, nor to a new connection",
 };

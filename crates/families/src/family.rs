@@ -102,7 +102,7 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
     /// Makes the target. Connects to nothing yet; a temporary database gets its directory.
     ///
     /// # Errors
-    /// The temporary directory can't be made.
+    /// The temporary directory can't be made, or the program of a driver is not found.
     fn open(&self) -> Result<Arc<dyn Target>, TargetError>;
 }
 

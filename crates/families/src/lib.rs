@@ -6,6 +6,7 @@
 #[cfg(any(test, feature = "conformance"))]
 #[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]
 pub mod conformance;
+mod duration;
 mod etcd;
 mod external;
 mod family;
@@ -17,11 +18,13 @@ mod null;
 mod postgres;
 mod redis;
 mod registry;
+mod schemes;
 mod sqlite;
 mod stoppable;
 mod storage;
 mod templates;
 
+pub use duration::duration;
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use family::Family;
 pub use registry::{TargetSpec, families};

@@ -1,6 +1,8 @@
 //! The families of databases that are built in, and how a URL chooses one.
 
+use crate::duration::timeout;
 use crate::family::{Configured, Family, Home};
+use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
 use lydite_database::patience::{self, Patience, Patient};
@@ -83,11 +85,7 @@ impl TargetSpec {
             )]
         })?;
         let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
-            let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
-            return Err(vec![format!(
-                "target scheme {scheme:?} is not known: use one of {} (see lydite targets)",
-                known.join(", ")
-            )]);
+            return Err(vec![schemes::not_known(url, scheme)]);
         };
         let mut errors = Vec::new();
         let parsed = ParsedUrl::new(url, &mut errors);
@@ -110,9 +108,8 @@ impl TargetSpec {
         let waits = family.options.contains(&patience::TIMEOUT);
         let silence = match parsed.options.get(patience::TIMEOUT.name).filter(|_| waits) {
             None => patience::SILENCE,
-            Some(text) => external::seconds(text).unwrap_or_else(|| {
-                errors
-                    .push(format!("target option timeout={text:?}: must be a time from 1s to 3600s, as 90s"));
+            Some(text) => timeout(text).unwrap_or_else(|problem| {
+                errors.push(problem);
                 patience::SILENCE
             }),
         };
@@ -225,7 +222,7 @@ impl TargetSpec {
     /// Makes the target. Connects to nothing yet; a temporary database gets its directory.
     ///
     /// # Errors
-    /// The temporary directory can't be made.
+    /// The temporary directory can't be made, or the program of a driver is not found.
     pub fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
         let target = self.config.open()?;
         let Some(waiter) = self.waiter() else { return Ok(target) };

@@ -188,8 +188,9 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
             meta.seed
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
-            "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another database or schema, or drop them \
-             with `lydite load {url} --warehouses N --fresh`",
+            "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
+             database or schema; if nobody needs these tables, `lydite load {url} --warehouses N --fresh` drops them with \
+             all their rows",
             tables.join(", ")
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(

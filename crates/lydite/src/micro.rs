@@ -190,7 +190,11 @@ fn unusable(state: &DatabaseState, url: &str) -> Failure {
             format!("{url} holds an interrupted load of TPC-C ({} warehouses): {fresh}", meta.warehouses)
         }
         DatabaseState::Foreign { tables } => {
-            format!("{url} has tables that Lydite did not make ({}): {fresh}", tables.join(", "))
+            format!(
+                "{url} has tables that Lydite did not make ({}): name another database; if nobody needs these tables, \
+                 --fresh drops them with all their rows",
+                tables.join(", ")
+            )
         }
         DatabaseState::Micro { meta, .. } => format!(
             "{url} holds a load of the microbenchmark that did not end ({}): load again with --fresh",

@@ -14,10 +14,9 @@ use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
 use crate::replicas::{self, WantedReplicas};
 use crate::verify::Before;
-use jiff::SignedDuration;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_database::TxMode;
-use lydite_families::TargetSpec;
+use lydite_families::{TargetSpec, duration};
 use lydite_tpcc::Mix;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -335,7 +334,7 @@ impl Plan {
                 replicas,
                 wanted,
             }),
-            _ => Err(Failure::Usage(raw.errors)),
+            _ => Err(Failure::Usage(raw.into_errors())),
         }
     }
 
@@ -633,10 +632,7 @@ pub(crate) fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String>
 
 /// A time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let time = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok()),
-    };
-    time.filter(|time| *time <= MAX_TIME)
+    duration(text)
+        .filter(|time| *time <= MAX_TIME)
         .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
 }

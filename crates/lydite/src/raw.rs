@@ -85,12 +85,37 @@ pub(crate) fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong with a key that there is not, the one first that was probably meant.
-pub(crate) fn not_known(key: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|known| (strsim::jaro(key, known), known));
-    let nearest = near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other));
-    let meant = nearest.map_or(String::new(), |(_, known)| format!("did you mean {known}? "));
-    format!("is not known: {meant}use {}", known.join(", "))
+/// Lists of known names that an error of this file has shown. Each is shown once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listed(BTreeSet<String>);
+
+impl Listed {
+    /// Returns the problem of a name that is not among the known ones, with the nearest of them as a suggestion.
+    pub(crate) fn not_known(&mut self, name: &str, known: &[&str]) -> String {
+        let near = known.iter().map(|known| (strsim::jaro(name, known), known));
+        let nearest =
+            near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let meant = nearest.map(|(_, known)| format!("did you mean {known}?"));
+        let list = known.join(", ");
+        let hint = match (meant, self.0.insert(list.clone())) {
+            (Some(meant), true) => format!("{meant} use {list}"),
+            (None, true) => format!("use {list}"),
+            (Some(meant), false) => meant,
+            (None, false) => "use one of the listed keys".to_owned(),
+        };
+        format!("is not known: {hint}")
+    }
+}
+
+/// Sorts errors by the lines of `file` that they begin with. Errors without a line come last, in the order in which they
+/// were found.
+pub(crate) fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
+    errors.sort_by_key(|error| {
+        let line = error.strip_prefix(file).and_then(|rest| rest.strip_prefix(", line "));
+        let digits = line.and_then(|line| line.split(|letter: char| !letter.is_ascii_digit()).next());
+        digits.and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(usize::MAX)
+    });
+    errors
 }
 
 /// Keys whose values may be lists in a file; elsewhere the values stand behind each other, with commas between.
@@ -106,6 +131,9 @@ pub(crate) struct Raw {
     pub(crate) config: Option<PathBuf>,
     /// What is wrong so far, one line each.
     pub(crate) errors: Vec<String>,
+    /// The plan file's name in messages.
+    file: Option<String>,
+    listed: Listed,
     /// Values that could not be read, as errors begin that tell of them.
     unread: BTreeSet<String>,
 }
@@ -132,7 +160,8 @@ impl Raw {
         };
         let key = key.trim();
         if !known.contains(&key) {
-            self.errors.push(format!("--set {key}: {}", not_known(key, known)));
+            let problem = self.listed.not_known(key, known);
+            self.errors.push(format!("--set {key}: {problem}"));
             return;
         }
         let origin = Origin::Flag(format!("--set {key}"));
@@ -166,6 +195,7 @@ impl Raw {
     pub(crate) fn file(&mut self, path: &Path, known: &[&str]) {
         let from_stdin = path == Path::new("-");
         let file = if from_stdin { "standard input".into() } else { path.display().to_string() };
+        self.file = Some(file.clone());
         let mut text = String::new();
         let read = if from_stdin {
             std::io::stdin().read_to_string(&mut text).map(|_| text)
@@ -198,7 +228,9 @@ impl Raw {
         line_of: &dyn Fn(usize) -> usize,
         known: &[&str],
     ) {
-        for (name, value) in table {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in entries {
             let key = format!("{prefix}{}", name.get_ref());
             let line = line_of(name.span().start);
             if let DeValue::Table(inner) = value.get_ref()
@@ -214,7 +246,8 @@ impl Raw {
                 continue;
             }
             if !known.contains(&key.as_str()) {
-                self.errors.push(format!("{file}, line {line}: {key} {}", not_known(&key, known)));
+                let problem = self.listed.not_known(&key, known);
+                self.errors.push(format!("{file}, line {line}: {key} {problem}"));
                 continue;
             }
             let texts = |value: &DeValue<'_>| match value {
@@ -246,10 +279,19 @@ impl Raw {
             };
             let mut known = vec!["name", "from", "lasts"];
             known.extend(phases::KEYS);
-            let mut own = Self::default();
+            let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
             own.table(table_of, "", file, line_of, &known);
+            self.listed = own.listed;
             self.errors.extend(own.errors);
             self.phases.push(own.given);
+        }
+    }
+
+    /// Returns what is wrong, in the order of the plan file's lines.
+    pub(crate) fn into_errors(self) -> Vec<String> {
+        match &self.file {
+            Some(file) => by_line(self.errors, file),
+            None => self.errors,
         }
     }
 

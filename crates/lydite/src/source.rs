@@ -1,6 +1,6 @@
 //! A file of TOML as it stands: values with the lines that they stand in, and what is wrong with them.
 
-use crate::raw::scalar;
+use crate::raw::{Listed, by_line, scalar};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -21,6 +21,7 @@ pub(crate) struct Source {
     lines: Vec<usize>,
     /// What is wrong so far, one line each.
     pub(crate) errors: Vec<String>,
+    pub(crate) listed: Listed,
 }
 
 impl Source {
@@ -31,7 +32,7 @@ impl Source {
             .map_err(|error| format!("{file}: {error}: name a file that can be read"))?;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
-        Ok((Self { file, lines, errors: Vec::new() }, text))
+        Ok((Self { file, lines, errors: Vec::new(), listed: Listed::default() }, text))
     }
 
     /// The name of the file, for messages.
@@ -63,6 +64,17 @@ impl Source {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
+    }
+
+    /// Notes an error about a name that is not among the known ones.
+    pub(crate) fn not_known(&mut self, line: usize, key: &str, name: &str, known: &[&str]) {
+        let problem = self.listed.not_known(name, known);
+        self.wrong(line, key, &problem);
+    }
+
+    /// Returns what is wrong, in the order of the lines.
+    pub(crate) fn into_errors(self) -> Vec<String> {
+        by_line(self.errors, &self.file)
     }
 
     /// The entries of a table in the order in which they stand, tables in it left whole.

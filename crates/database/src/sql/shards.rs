@@ -205,7 +205,8 @@ pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
         return Ok(());
     }
     Err(TargetError::usage(format!(
-        "{place}: this shard has tables already: {}: name another database, or drop them with --fresh",
+        "{place}: this shard has tables already: {}: name another database; if nobody needs these tables, which may be \
+         somebody else's, --fresh drops them with all their rows",
         found.join(", ")
     )))
 }

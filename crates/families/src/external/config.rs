@@ -1,6 +1,8 @@
 //! The URL of a driver: the command, and how many processes of it there may be.
 
 use super::secrets::without_secrets;
+use crate::duration::timeout;
+use lydite_database::TargetError;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +20,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "timeout",
-        values: "a time, as 90s",
+        values: "a time from 1s to 1h, as 90s",
         default: "60s",
         about: "how long the driver may be silent while an answer is waited for",
     },
@@ -111,6 +113,32 @@ impl Config {
         let given = Path::new(&self.words[0]);
         if given.is_dir() { given.join("driver") } else { given.to_path_buf() }
     }
+
+    /// Refuses a program that is not there, before anything is started.
+    ///
+    /// # Errors
+    /// One line that says where the program was looked for.
+    pub(crate) fn find_program(&self) -> Result<(), TargetError> {
+        let program = self.program();
+        let name = program.display();
+        let hint = if program.components().count() > 1 || program.is_absolute() {
+            if program.exists() {
+                return Ok(());
+            }
+            "look at the command in the URL".to_owned()
+        } else {
+            let search = std::env::var_os("PATH").unwrap_or_default();
+            if std::env::split_paths(&search).any(|directory| directory.join(&program).is_file()) {
+                return Ok(());
+            }
+            if program.is_file() {
+                format!("write ./{name} for the file in this directory")
+            } else {
+                "look at the command in the URL, and at PATH".to_owned()
+            }
+        };
+        Err(TargetError::usage(format!("{}: the program {name} is not found: {hint}", self.place)))
+    }
 }
 
 /// Reads `driver:COMMAND`.
@@ -150,8 +178,8 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
     });
     let timeout = match url.options.get("timeout") {
         None => TIMEOUT,
-        Some(text) => seconds(text).unwrap_or_else(|| {
-            errors.push(format!("target option timeout={text:?}: must be a time from 1s to 3600s, as 90s"));
+        Some(text) => timeout(text).unwrap_or_else(|problem| {
+            errors.push(problem);
             TIMEOUT
         }),
     };
@@ -178,12 +206,6 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
         timeout,
         log,
     })
-}
-
-/// Whole seconds, with or without the unit.
-pub(crate) fn seconds(text: &str) -> Option<Duration> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().ok().filter(|count| (1..=3600).contains(count)).map(Duration::from_secs)
 }
 
 #[cfg(test)]

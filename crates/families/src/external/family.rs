@@ -34,6 +34,7 @@ impl Configured for Config {
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
+        self.find_program()?;
         Ok(Arc::new(External::new(self.clone())))
     }
 }

@@ -21,6 +21,5 @@ mod transactions;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::seconds;
 pub(crate) use family::FAMILY;
 pub use sdk::{GO_SDK, PYTHON_SDK, SdkFile};

@@ -83,7 +83,8 @@ impl Transactions {
     pub(super) fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         if self.state()? != DatabaseState::Empty {
             return Err(TargetError::usage(format!(
-                "{}: there are tables already: load with --fresh",
+                "{}: there are tables already, which may be somebody else's: name another database; if nobody needs them, \
+                 --fresh drops them with all their rows",
                 self.driver.config.place
             )));
         }

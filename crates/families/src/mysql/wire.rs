@@ -224,9 +224,7 @@ impl Wire {
             if config.sslmode == SslMode::Prefer {
                 return Ok(());
             }
-            return Err(SqlError::Lost(
-                "the server offers no TLS: use ?sslmode=disable if that is meant".into(),
-            ));
+            return Err(net::tls::not_offered());
         }
         let stream: TcpStream = stream.try_clone().map_err(lost)?;
         self.capabilities |= capability::TLS;

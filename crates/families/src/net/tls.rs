@@ -6,7 +6,8 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, StreamOwned,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    StreamOwned,
 };
 use std::io;
 use std::net::TcpStream;
@@ -20,7 +21,7 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
     let Host::Tcp(host) = host else {
         return Err(SqlError::Lost("TLS needs a TCP host".into()));
     };
-    let failed = |error: &dyn std::fmt::Display| SqlError::Lost(format!("TLS: {error}: check ?sslmode="));
+    let failed = |error: &rustls::Error| SqlError::Lost(format!("TLS: {error}: {}", advice(error)));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -28,7 +29,13 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
     let client = if sslmode == SslMode::VerifyFull {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
+        let (trusted, _) = roots.add_parsable_certificates(found.certs);
+        if trusted == 0 {
+            let why = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
+            return Err(SqlError::Lost(format!(
+                "TLS: there are no certificates of CAs to trust{why}: {TRUST}"
+            )));
+        }
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
         builder
@@ -36,16 +43,54 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth()
     };
-    let name = ServerName::try_from(host.clone()).map_err(|error| failed(&error))?;
+    let name = ServerName::try_from(host.clone()).map_err(|error| {
+        SqlError::Lost(format!("TLS: {host:?} is no name of a host: {error}: check the URL"))
+    })?;
     let mut connection = ClientConnection::new(Arc::new(client), name).map_err(|error| failed(&error))?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream).map_err(|error| match error.kind() {
             // A server that does not answer is no matter of TLS.
             io::ErrorKind::WouldBlock => lost(error),
-            _ => failed(&error),
+            _ => match error.get_ref().and_then(|error| error.downcast_ref()) {
+                Some(error) => failed(error),
+                None => SqlError::Lost(format!("TLS: {error}: {NO_TLS}")),
+            },
         })?;
     }
     Ok(StreamOwned::new(connection, stream))
+}
+
+/// How to have a CA trusted.
+const TRUST: &str = "name a file with the certificate of your CA (PEM) in the environment variable SSL_CERT_FILE, or add it to \
+                     the system's CAs";
+/// Advice for a server that does not go on with TLS.
+const NO_TLS: &str = "does the server talk TLS on this port, in version 1.2 or later?";
+
+/// The error of a server that has no TLS where the URL wants it.
+pub(crate) fn not_offered() -> SqlError {
+    SqlError::Lost(
+        "the server offers no TLS: switch it on there, or write ?sslmode=disable to send everything in clear"
+            .into(),
+    )
+}
+
+/// What the user can do about a handshake that failed.
+fn advice(error: &rustls::Error) -> &'static str {
+    let rustls::Error::InvalidCertificate(problem) = error else { return NO_TLS };
+    match problem {
+        CertificateError::UnknownIssuer => TRUST,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "write in the URL a name of the host that the certificate has, or have one made for this name"
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => "renew the server's certificate, or set the clock",
+        CertificateError::Other(_) => {
+            "give the server a certificate that your CA has signed for its host, not that of the CA itself"
+        }
+        _ => "give the server another certificate",
+    }
 }
 
 /// Takes any certificate, as libpq does below `verify-ca`: against listening, not against an impostor.

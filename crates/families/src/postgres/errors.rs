@@ -28,17 +28,51 @@ pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
 }
 
 /// What the user can do about an error at connecting or administration.
-pub(crate) fn advice(code: &str) -> Option<&'static str> {
+pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
         "28P01" => "give the password in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
         "28000" => "check the user, and what pg_hba.conf allows from this host",
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
-        "42501" => "connect as the owner, or GRANT CREATE on the schema",
+        "42501" => missing_privilege(message),
         "2BP01" => "drop what depends on it first, or name another schema with ?schema=",
         "53300" => "use fewer sessions, or raise max_connections",
         "57P03" => "wait until the server has started",
         "25006" => "connect to the primary: this server only reads",
         _ => return None,
     })
+}
+
+/// What the user can do about a privilege that is missing. The server's words alone say of what; in another language than
+/// English they say nothing here.
+fn missing_privilege(message: &str) -> &'static str {
+    let relations = ["for table", "for relation", "for view", "for materialized view", "for foreign table"];
+    if message.contains("for schema") {
+        "connect as the owner, or GRANT CREATE, USAGE on the schema"
+    } else if relations.iter().any(|relation| message.contains(relation)) {
+        "connect as the owner of the tables, or GRANT SELECT on them (a run needs INSERT, UPDATE and DELETE too)"
+    } else if message.contains("must be owner") {
+        "connect as the owner"
+    } else {
+        "connect as the owner of the database, or GRANT what the server names"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn a_missing_privilege_is_advised_by_what_it_is_about() {
+        for (message, words) in [
+            ("permission denied for schema public", "GRANT CREATE, USAGE on the schema"),
+            ("permission denied for table lydite_meta", "GRANT SELECT on them"),
+            ("permission denied for materialized view stock", "GRANT SELECT on them"),
+            ("must be owner of table stock", "connect as the owner"),
+            ("permission denied for database tpcc", "GRANT what the server names"),
+        ] {
+            let advice = advice("42501", message).expect("advice");
+            assert!(advice.contains(words), "{message}: {advice}");
+        }
+    }
 }

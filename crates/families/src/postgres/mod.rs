@@ -122,7 +122,7 @@ fn refused(error: SqlError, config: &Config) -> TargetError {
 /// The error of an operation, with what the user can do.
 fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
     let advice = match &error {
-        SqlError::Database { code, .. } => errors::advice(code),
+        SqlError::Database { code, message, .. } => errors::advice(code, message),
         SqlError::Lost(_) | SqlError::Decode(_) => None,
     };
     let mut failed = error.on_target(doing, place);

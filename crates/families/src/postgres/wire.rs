@@ -67,12 +67,7 @@ impl Wire {
             status: b'I',
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
-        wire.start(config).map_err(|error| match error {
-            SqlError::Lost(detail) if !detail.contains('?') => {
-                SqlError::Lost(format!("{detail}: is it a PostgreSQL server?"))
-            }
-            other => other,
-        })?;
+        wire.start(config)?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
@@ -91,10 +86,15 @@ impl Wire {
             parameters.push(("search_path", path));
         }
         frontend::startup_message(parameters, &mut self.out).map_err(encoding)?;
-        self.flush()?;
+        self.flush().map_err(of_another_kind)?;
         let mut scram: Option<ScramSha256> = None;
+        let mut first = Some(self.message().map_err(of_another_kind)?);
         loop {
-            match self.message()? {
+            let message = match first.take() {
+                Some(message) => message,
+                None => self.message()?,
+            };
+            match message {
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     let password = password(config)?;
@@ -112,7 +112,8 @@ impl Wire {
                         body.mechanisms().map(|name| Ok(name.to_string())).collect().map_err(encoding)?;
                     if !offered.iter().any(|name| name == SCRAM_SHA_256) {
                         return Err(SqlError::Lost(format!(
-                            "the server wants {}, which is not supported",
+                            "the server wants {}, which is not supported: use a user with a password by SCRAM, MD5 or in \
+                             clear text",
                             offered.join(", ")
                         )));
                     }
@@ -283,7 +284,17 @@ fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError>
             net::tls::handshake(&config.host, config.sslmode, stream).map(|tls| Transport::Tls(Box::new(tls)))
         }
         _ if config.sslmode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
-        _ => Err(SqlError::Lost("the server offers no TLS: use ?sslmode=disable if that is meant".into())),
+        _ => Err(net::tls::not_offered()),
+    }
+}
+
+/// The error of a server whose first answer could not be read.
+fn of_another_kind(error: SqlError) -> SqlError {
+    match error {
+        SqlError::Lost(detail) if !detail.contains('?') => {
+            SqlError::Lost(format!("{detail}: is it a PostgreSQL server?"))
+        }
+        other => other,
     }
 }
 

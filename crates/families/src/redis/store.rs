@@ -44,17 +44,24 @@ fn words(error: &RedisError) -> String {
 
 /// What an error of a connection that did not come about means, with advice.
 fn refused(error: &RedisError) -> StoreError {
+    let told = words(error);
     let advice = match error.code() {
         _ if error.kind() == ErrorKind::AuthenticationFailed => {
-            "give user and password in the URL, or the password in LYDITE_PASSWORD; none if the server has none"
+            ": give user and password in the URL, or the password in LYDITE_PASSWORD; none if the server has none"
         }
         Some("NOAUTH" | "WRONGPASS") => {
-            "give user and password in the URL, or the password in LYDITE_PASSWORD"
+            ": give user and password in the URL, or the password in LYDITE_PASSWORD"
         }
-        _ if words(error).contains("DB index") => "name a database that the server has, as redis://HOST/0",
-        _ => "is it a Redis server, and does it listen there?",
+        // The answer to SELECT, which comes before all others.
+        _ if told.contains("Authentication required") => {
+            ": give user and password in the URL, or the password in LYDITE_PASSWORD"
+        }
+        _ if told.contains("DB index") => ": name a database that the server has, as redis://HOST/0",
+        // The server has said itself what is wrong.
+        Some(_) => "",
+        None => ": is it a Redis server, and does it listen there?",
     };
-    StoreError::Unavailable { committed: Committed::No, detail: format!("{}: {advice}", words(error)) }
+    StoreError::Unavailable { committed: Committed::No, detail: format!("{told}{advice}") }
 }
 
 /// What an error means before the commit was sent.

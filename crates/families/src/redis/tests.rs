@@ -175,3 +175,22 @@ fn a_password_is_never_shown_and_bad_urls_are_refused() {
         assert!(parse(&ParsedUrl::new(url, &mut Vec::new())).is_err(), "{url}");
     }
 }
+
+#[test]
+fn a_missing_or_wrong_password_is_answered_with_how_to_give_one() {
+    let server = Server::start(&["requirepass=s3cret"]);
+    let refused = |url: &str| match RedisStore::open(&config(url)) {
+        Ok(_) => panic!("{url} was let in"),
+        Err(error) => error.line().to_string(),
+    };
+    let with =
+        |number: u8, password: &str| server.url(number).replace("redis://", &format!("redis://:{password}@"));
+    for url in [server.url(0), server.url(1), with(0, "wr0ng"), with(1, "wr0ng")] {
+        let line = refused(&url);
+        assert!(line.contains("password in the URL, or the password in LYDITE_PASSWORD"), "{url}: {line}");
+        assert!(!line.contains("is it a Redis server") && !line.contains("wr0ng"), "{url}: {line}");
+    }
+    RedisStore::open(&config(&with(1, "s3cret"))).expect("the right password");
+    let line = refused(&with(99, "s3cret"));
+    assert!(line.contains("name a database that the server has"), "{line}");
+}

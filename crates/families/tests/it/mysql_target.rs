@@ -74,6 +74,9 @@ fn the_password_is_proved_and_a_wrong_one_is_told_without_it() {
     assert_eq!(refused.kind, TargetErrorKind::Unreachable);
     assert!(refused.message.contains("Access denied"), "{refused}");
     assert!(refused.message.contains("LYDITE_PASSWORD") && !refused.message.contains("wr0ng"), "{refused}");
+    let refused = open(&with("me@"), TxMode::Statements).state().expect_err("no password");
+    let said = "give user and password in the URL, or the password in LYDITE_PASSWORD or ~/.my.cnf";
+    assert!(refused.message.ends_with(said), "{refused}");
 }
 
 #[test]

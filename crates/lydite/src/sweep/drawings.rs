@@ -1,7 +1,6 @@
 //! `[[figure]]`: what is drawn, checked against the axes before anything runs.
 
 use super::grid::Axis;
-use crate::raw::not_known;
 use crate::source::{Entry, Source};
 use lydite_database::AbortReason;
 use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
@@ -154,7 +153,7 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let errors = source.errors.len();
     let entries = source.entries(table);
     for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-        source.wrong(entry.line, &entry.key, &not_known(&entry.key, &KEYS));
+        source.not_known(entry.line, &entry.key, &entry.key, &KEYS);
     }
     let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
     let mut text = |key: &str| entry(key).and_then(|entry| source.scalar(entry));

@@ -6,7 +6,6 @@ use crate::cli::SweepArgs;
 use crate::data::Data;
 use crate::exit::Failure;
 use crate::plan::{time, whole};
-use crate::raw::not_known;
 use crate::source::Source;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
@@ -88,7 +87,11 @@ impl Experiment {
                     "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\""
                         .into()
                 }
-                key => format!("{}; keys of the plan go below [plan]", not_known(key, &KEYS)),
+                key => {
+                    let problem = source.listed.not_known(key, &KEYS);
+                    let between = if problem.ends_with('?') { "" } else { ";" };
+                    format!("{problem}{between} keys of the plan go below [plan]")
+                }
             };
             source.wrong(entry.line, &entry.key, &problem);
         }
@@ -144,7 +147,7 @@ impl Experiment {
         let figures = drawings::figures(&mut source, document, &axes);
         let reload = reload_of(&mut source, reload, &points);
         if !source.errors.is_empty() {
-            return Err(Failure::Usage(source.errors));
+            return Err(Failure::Usage(source.into_errors()));
         }
         let parse = |name: &str| {
             Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))

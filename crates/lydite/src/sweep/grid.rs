@@ -1,7 +1,7 @@
 //! From axes to points: every combination of their values as a validated plan.
 
 use crate::plan::{KEYS, Plan};
-use crate::raw::{Raw, not_known, scalar};
+use crate::raw::{Listed, Raw, scalar};
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: 
         let varied = axes.iter().find(|axis| {
             axis.values.iter().flat_map(|value| &value.settings).any(|setting| setting.key == key)
         });
-        if let Some(problem) = key_problem(key) {
+        if let Some(problem) = key_problem(key, &mut source.listed) {
             source.add(format!("--set {key}: {problem}"));
         } else if let Some(axis) = varied {
             source.add(format!("--set {key}: is varied by axis {}: change the experiment", axis.name));
@@ -107,7 +107,7 @@ pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: 
 }
 
 fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
-    let problem = key_problem(&entry.key);
+    let problem = key_problem(&entry.key, &mut source.listed);
     if let Some(problem) = &problem {
         source.wrong(entry.line, &entry.key, problem);
     }
@@ -115,7 +115,7 @@ fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
 }
 
 /// Why a key can't be set, if it can't.
-fn key_problem(key: &str) -> Option<String> {
+fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
     let option = key.strip_prefix(OPTION).is_some_and(|name| !name.is_empty());
     if OWN_KEYS.contains(&key) {
         return Some("each run would write the same file: leave it out, the sweep keeps every result".into());
@@ -124,7 +124,13 @@ fn key_problem(key: &str) -> Option<String> {
         return None;
     }
     let keys: Vec<&str> = KEYS.iter().copied().filter(|key| !OWN_KEYS.contains(key)).collect();
-    Some(format!("{}, or target.OPTION for an option of the target's URL", not_known(key, &keys)))
+    let problem = listed.not_known(key, &keys);
+    let meant = problem.ends_with('?');
+    Some(if meant {
+        problem
+    } else {
+        format!("{problem}, or target.OPTION for an option of the target's URL")
+    })
 }
 
 /// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order in which they stand.

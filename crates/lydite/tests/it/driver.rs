@@ -74,13 +74,23 @@ fn targets_that_can_not_be_proved_are_refused() {
         let ended = kit(&[url]).code(2);
         assert!(ended.stderr.contains(words), "{url}: {}", ended.stderr);
     }
-    let ended = kit(&["driver:/nonexistent --port 5432 --pass s3cret -ps3cret"]).code(1);
-    let (verdict, reason) = step(&ended, "greeting");
-    assert_eq!(verdict, "FAILED");
-    assert!(reason.contains("no such program"), "{reason}");
-    assert!(reason.contains("driver /nonexistent --port 5432 --pass *** -p***"), "{reason}");
-    let shown = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(!shown.contains("s3cret"), "{shown}");
+    // A program that is not there is no broken database.
+    let url = "driver:/nonexistent --port 5432 --pass s3cret -ps3cret";
+    for command in [&["driver", "test", url][..], &["check", url], &["run", url], &["load", url, "-w", "1"]] {
+        let ended = lydite(command).code(2);
+        let error = ended.only_error();
+        assert!(error.contains("the program /nonexistent is not found: look at the command"), "{error}");
+        assert!(error.contains("driver /nonexistent --port 5432 --pass *** -p***"), "{error}");
+        assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("s3cret"), "{ended:?}");
+    }
+    let place = directory();
+    std::fs::write(place.path().join("here"), "").expect("a file");
+    for (url, words) in
+        [("driver:here", "write ./here for the file in this directory"), ("driver:nowhere", "and at PATH")]
+    {
+        let ended = Program::new(&["check", url]).within(place.path()).run().code(2);
+        assert!(ended.only_error().contains(words), "{ended:?}");
+    }
 }
 
 const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.py");

@@ -1,14 +1,16 @@
 //! A server that is not there or does not let us in: one line with the place and what to do, exit code 3. And the
 //! password: found where it may be, shown nowhere.
 
+use crate::loaded;
 use crate::program;
 use crate::program::{Ended, Program, assert_no_panic, lydite, scratch, text};
 use lydite_testkit::postgres::{self, Server};
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -118,6 +120,7 @@ fn a_server_of_another_kind_is_told() {
     for ended in every_command(&format!("postgres://me@127.0.0.1:{port}/tpcc")) {
         let error = ended.only_error();
         assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+        assert!(error.ends_with("is it a PostgreSQL server?"), "{error}");
         assert_no_panic(&ended);
     }
 }
@@ -148,6 +151,81 @@ fn a_missing_privilege_is_told() {
         assert!(error.contains(&format!("127.0.0.1:{}", server.port())), "{error}");
         assert!(error.contains("permission denied") && error.contains("GRANT CREATE"), "{error}");
     }
+}
+
+#[test]
+fn a_role_that_may_not_read_the_tables_is_told_to_get_select() {
+    let server = postgres::shared();
+    server.psql("postgres", "CREATE ROLE stranger LOGIN");
+    loaded::on_postgres("unreadable", 1);
+    let url = url_of(server, "stranger", "unreadable");
+    for command in ["check", "run", "load"] {
+        let warehouses: &[&str] = if command == "check" { &[] } else { &["--warehouses", "1"] };
+        let ended = lydite(&[&[command, &url, "--quiet"], warehouses].concat()).code(3);
+        let error = ended.only_error();
+        assert!(error.contains("permission denied for table") && error.contains("GRANT SELECT"), "{error}");
+        assert!(!error.contains("CREATE"), "{error}");
+    }
+}
+
+/// Runs openssl in a directory.
+fn openssl(directory: &Path, arguments: &[&str]) {
+    let output = Command::new("openssl").args(arguments).current_dir(directory).output().expect("openssl");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+    let authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"];
+    for name in ["ca", "other"] {
+        let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
+        let files = ["-subj", "/CN=private", "-keyout", &key, "-out", &certificate];
+        openssl(directory.path(), &[&authority[..], &files].concat());
+    }
+    fs::write(path("names"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").expect("names");
+    let request = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=server"];
+    openssl(directory.path(), &[&request[..], &["-keyout", "server.key", "-out", "server.csr"]].concat());
+    let signed =
+        ["x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+    let files = ["-days", "30", "-extfile", "names", "-out", "server.pem"];
+    openssl(directory.path(), &[&signed[..], &files].concat());
+    // The server takes a key of its own user only.
+    let (user, group) = postgres::shared().owner();
+    chown(path("server.key"), Some(user), Some(group)).expect("the key's owner");
+    fs::set_permissions(path("server.key"), fs::Permissions::from_mode(0o600)).expect("permissions");
+    let (certificate, key) = (path("server.pem"), path("server.key"));
+    let files = [format!("ssl_cert_file={}", text(&certificate)), format!("ssl_key_file={}", text(&key))];
+    let server = Server::start(&["ssl=on", &files[0], &files[1]]);
+    let url = format!("{}?sslmode=verify-full", server.url("postgres"));
+    let trusting =
+        |name: &str, url: &str| Program::new(&["check", url]).env("SSL_CERT_FILE", path(name)).run();
+
+    for ca in ["other.pem", "missing.pem"] {
+        let refused = trusting(ca, &url).code(3);
+        let error = refused.only_error();
+        assert!(
+            error.contains("certificate of your CA (PEM) in the environment variable SSL_CERT_FILE"),
+            "{error}"
+        );
+        assert!(!error.contains("sslmode"), "{error}");
+    }
+    let refused = trusting("ca.pem", &url.replace("127.0.0.1", "localhost")).code(3);
+    let error = refused.only_error();
+    assert!(
+        error.contains("a name of the host that the certificate has") && !error.contains("sslmode"),
+        "{error}"
+    );
+    assert!(trusting("ca.pem", &url).code(2).only_error().contains("is empty"));
+
+    let in_clear = format!("{}?sslmode=require", postgres::shared().url("postgres"));
+    let refused = lydite(&["check", &in_clear]).code(3);
+    assert!(
+        refused.only_error().contains("the server offers no TLS: switch it on there, or "),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -190,12 +268,13 @@ fn a_missing_or_wrong_password_is_told_and_a_host_that_is_refused() {
         let error = ended.only_error();
         assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
         assert!(error.contains(&format!("a password for user \"{user}\"")), "{error}");
-        assert!(error.contains("LYDITE_PASSWORD or in ~/.pgpass"), "{error}");
+        assert!(error.ends_with("give it in the URL, in LYDITE_PASSWORD or in ~/.pgpass"), "{error}");
 
         let ended = Program::new(&["check", &url]).env("LYDITE_PASSWORD", "wrong").run().code(3);
         let error = ended.only_error();
+        assert!(error.contains("password authentication failed"), "{error}");
         assert!(
-            error.contains("password authentication failed") && error.contains("LYDITE_PASSWORD"),
+            error.ends_with("give the password in the URL, in LYDITE_PASSWORD or in ~/.pgpass"),
             "{error}"
         );
     }

@@ -33,6 +33,58 @@ fn an_unknown_scheme_is_told_with_the_known_ones() {
 }
 
 #[test]
+fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
+    for (url, words) in [
+        ("postgress://h/tpcc", "did you mean postgres? use one of gemel"),
+        ("potsgres://h/tpcc", "did you mean postgres?"),
+        ("pg://h/tpcc", "did you mean postgres?"),
+        ("mysqll://h/tpcc", "did you mean mysql?"),
+        ("cockroachdb://h/tpcc", "did you mean cockroach?"),
+        ("sqlite3:file", "did you mean sqlite?"),
+        (
+            "jdbc:postgresql://h:5432/tpcc?user=me&password=s3cret",
+            "leave out jdbc:, and write postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+        ),
+        ("jdbc:oracle:thin:@h:1521", "\"jdbc\" is not known: use one of"),
+        ("postgresql+psycopg://me:s3cret@h/tpcc", "leave out +psycopg, and write postgresql://"),
+        ("mysql+pymysql://me:s3cret@h/tpcc", "leave out +pymysql, and write mysql://"),
+        (
+            "localhost:5432",
+            "write the scheme before host and port, for example postgres://localhost:5432/DATABASE",
+        ),
+        ("db.example:3306/tpcc", "for example mysql://db.example:3306/DATABASE"),
+        ("127.0.0.1:6379", "for example redis://127.0.0.1:6379;"),
+        ("h:7777", "for example postgres://h:PORT/DATABASE"),
+    ] {
+        let ended = lydite(&["check", url]).code(2);
+        let error = ended.only_error();
+        assert!(
+            error.contains(words) && error.contains("use one of gemel, sqlite, postgres"),
+            "{url}: {error}"
+        );
+        assert!(!error.contains("s3cret"), "{error}");
+    }
+}
+
+#[test]
+fn times_in_a_url_are_written_as_in_a_plan() {
+    let url = |timeout: &str| {
+        format!("postgres://127.0.0.1:{}/tpcc?timeout={timeout}", lydite_testkit::free_port())
+    };
+    for timeout in ["1h", "2m", "90s", "90", "1m 30s", "1500ms"] {
+        let ended = lydite(&["check", &url(timeout)]).code(3);
+        assert!(ended.only_error().contains("connection refused"), "{timeout}: {ended:?}");
+    }
+    for timeout in ["soon", "0s", "61m", "500ms", "-1s", "1e99"] {
+        for url in [url(timeout), format!("driver:cat?timeout={timeout}")] {
+            let ended = lydite(&["check", &url]).code(2);
+            let words = format!("timeout={timeout:?}: must be a time from 1s to 1h, for example 90s or 2m");
+            assert!(ended.only_error().contains(&words), "{ended:?}");
+        }
+    }
+}
+
+#[test]
 fn unknown_options_and_bad_values_of_a_url_are_told_together() {
     let directory = scratch();
     let path = directory.path().join("tpcc.sqlite");
@@ -181,6 +233,14 @@ fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
         &[&at(10, "retry.pause"), "is not known"],
         &["--seed: \"x\" must be a whole number"],
     ]);
+    let ended = lydite(&["run", "--config", file, "--seed", "x", "--set", "colour=red"]);
+    let lists = ended.errors().iter().filter(|error| error.contains("active_warehouses, terminals")).count();
+    assert_eq!(lists, 1, "the known keys are listed once: {ended:?}");
+    let place = |error: &&str| match error.split_once(", line ") {
+        Some((_, rest)) => rest.split([':', ',']).next().and_then(|line| line.parse().ok()).unwrap_or(0),
+        None => usize::MAX,
+    };
+    assert!(ended.errors().is_sorted_by_key(place), "errors come in the order of the lines: {ended:?}");
     assert_eq!(names(directory.path()), ["plan.toml"], "nothing is touched");
 }
 

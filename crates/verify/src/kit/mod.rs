@@ -138,6 +138,14 @@ pub fn prove(
                 target.reset()?;
                 Ok("what the database held is dropped".into())
             }),
+            Ok(DatabaseState::Foreign { tables }) => {
+                return Err(KitError::Usage(vec![format!(
+                    "{} has tables that Lydite did not make ({}), and the kit needs an empty database: name another one; \
+                     if nobody needs these tables, --fresh drops them with all their rows",
+                    kit.url,
+                    tables.join(", ")
+                )]));
+            }
             Ok(_) => {
                 return Err(KitError::Usage(vec![format!(
                     "{} is not empty, and the kit needs an empty database: name another one, or drop what it holds \

@@ -4,7 +4,6 @@ use super::code::{Finding, Kind, findings};
 use super::places::{Names, OF_ONE_LANGUAGE, PLACES, Piece, SECTIONS, judged};
 use super::{Code, Form, Package, Refusal, Spec, tokens};
 use crate::driver::scaffold::Language;
-use crate::raw::not_known;
 use crate::source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +34,7 @@ pub(in crate::driver) fn read(path: &Path, asked: Option<Language>) -> Result<Sp
     };
     match spec {
         Some(spec) if source.errors.is_empty() => Ok(spec),
-        _ => Err(source.errors),
+        _ => Err(source.into_errors()),
     }
 }
 
@@ -180,7 +179,7 @@ impl Reading<'_> {
             let Some((name, keys)) = SECTIONS.iter().find(|(name, _)| *name == section.key) else {
                 let known: Vec<_> = SECTIONS.iter().map(|(name, _)| format!("[{name}]")).collect();
                 let known: Vec<_> = known.iter().map(String::as_str).collect();
-                self.source.wrong(section.line, &section.key, &not_known(&section.key, &known));
+                self.source.not_known(section.line, &section.key, &section.key, &known);
                 continue;
             };
             sections.insert((*name).to_string(), section.line);
@@ -191,7 +190,7 @@ impl Reading<'_> {
             for entry in self.source.entries(table) {
                 let key = format!("{name}.{}", entry.key);
                 if !keys.is_empty() && !keys.contains(&entry.key.as_str()) {
-                    self.source.wrong(entry.line, &key, &not_known(&entry.key, keys));
+                    self.source.not_known(entry.line, &key, &entry.key, keys);
                 } else {
                     all.insert(key.clone(), Entry { key, ..entry });
                 }

@@ -1,0 +1,27 @@
+//! Times as users write them, in plans and in the options of URLs.
+
+use jiff::SignedDuration;
+use std::time::Duration;
+
+/// Reads a time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok()),
+    }
+}
+
+/// Shortest and longest time that the option `timeout` of a URL takes.
+const TIMEOUTS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3600)];
+
+/// Reads the option `timeout` of a URL.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let [shortest, longest] = TIMEOUTS;
+    duration(text).filter(|time| (shortest..=longest).contains(time)).ok_or_else(|| {
+        format!("target option timeout={text:?}: must be a time from 1s to 1h, for example 90s or 2m")
+    })
+}

@@ -1,0 +1,70 @@
+//! Advice about a target whose scheme no family has.
+
+use crate::registry::families;
+
+/// Minimum similarity (Jaro) for a "did you mean" suggestion.
+const NEAR: f64 = 0.8;
+/// Other names of families, which are far from their schemes.
+const ALIASES: [(&str, &str); 7] = [
+    ("crdb", "cockroach"),
+    ("file", "sqlite"),
+    ("pg", "postgres"),
+    ("pgsql", "postgres"),
+    ("psql", "postgres"),
+    ("valkey", "redis"),
+    ("ysql", "yugabyte"),
+];
+/// Ports on which servers listen by default.
+const PORTS: [(u16, &str); 8] = [
+    (2379, "etcd"),
+    (2881, "oceanbase"),
+    (3306, "mysql"),
+    (4000, "tidb"),
+    (5432, "postgres"),
+    (5433, "yugabyte"),
+    (6379, "redis"),
+    (26257, "cockroach"),
+];
+
+/// Returns the error of a target without a known scheme. The URL may hold a password behind the scheme, so nothing of
+/// that is repeated.
+pub(crate) fn not_known(url: &str, scheme: &str) -> String {
+    let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
+    let hint = suggestion(url, scheme, &known).unwrap_or_default();
+    format!(
+        "target scheme {scheme:?} is not known: {hint}use one of {} (see lydite targets)",
+        known.join(", ")
+    )
+}
+
+fn suggestion(url: &str, scheme: &str, known: &[&str]) -> Option<String> {
+    let rest = url.split_once(':').map_or("", |(_, rest)| rest);
+    if scheme == "jdbc" {
+        let inner = rest.split(':').next().filter(|inner| known.contains(inner))?;
+        return Some(format!(
+            "leave out jdbc:, and write {inner}://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE; or "
+        ));
+    }
+    if let Some((dialect, driver)) = scheme.split_once('+')
+        && known.contains(&dialect)
+    {
+        return Some(format!("leave out +{driver}, and write {dialect}://…; or "));
+    }
+    let host_and_port: String = rest.chars().take_while(|letter| *letter != '/').collect();
+    if let Ok(port) = host_and_port.parse::<u16>() {
+        let family = PORTS.iter().find(|(known, _)| *known == port).map_or("postgres", |(_, family)| family);
+        let port =
+            if PORTS.iter().any(|(known, _)| *known == port) { port.to_string() } else { "PORT".into() };
+        let path = if family == "etcd" || family == "redis" { "" } else { "/DATABASE" };
+        return Some(format!(
+            "write the scheme before host and port, for example {family}://{scheme}:{port}{path}; "
+        ));
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == scheme).map(|(_, scheme)| *scheme);
+    let near = || {
+        let near = known.iter().map(|known| (strsim::jaro(scheme, known), *known));
+        near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other))
+    };
+    let meant = alias.or_else(|| near().map(|(_, known)| known))?;
+    Some(format!("did you mean {meant}? "))
+}
