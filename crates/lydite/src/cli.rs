@@ -209,6 +209,9 @@ pub(crate) struct RunArgs {
     /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// List every rule of the standard at the end, met or not
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it, and load
     #[arg(long)]
     pub(crate) fresh: bool,

@@ -116,6 +116,8 @@ pub(crate) struct Plan {
     pub(crate) retry: RetryPolicy,
     pub(crate) check: bool,
     pub(crate) fresh: bool,
+    /// True to list every rule of the standard at the end.
+    pub(crate) verbose: bool,
     pub(crate) json: Option<Destination>,
     pub(crate) report: Option<Destination>,
     /// The microbenchmark, if that is the workload.
@@ -200,7 +202,7 @@ impl Plan {
             raw.flag(key, value.clone());
         }
         let plan = Self::of(raw)?;
-        Ok(Self { check: plan.check && !args.no_check, fresh: args.fresh, ..plan })
+        Ok(Self { check: plan.check && !args.no_check, fresh: args.fresh, verbose: args.verbose, ..plan })
     }
 
     /// The plan of what was given, wherever it was written.
@@ -320,6 +322,7 @@ impl Plan {
                 retry,
                 check,
                 fresh: false,
+                verbose: false,
                 json,
                 report,
                 micro,

@@ -24,9 +24,9 @@ use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
 use lydite_database::{DatabaseState, Demand, Kind, Replicas, Target, Tpcc, Workload};
-use lydite_report::live::{Phase, RunSnapshot, RunView, Style, TypeRow, columns};
+use lydite_report::live::{Phase, RunSnapshot, RunView, Style, Times, TypeRow, columns};
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
-use lydite_report::{RunResult, render_html, render_table};
+use lydite_report::{RunResult, render_html, render_table, render_verbose_table};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
@@ -421,7 +421,8 @@ pub(crate) fn measure<T>(
     interrupt: &Interrupt,
     work: impl FnOnce(&RunControl, &mut dyn FnMut(&Snapshot)) -> Result<T, RunError>,
 ) -> Result<T, Failure> {
-    let mut view = RunView::new(live.style, live.title, plan.warmup + plan.duration);
+    let times = Times { warmup: plan.warmup, window: plan.duration };
+    let mut view = RunView::new(live.style, live.title, times);
     let control = RunControl::default();
     let total = u64::from(sessions);
     let measuring =
@@ -486,7 +487,8 @@ fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>, interrupt:
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
     let columns = columns().filter(|_| terminal);
     let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
-    let mut text = render_table(result, width, colour);
+    let table = if plan.verbose { render_verbose_table } else { render_table };
+    let mut text = table(result, width, colour);
     let mut write = |name: &str, place: &Destination, usual: &str, document: &str| match or_elsewhere(
         place,
         usual,

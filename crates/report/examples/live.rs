@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use lydite_report::live::{LoadProgress, LoadView, Phase, RunSnapshot, RunView, Style, TypeRow};
+use lydite_report::live::{LoadProgress, LoadView, Phase, RunSnapshot, RunView, Style, Times, TypeRow};
 
 const ROWS_PER_WAREHOUSE: u64 = 499_000;
 
@@ -64,7 +64,9 @@ fn load(style: Style, warehouses: u64) {
 
 fn run(style: Style, warehouses: u64, seconds: u64) {
     let title = format!("tpcc on gemel:/var/tmp/lydite, {warehouses} warehouse(s), 64 terminals, direct");
-    let mut view = RunView::new(style, &title, Duration::from_secs(seconds));
+    let times =
+        Times { warmup: Duration::from_secs(5), window: Duration::from_secs(seconds.saturating_sub(5)) };
+    let mut view = RunView::new(style, &title, times);
     let (mut aborts, mut errors) = (0, 0);
     for s in 0..=seconds {
         sleep(Duration::from_secs(1));

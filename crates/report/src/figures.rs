@@ -23,6 +23,10 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
     let Some(value) = value.into().filter(|value| value.is_finite()) else { return "–".to_owned() };
     let magnitude = value.abs();
     // The bounds are where rounding to the coarser form would begin to show.
+    // Beyond this, thousands of digits would say nothing.
+    if magnitude >= 1e15 {
+        return format!("{value:.2e}");
+    }
     if magnitude >= 99.95 {
         let sign = if value < 0.0 { "-" } else { "" };
         return format!("{sign}{}", count(magnitude.round() as u64));
@@ -35,6 +39,23 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
         _ => return "0".to_owned(),
     };
     format!("{value:.decimals$}")
+}
+
+/// As [`number`], but never wider than `width` columns: larger ones are shortened to `12.3M`, `4.5G` ….
+#[must_use]
+pub fn number_within(value: f64, width: usize) -> String {
+    let text = number(value);
+    if !value.is_finite() || (value.abs() < 1e15 && text.chars().count() <= width) {
+        return text;
+    }
+    let mut scaled = value;
+    for suffix in ["k", "M", "G", "T", "P", "E"] {
+        scaled /= 1000.0;
+        if scaled.abs() < 999.95 {
+            return format!("{scaled:.1}{suffix}");
+        }
+    }
+    format!("{value:.0e}")
 }
 
 /// A share in percent with two digits after the point, as the windows of the standard need them.
@@ -73,6 +94,21 @@ pub fn duration(seconds: f64) -> String {
     let words: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
     words.join(" ")
+}
+
+/// A moment to the second, as `2026-11-21 09:40:05 UTC`, from the form that results have (RFC 3339 in UTC); other text
+/// as it is.
+#[must_use]
+pub fn moment(text: &str) -> String {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let cut = || {
+        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let (seconds, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let parts = |text: &str, between: char| text.split(between).filter(|part| is_digits(part)).count();
+        let whole = parts(date, '-') == 3 && parts(seconds, ':') == 3 && is_digits(fraction);
+        whole.then(|| format!("{date} {seconds} UTC"))
+    };
+    cut().unwrap_or_else(|| text.to_owned())
 }
 
 /// The name of the microbenchmark's only type of transaction for people; its key is `micro`.
@@ -149,12 +185,32 @@ mod tests {
             (99.96, "100"),
             (1_234_567.8, "1,234,568"),
             (-1234.0, "-1,234"),
+            (1e300, "1.00e300"),
             (f64::NAN, "–"),
         ];
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
         assert_eq!(number(None), "–");
+    }
+
+    #[test]
+    fn a_number_too_wide_for_its_column_is_shortened() {
+        assert_eq!(number_within(45_210.0, 7), "45,210");
+        assert_eq!(number_within(2.1, 7), "2.10");
+        assert_eq!(number_within(1_234_567.0, 7), "1.2M");
+        assert_eq!(number_within(u64::MAX as f64, 7), "18.4E");
+        assert_eq!(number_within(1e300, 7), "1e300");
+        assert_eq!(number_within(f64::NAN, 7), "–");
+    }
+
+    #[test]
+    fn moments_are_told_to_the_second() {
+        assert_eq!(moment("2026-11-21T09:40:05.194337895Z"), "2026-11-21 09:40:05 UTC");
+        assert_eq!(moment("2026-11-21T09:40:05Z"), "2026-11-21 09:40:05 UTC");
+        for other in ["", "yesterday", "2026-11-21T09:40:05.19+01:00", "TZ"] {
+            assert_eq!(moment(other), other);
+        }
     }
 
     #[test]

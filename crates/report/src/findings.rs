@@ -6,7 +6,7 @@ use crate::figures::{count, duration, kind_of, number, plural};
 use crate::model::{OutageCause, RunResult, Verdict};
 use lydite_tpcc::{Mix, TransactionKind};
 
-/// Why results of this program are not results of TPC-C; every rendering of them ends with it.
+/// Why results of this program are not results of TPC-C; every rendering of them says it.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
 
@@ -17,7 +17,7 @@ const OUTAGES_TOLD: usize = 3;
 const MICRO_DISCLAIMER: &str = "Microbenchmark, no workload of any standard: its throughput says something beside that \
                                 of another run with the same tables, records and accesses only.";
 
-/// What every rendering of this result ends with.
+/// What every rendering of this result says.
 #[must_use]
 pub fn disclaimer(result: &RunResult) -> &'static str {
     if result.is_tpcc() { DISCLAIMER } else { MICRO_DISCLAIMER }

@@ -21,4 +21,4 @@ pub use html::{render_html, render_report, render_sweep};
 pub use metrics::render_metrics;
 pub use model::RunResult;
 pub use store::ResultError;
-pub use table::render_table;
+pub use table::{render_table, render_verbose_table};

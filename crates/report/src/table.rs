@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figures::{count, duration, number, percent, plural, type_name};
+use crate::figures::{count, duration, moment, number, percent, plural, type_name};
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
 use crate::model::{BALANCES_CHECK, RunResult, Status, TransactionResult};
 use lydite_tpcc::consistency::CONDITION_COUNT;
@@ -12,28 +12,18 @@ use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 const ERRORS_SHOWN: usize = 5;
 
 /// Renders the table, at most `width` columns wide as far as the numbers allow (below 60 is taken as 60), with
-/// ANSI colours if `colour`. Text that came from the database is stripped of control characters, so that no
+/// ANSI colours if `colour`. The headline comes last, after what spoils it, so that it stands above the prompt of a
+/// terminal that has scrolled. Text that came from the database is stripped of control characters, so that no
 /// error message can drive the terminal.
 #[must_use]
 pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
-    let page = Page { width: width.max(60), colour };
-    let mut out = String::new();
-    page.headline(&mut out, result);
-    page.findings(&mut out, result);
-    page.transactions(&mut out, result);
-    page.aborts_and_errors(&mut out, result);
-    page.distribution(&mut out, result);
-    page.replicas(&mut out, result);
-    page.imbalance(&mut out, result);
-    page.coaccess(&mut out, result);
-    page.contention(&mut out, result);
-    page.phases(&mut out, result);
-    page.client(&mut out, result);
-    page.checks(&mut out, result);
-    page.compliance(&mut out, result);
-    out.push('\n');
-    page.wrapped(&mut out, "", disclaimer(result), Style::Dim);
-    out
+    Page { width: width.max(60), colour, verbose: false }.render(result)
+}
+
+/// The same with every rule of the standard, which [`render_table`] only counts.
+#[must_use]
+pub fn render_verbose_table(result: &RunResult, width: usize, colour: bool) -> String {
+    Page { width: width.max(60), colour, verbose: true }.render(result)
 }
 
 #[derive(Clone, Copy)]
@@ -49,9 +39,33 @@ enum Style {
 struct Page {
     width: usize,
     colour: bool,
+    /// True to list the rules of the standard.
+    verbose: bool,
 }
 
 impl Page {
+    /// Small terminals have 24 rows, so what a reader needs first comes last: the headline, what spoils it, latencies.
+    fn render(&self, result: &RunResult) -> String {
+        let mut out = String::new();
+        self.subject(&mut out, result);
+        self.distribution(&mut out, result);
+        self.replicas(&mut out, result);
+        self.imbalance(&mut out, result);
+        self.coaccess(&mut out, result);
+        self.contention(&mut out, result);
+        self.phases(&mut out, result);
+        self.client(&mut out, result);
+        self.compliance(&mut out, result);
+        out.push('\n');
+        self.wrapped(&mut out, "", disclaimer(result), Style::Dim);
+        self.transactions(&mut out, result);
+        self.aborts_and_errors(&mut out, result);
+        self.findings(&mut out, result);
+        out.push('\n');
+        self.headline(&mut out, result);
+        out
+    }
+
     fn styled(&self, text: &str, style: Style) -> String {
         let code = match style {
             Style::Plain => return text.to_owned(),
@@ -89,12 +103,27 @@ impl Page {
         }
     }
 
+    /// What was measured, how and when.
+    fn subject(&self, out: &mut String, r: &RunResult) {
+        let target = [&r.target.kind, &r.target.version, &r.target.url].map(String::as_str);
+        self.wrapped(out, "target   ", &target.join("  "), Style::Plain);
+        self.wrapped(out, "plan     ", &plan_in_words(r), Style::Plain);
+        let start =
+            if r.window.start.is_empty() { "an unknown time".to_owned() } else { moment(&r.window.start) };
+        let measured = format!(
+            "{} after {} of warm-up, from {start}",
+            duration(r.window.measured_s),
+            duration(r.window.warmup_s),
+        );
+        self.wrapped(out, "measured ", &measured, Style::Plain);
+    }
+
     fn headline(&self, out: &mut String, r: &RunResult) {
         let mut nopm = format!("{} new orders per minute", number(r.nopm));
         // The ceiling per warehouse exists only where terminals wait as the standard says.
         if r.plan_text("mode").as_deref() == Some("rte") {
             let efficiency = number(r.efficiency_percent);
-            let _ = write!(nopm, "  ({efficiency}% of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
+            let _ = write!(nopm, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
         }
         let status = match r.status {
             Status::Complete => "complete",
@@ -104,16 +133,7 @@ impl Page {
             self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
         }
         self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
-        let target = [&r.target.kind, &r.target.version, &r.target.url].map(String::as_str);
-        self.wrapped(out, "target   ", &target.join("  "), Style::Plain);
-        self.wrapped(out, "plan     ", &plan_in_words(r), Style::Plain);
-        let measured = format!(
-            "{} after {} of warm-up, from {}",
-            duration(r.window.measured_s),
-            duration(r.window.warmup_s),
-            if r.window.start.is_empty() { "an unknown time" } else { &r.window.start }
-        );
-        self.wrapped(out, "measured ", &measured, Style::Plain);
+        self.checks(out, r);
         let style = if r.status == Status::Complete { Style::Good } else { Style::Warning };
         self.wrapped(out, "status   ", status, style);
     }
@@ -401,17 +421,23 @@ impl Page {
             return;
         }
         let with = |met| r.compliance.iter().filter(|c| c.met == met).count() as u64;
-        let text = format!(
-            "{} of the standard met, {} not met, {} not judged",
-            plural(with(Some(true)), "rule"),
-            count(with(Some(false))),
-            count(with(None))
-        );
+        let all = count(r.compliance.len() as u64);
+        let open = match with(None) {
+            0 => String::new(),
+            open => format!(", {} not judged", count(open)),
+        };
+        let more = if self.verbose { "" } else { "; --verbose lists them" };
+        let text = format!("{} of {all} rules of the standard are met{open}{more}", count(with(Some(true))));
         self.wrapped(out, "rules    ", &text, Style::Plain);
-        for line in r.compliance.iter().filter(|c| c.met == Some(false)) {
+        for line in r.compliance.iter().filter(|_| self.verbose) {
+            let verdict = match line.met {
+                Some(true) => "met",
+                Some(false) => "not met",
+                None => "not judged",
+            };
             let clause = if line.clause.is_empty() { String::new() } else { format!(" ({})", line.clause) };
             let note = if line.note.is_empty() { String::new() } else { format!(": {}", line.note) };
-            self.wrapped(out, "         ", &format!("not met: {}{clause}{note}", line.rule), Style::Dim);
+            self.wrapped(out, "         ", &format!("{verdict}: {}{clause}{note}", line.rule), Style::Dim);
         }
     }
 

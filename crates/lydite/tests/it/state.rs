@@ -37,7 +37,7 @@ fn a_database_keeps_its_size_and_a_result_from_small_warehouses_says_so() {
 
     let result = directory.path().join("result.json");
     let run = ["run", &url, "--duration", "1s", "--warmup", "0", "--json", text(&result)];
-    let shown = lydite(&run).code(0).stdout;
+    let shown = lydite(&[&run[..], &["--verbose"]].concat()).code(0).stdout;
     assert!(shown.contains("1 small warehouse,") && shown.contains("! The warehouses are small"), "{shown}");
     assert!(shown.contains("not met: rows of the tables (4.3.3.1): size small: 10000 items"), "{shown}");
     assert_eq!(json(&result)["plan"]["size"], "small");

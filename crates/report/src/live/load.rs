@@ -6,6 +6,7 @@ use super::load_frame::LoadFrame;
 use super::pace::Pace;
 use super::screen::Screen;
 use super::{Style, human};
+use crate::figures::{bytes, count, duration, number};
 
 /// Live frames closer together than this are skipped; nobody could read them.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
@@ -112,38 +113,31 @@ impl LoadView {
         self.screen.clear();
         self.screen.line(&format!(
             "Interrupted after {}: {} of {} warehouses are complete and stay, what was unfinished does not",
-            took(end.elapsed),
-            human::whole(end.units_done),
-            human::whole(end.total_units)
+            duration(end.elapsed.as_secs_f64()),
+            count(end.units_done),
+            count(end.total_units)
         ));
     }
 
     /// Ends the view with one line that stays: what was loaded, in what time, how fast on the whole.
     pub fn finish(mut self, end: &LoadProgress<'_>) {
         self.screen.clear();
-        let took = took(end.elapsed);
+        let took = duration(end.elapsed.as_secs_f64());
         if end.rows == 0 {
             self.screen.line(&format!("All rows were there; what else was missing was made in {took}"));
             return;
         }
         let per_s = |count: u64| count as f64 / end.elapsed.as_secs_f64();
-        let mut line = format!("Loaded {} rows", human::whole(end.rows));
+        let mut line = format!("Loaded {} rows", count(end.rows));
         if end.bytes > 0 {
-            line.push_str(&format!(", {}", human::bytes(end.bytes as f64)));
+            line.push_str(&format!(", {}", bytes(end.bytes)));
         }
-        line.push_str(&format!(", in {took} ({} rows/s", human::number(per_s(end.rows), 0)));
+        line.push_str(&format!(", in {took} ({} rows/s", number(per_s(end.rows))));
         if end.bytes > 0 {
-            line.push_str(&format!(", {}/s", human::bytes(per_s(end.bytes))));
+            line.push_str(&format!(", {}/s", bytes(per_s(end.bytes) as u64)));
         }
         line.push(')');
         self.screen.line(&line);
-    }
-}
-
-fn took(time: Duration) -> String {
-    match time.as_secs() {
-        0..60 => format!("{:.1} s", time.as_secs_f64()),
-        _ => human::duration(time),
     }
 }
 

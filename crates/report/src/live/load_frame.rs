@@ -11,6 +11,7 @@ use ratatui::widgets::Widget;
 use super::load::LoadProgress;
 use super::screen::Frame;
 use super::{human, pieces};
+use crate::figures::{bytes, count, number};
 
 /// A moment of a load.
 pub(super) struct LoadFrame<'a> {
@@ -29,25 +30,25 @@ pub(super) struct LoadFrame<'a> {
 }
 
 impl LoadFrame<'_> {
-    /// `building keys and indexes for 5s`: the work after all rows, which has no known end.
+    /// `building keys and indexes for 5 s`: the work after all rows, which has no known end.
     fn building(&self) -> Option<(&'static str, String)> {
         let time = self.now.building?;
         Some(("building keys and indexes", format!("for {}", human::duration(time))))
     }
 
     fn rows_per_s(&self) -> String {
-        self.rows_per_s.map_or_else(|| human::UNKNOWN.to_owned(), |n| human::number(n, 0))
+        number(self.rows_per_s)
     }
 
     fn time_to_go(&self) -> String {
         self.time_to_go.map_or_else(|| human::UNKNOWN.to_owned(), human::duration)
     }
 
-    /// `5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s`.
+    /// `5 s loading warehouses 1/4  25 %  500,000 rows  100,000 rows/s  9.5 MiB/s  ETA 15 s`.
     pub(super) fn plain_line(&self) -> String {
         let elapsed = human::duration(self.now.elapsed);
         if let Some((building, time)) = self.building() {
-            let rows = human::whole(self.now.rows);
+            let rows = count(self.now.rows);
             // Some databases call their first stage by the same name.
             let stage = Some(self.now.stage).filter(|stage| *stage != building);
             let stage = stage.map_or(String::new(), |stage| format!(": {stage}"));
@@ -57,10 +58,10 @@ impl LoadFrame<'_> {
         if self.total > 0 {
             line.push_str(&format!("  {} %", human::percent(self.done, self.total)));
         }
-        line.push_str(&format!("  {} rows", human::whole(self.now.rows)));
+        line.push_str(&format!("  {} rows", count(self.now.rows)));
         line.push_str(&format!("  {} rows/s", self.rows_per_s()));
         if let Some(rate) = self.bytes_per_s {
-            line.push_str(&format!("  {}/s", human::bytes(rate)));
+            line.push_str(&format!("  {}/s", bytes(rate as u64)));
         }
         line.push_str(&format!("  ETA {}", self.time_to_go()));
         line
@@ -70,13 +71,13 @@ impl LoadFrame<'_> {
         let of = match self.total_rows {
             _ if self.now.building.is_some() => " rows, all of them".to_owned(),
             0 => " rows".to_owned(),
-            total => format!(" of {} rows", human::whole(total)),
+            total => format!(" of {} rows", count(total)),
         };
-        let mut items = vec![vec![human::whole(self.now.rows).bold(), Span::raw(of)]];
+        let mut items = vec![vec![count(self.now.rows).bold(), Span::raw(of)]];
         if self.now.building.is_none() {
             items.push(vec![self.rows_per_s().bold().fg(Color::Cyan), Span::raw(" rows/s")]);
             if let Some(rate) = self.bytes_per_s {
-                items.push(vec![Span::raw(format!("{}/s", human::bytes(rate)))]);
+                items.push(vec![Span::raw(format!("{}/s", bytes(rate as u64)))]);
             }
         }
         items

@@ -52,7 +52,7 @@ mod tests;
 use std::io::IsTerminal;
 
 pub use load::{LoadProgress, LoadView};
-pub use run::{Phase, RunSnapshot, RunView, TypeRow};
+pub use run::{Phase, RunSnapshot, RunView, Times, TypeRow};
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

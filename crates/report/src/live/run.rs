@@ -6,6 +6,7 @@ use super::history::{History, Sample};
 use super::run_frame::RunFrame;
 use super::screen::Screen;
 use super::{Style, human};
+use crate::figures::{count, number};
 
 /// Which part of the run is going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,10 +88,32 @@ pub struct RunSnapshot<'a> {
 pub struct RunView {
     screen: Screen,
     title: String,
-    total: Duration,
+    times: Times,
     history: History,
-    latency_places: usize,
     plain: Plain,
+}
+
+/// The planned course of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// Length of the warm-up.
+    pub warmup: Duration,
+    /// Length of the measured window; zero means until interrupted.
+    pub window: Duration,
+}
+
+impl Times {
+    /// Returns the time since the phase began, and the length of the phase if the plan sets one. What comes after the
+    /// window counts from its end.
+    pub(super) fn of(self, phase: Phase, elapsed: Duration) -> (Duration, Option<Duration>) {
+        let measured = elapsed.saturating_sub(self.warmup);
+        match phase {
+            Phase::Connecting => (elapsed, None),
+            Phase::Warmup => (elapsed, Some(self.warmup)),
+            Phase::Measuring => (measured, Some(self.window).filter(|window| !window.is_zero())),
+            Phase::Draining | Phase::Checking => (measured.saturating_sub(self.window), None),
+        }
+    }
 }
 
 /// What plain lines need to remember.
@@ -108,19 +131,18 @@ struct Plain {
 }
 
 impl RunView {
-    /// A view of a run that takes `total` altogether, warm-up included; zero means until interrupted. The
-    /// title says what runs where, in one line.
-    pub fn new(style: Style, title: &str, total: Duration) -> Self {
-        Self::on(Screen::stderr(style), title, total)
+    /// A view of a run that takes these times. The title says what runs where, in one line.
+    pub fn new(style: Style, title: &str, times: Times) -> Self {
+        Self::on(Screen::stderr(style), title, times)
     }
 
-    pub(super) fn on(mut screen: Screen, title: &str, total: Duration) -> Self {
+    pub(super) fn on(mut screen: Screen, title: &str, times: Times) -> Self {
         let title = human::printable(title);
         if screen.style() == Style::Plain {
             screen.line(&title);
         }
         let (history, plain) = (History::default(), Plain::default());
-        Self { screen, title, total, history, latency_places: 1, plain }
+        Self { screen, title, times, history, plain }
     }
 
     /// Shows the state of the run. Call it once a second, at the interval over which the rates were taken.
@@ -148,21 +170,18 @@ impl RunView {
             let measured = now.phase == Phase::Measuring;
             self.history.push(Sample { at: now.elapsed, rate: now.nopm.unwrap_or(now.tps), measured });
         }
-        // Kept once chosen: a table whose places come and go is hard to read.
-        if now.per_type.iter().any(|row| row.p50_ms.is_some_and(|ms| ms < 1.0)) {
-            self.latency_places = 2;
-        }
-        self.screen.paint(RunFrame {
-            title: &self.title,
-            total: self.total,
-            now,
-            history: &self.history,
-            latency_places: self.latency_places,
-        });
+        self.screen.paint(RunFrame { title: &self.title, times: self.times, now, history: &self.history });
     }
 
     fn update_plain(&mut self, now: &RunSnapshot<'_>) {
+        let (clock, _) = self.times.of(now.phase, now.elapsed);
         let plain = &mut self.plain;
+        let phase_changed = plain.phase != Some(now.phase);
+        // A line tells of one phase: nothing of the warm-up counts as measured.
+        if phase_changed {
+            (plain.nopm_seconds, plain.transactions) = (0.0, 0.0);
+            plain.line_at = plain.seen_at;
+        }
         let interval_s = now.elapsed.saturating_sub(plain.seen_at).as_secs_f64();
         plain.seen_at = now.elapsed;
         plain.nopm_seconds += finite(now.nopm.unwrap_or(0.0)) * interval_s;
@@ -171,21 +190,20 @@ impl RunView {
         let message = human::printable(now.message.unwrap_or_default());
         if message != plain.message {
             if !message.is_empty() {
-                self.screen.line(&format!("{} {message}", human::duration(now.elapsed)));
+                self.screen.line(&format!("{} {message}", human::duration(clock)));
             }
             self.plain.message = message;
         }
 
         let plain = &mut self.plain;
         let since_line = now.elapsed.saturating_sub(plain.line_at);
-        let phase_changed = plain.phase != Some(now.phase);
         // A little early is on time: the caller's second need not be exact.
-        if phase_changed || since_line + Duration::from_millis(200) >= line_interval(self.total) {
+        if phase_changed || since_line + Duration::from_millis(200) >= line_interval(self.times) {
             let (nopm, tps) = match since_line.as_secs_f64() {
                 0.0 => (finite(now.nopm.unwrap_or(0.0)), finite(now.tps)),
                 s => (plain.nopm_seconds / s, plain.transactions / s),
             };
-            let line = plain_line(now, nopm, tps);
+            let line = plain_line(now, clock, nopm, tps);
             (plain.nopm_seconds, plain.transactions) = (0.0, 0.0);
             plain.line_at = now.elapsed;
             plain.phase = Some(now.phase);
@@ -195,40 +213,38 @@ impl RunView {
 }
 
 /// How long between two plain lines: about sixty lines for any run of up to ten minutes.
-fn line_interval(total: Duration) -> Duration {
-    Duration::from_secs(match total.as_secs() {
-        0 => 5,
-        1..30 => 1,
+fn line_interval(times: Times) -> Duration {
+    Duration::from_secs(match (times.warmup + times.window).as_secs() {
+        _ if times.window.is_zero() => 5,
+        0..30 => 1,
         30..300 => 5,
         _ => 10,
     })
 }
 
-fn plain_line(now: &RunSnapshot<'_>, nopm: f64, tps: f64) -> String {
-    let elapsed = human::duration(now.elapsed);
+fn plain_line(now: &RunSnapshot<'_>, clock: Duration, nopm: f64, tps: f64) -> String {
+    let clock = human::duration(clock);
     let phase = now.phase.name();
-    let (nopm, tps) = (human::number(nopm, 0), human::number(tps, 0));
+    let (nopm, tps) = (number(nopm), number(tps));
     let nopm = if now.nopm.is_some() { format!("  {nopm} NOPM") } else { String::new() };
-    let mut line = format!("{elapsed} {phase}{nopm}  {tps} tx/s");
+    let mut line = format!("{clock} {phase}{nopm}  {tps} tx/s");
     if now.sessions_connected < now.sessions_total {
         line.push_str(&format!("  sessions {}/{}", now.sessions_connected, now.sessions_total));
     }
     if let Some(waiting) = now.queue_length {
-        line.push_str(&format!("  queue {}", human::whole(waiting)));
+        line.push_str(&format!("  queue {}", count(waiting)));
     }
     // What stands before is of the time since the last line.
     line.push_str("  | so far:");
     if let Some(row) = now.per_type.first()
-        && let Some(median) = row.p50_ms
+        && row.p50_ms.is_some()
     {
-        let places = if median < 1.0 { 2 } else { 1 };
-        let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms]
-            .map(|ms| ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| human::number(ms, places)));
+        let [p50, p95, p99] = [row.p50_ms, row.p95_ms, row.p99_ms].map(number);
         line.push_str(&format!(" {} p50 {p50} p95 {p95} p99 {p99} ms ", row.name));
     }
-    line.push_str(&format!(" aborts {}  errors {}", human::whole(now.aborts), human::whole(now.errors)));
+    line.push_str(&format!(" aborts {}  errors {}", count(now.aborts), count(now.errors)));
     if now.unknown > 0 {
-        line.push_str(&format!("  unknown {}", human::whole(now.unknown)));
+        line.push_str(&format!("  unknown {}", count(now.unknown)));
     }
     line
 }

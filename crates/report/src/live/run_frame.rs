@@ -9,18 +9,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, SparklineBar, Widget};
 
 use super::history::History;
-use super::run::{Phase, RunSnapshot};
+use super::run::{Phase, RunSnapshot, Times};
 use super::screen::Frame;
 use super::{human, pieces, table};
+use crate::figures::{count, number_within};
 
 /// One second of a run, with what was before it.
 pub(super) struct RunFrame<'a> {
     pub(super) title: &'a str,
-    /// Zero: until interrupted.
-    pub(super) total: Duration,
+    pub(super) times: Times,
     pub(super) now: &'a RunSnapshot<'a>,
     pub(super) history: &'a History,
-    pub(super) latency_places: usize,
 }
 
 /// How many rows each part has got.
@@ -91,7 +90,7 @@ impl RunFrame<'_> {
     fn deal(&self, available: u16, width: u16) -> Rows {
         let types = u16::try_from(self.now.per_type.len()).unwrap_or(u16::MAX - 1);
         let totals = pieces::flow(self.totals(), width).len() as u16;
-        let gauge = u16::from(!self.total.is_zero());
+        let gauge = u16::from(!self.times.window.is_zero());
         let message = u16::from(self.now.message.is_some());
         Rows::deal(available, types, totals, gauge, message)
     }
@@ -102,17 +101,17 @@ impl RunFrame<'_> {
             Phase::Measuring => Color::Green,
             Phase::Draining | Phase::Checking => Color::Blue,
         };
-        let elapsed = human::duration(self.now.elapsed);
-        let time = if self.total.is_zero() {
-            format!(" {elapsed}")
-        } else {
-            format!(" {elapsed} / {}", human::duration(self.total))
+        let (elapsed, length) = self.times.of(self.now.phase, self.now.elapsed);
+        let elapsed = human::duration(elapsed);
+        let time = match length {
+            Some(length) => format!(" {elapsed} / {}", human::duration(length)),
+            None => format!(" {elapsed}"),
         };
         Line::from(vec![self.now.phase.name().fg(colour), Span::raw(time)])
     }
 
     fn headline(&self) -> Vec<Vec<Span<'static>>> {
-        let count = |n: f64| human::number_within(n, 0, 19);
+        let count = |n: f64| number_within(n, 19);
         let peak = self.history.last(usize::MAX).map(|s| s.rate).fold(0.0, f64::max);
         // As wide as the peak, so that nothing moves sideways when the number dips.
         let width = count(peak).chars().count();
@@ -144,9 +143,9 @@ impl RunFrame<'_> {
         };
         let sessions = format!("{}/{}", now.sessions_connected, now.sessions_total);
         let mut items = vec![
-            item("aborts", human::whole(now.aborts), false),
-            item("errors", human::whole(now.errors), now.errors > 0),
-            item("unknown", human::whole(now.unknown), now.unknown > 0),
+            item("aborts", count(now.aborts), false),
+            item("errors", count(now.errors), now.errors > 0),
+            item("unknown", count(now.unknown), now.unknown > 0),
             // While they connect, less than all of them is no alarm.
             item(
                 "sessions",
@@ -155,7 +154,7 @@ impl RunFrame<'_> {
             ),
         ];
         if let Some(waiting) = now.queue_length {
-            items.push(item("queue", human::whole(waiting), false));
+            items.push(item("queue", count(waiting), false));
         }
         items
     }
@@ -187,7 +186,8 @@ impl Widget for RunFrame<'_> {
             part
         };
         pieces::ends(Line::from(self.title.bold()), self.clock(), next(rows.title), buf);
-        let permille = per_thousand(self.now.elapsed, self.total);
+        let measured = self.now.elapsed.saturating_sub(self.times.warmup);
+        let permille = per_thousand(measured, self.times.window);
         pieces::gauge(permille, next(rows.gauge), buf);
         next(rows.blank_after_gauge);
         pieces::lines(&pieces::flow(self.headline(), inner.width), next(rows.headline), buf);
@@ -196,7 +196,7 @@ impl Widget for RunFrame<'_> {
         next(rows.blank_after_sparkline);
         let table_area = next(rows.table);
         if !table_area.is_empty() {
-            table::render(self.now.per_type, self.latency_places, table_area, buf);
+            table::render(self.now.per_type, table_area, buf);
         }
         next(rows.blank_after_table);
         pieces::lines(&pieces::flow(self.totals(), inner.width), next(rows.totals), buf);

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::human;
 use super::run::TypeRow;
+use crate::figures::number_within;
 
 /// Blank columns before each numeric column.
 const GAP: usize = 2;
@@ -20,48 +21,28 @@ struct Column {
     width_min: usize,
     /// The column with the highest number goes first when there are too many.
     expendable: u8,
-    value: fn(&TypeRow<'_>, usize) -> String,
+    value: fn(&TypeRow<'_>) -> String,
 }
 
 const COLUMNS: [Column; 4] = [
-    Column {
-        header: "tx/s now",
-        width_min: 8,
-        expendable: 0,
-        value: |row, _| human::number_within(row.per_s, 1, 11),
-    },
-    Column {
-        header: "p50 ms",
-        width_min: 6,
-        expendable: 2,
-        value: |row, places| latency(row.p50_ms, places),
-    },
-    Column {
-        header: "p95 ms",
-        width_min: 6,
-        expendable: 3,
-        value: |row, places| latency(row.p95_ms, places),
-    },
-    Column {
-        header: "p99 ms",
-        width_min: 6,
-        expendable: 1,
-        value: |row, places| latency(row.p99_ms, places),
-    },
+    Column { header: "tx/s now", width_min: 8, expendable: 0, value: |row| number_within(row.per_s, 11) },
+    Column { header: "p50 ms", width_min: 6, expendable: 2, value: |row| latency(row.p50_ms) },
+    Column { header: "p95 ms", width_min: 6, expendable: 3, value: |row| latency(row.p95_ms) },
+    Column { header: "p99 ms", width_min: 6, expendable: 1, value: |row| latency(row.p99_ms) },
 ];
 
-fn latency(ms: Option<f64>, places: usize) -> String {
-    ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| human::number_within(ms, places, 9))
+fn latency(ms: Option<f64>) -> String {
+    ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| number_within(ms, 9))
 }
 
-/// Draws a header and the rows, as many as there is room for. `places` are the decimal places of latencies.
-pub(super) fn render(rows: &[TypeRow<'_>], places: usize, area: Rect, buf: &mut Buffer) {
+/// Draws a header and the rows, as many as there is room for.
+pub(super) fn render(rows: &[TypeRow<'_>], area: Rect, buf: &mut Buffer) {
     let names: Vec<String> = rows.iter().map(|row| shortened(row.name)).collect();
     let name_width = names.iter().map(|n| Span::raw(n).width()).max().unwrap_or(0).max(12);
     let mut columns: Vec<(&Column, Vec<String>, usize)> = COLUMNS
         .iter()
         .map(|column| {
-            let values: Vec<_> = rows.iter().map(|row| (column.value)(row, places)).collect();
+            let values: Vec<_> = rows.iter().map(|row| (column.value)(row)).collect();
             let longest = values.iter().map(|v| v.chars().count()).max().unwrap_or(0);
             (column, values, longest.max(column.header.len()).max(column.width_min))
         })

@@ -66,6 +66,10 @@ fn types(per_s: f64, ms: impl Into<Option<f64>>) -> Vec<TypeRow<'static>> {
         .collect()
 }
 
+fn times(warmup: u64, window: u64) -> Times {
+    Times { warmup: Duration::from_secs(warmup), window: Duration::from_secs(window) }
+}
+
 fn snapshot<'a>(s: u64, nopm: f64, per_type: &'a [TypeRow<'a>]) -> RunSnapshot<'a> {
     RunSnapshot {
         elapsed: Duration::from_secs(s),
@@ -93,8 +97,7 @@ fn history(nopm: impl IntoIterator<Item = f64>) -> History {
 }
 
 fn frame<'a>(now: &'a RunSnapshot<'a>, history: &'a History) -> RunFrame<'a> {
-    let total = Duration::from_secs(30);
-    RunFrame { title: "tpcc on gemel:, 10 warehouses", total, now, history, latency_places: 1 }
+    RunFrame { title: "tpcc on gemel:, 10 warehouses", times: times(5, 30), now, history }
 }
 
 #[test]
@@ -106,25 +109,25 @@ fn a_wide_terminal_shows_everything_in_aligned_columns() {
     let history = history((0..12).map(|s| f64::from(s) * 4_000.0));
     assert_eq!(frame(&now, &history).rows(100), 18);
     let rows = drawn(frame(&now, &history), 100, 18);
-    let bar = format!("  40 % {}{}", "━".repeat(37), "─".repeat(56));
+    let bar = format!("  23 % {}{}", "━".repeat(21), "─".repeat(72));
     let expected = [
-        " tpcc on gemel:, 10 warehouses                                                   measuring 12s / 30s",
+        " tpcc on gemel:, 10 warehouses                                                  measuring 7 s / 30 s",
         bar.as_str(),
         "",
-        " 45 210 NOPM   1 674 tx/s   mean 32 000   peak 44 000",
+        " 45,210 NOPM   1,674 tx/s   mean 32,000   peak 44,000",
         "",
         "         ▁▃▅█",
         "      ▂▅▇████",
         "  ▂▄▆████████",
         "",
         " ms: so far    tx/s now  p50 ms  p95 ms  p99 ms",
-        " new_order        753.1     2.1     4.2     8.4",
-        " payment          753.1     2.1     4.2     8.4",
-        " order_status     753.1     2.1     4.2     8.4",
-        " delivery         753.1     2.1     4.2     8.4",
-        " stock_level      753.1     2.1     4.2     8.4",
+        " new_order          753    2.10    4.20    8.40",
+        " payment            753    2.10    4.20    8.40",
+        " order_status       753    2.10    4.20    8.40",
+        " delivery           753    2.10    4.20    8.40",
+        " stock_level        753    2.10    4.20    8.40",
         "",
-        " aborts 3   errors 0   unknown 0   sessions 64/64   queue 1 234",
+        " aborts 3   errors 0   unknown 0   sessions 64/64   queue 1,234",
         " node 2 paused",
     ];
     assert_eq!(rows, expected, "\n{}", rows.join("\n"));
@@ -137,14 +140,14 @@ fn a_narrow_terminal_drops_columns_and_wraps_the_counts() {
     let history = history((0..12).map(|_| 45_000.0));
     let rows = drawn(frame(&now, &history), 40, 9);
     let expected = [
-        " tpcc on gemel:, 10… measuring 12s / 30s",
-        " 45 210 NOPM   1 674 tx/s   mean 45 000",
+        " tpcc on gemel:, 1… measuring 7 s / 30 s",
+        " 45,210 NOPM   1,674 tx/s   mean 45,000",
         " ms: so far    tx/s now  p50 ms  p99 ms",
-        " new_order        753.1     2.1     8.4",
-        " payment          753.1     2.1     8.4",
-        " order_status     753.1     2.1     8.4",
-        " delivery         753.1     2.1     8.4",
-        " stock_level      753.1     2.1     8.4",
+        " new_order          753    2.10    8.40",
+        " payment            753    2.10    8.40",
+        " order_status       753    2.10    8.40",
+        " delivery           753    2.10    8.40",
+        " stock_level        753    2.10    8.40",
         " aborts 3   errors 0   unknown 0",
     ];
     assert_eq!(rows, expected, "\n{}", rows.join("\n"));
@@ -159,7 +162,7 @@ fn before_anything_is_measured_unknown_numbers_are_dashes() {
     let history = history([]);
     let rows = drawn(frame(&now, &history), 80, 23);
     assert!(rows.iter().any(|r| r == " – NOPM       0 tx/s"), "\n{}", rows.join("\n"));
-    assert!(rows.iter().any(|r| r.starts_with(" new_order          0.0       –       –")));
+    assert!(rows.iter().any(|r| r.starts_with(" new_order            0       –       –")));
     assert!(!rows.iter().any(|r| r.contains("NaN") || r.contains("inf")));
 }
 
@@ -169,7 +172,7 @@ fn a_workload_without_new_orders_is_headed_by_its_transactions() {
     let now = RunSnapshot { nopm: None, tps: 1_234.0, ..snapshot(7, 0.0, &types[..1]) };
     let history = history((0..7).map(|_| 1_234.0));
     let rows = drawn(frame(&now, &history), 80, 23);
-    assert!(rows.iter().any(|row| row.starts_with(" 1 234 tx/s   mean 1 234")), "\n{}", rows.join("\n"));
+    assert!(rows.iter().any(|row| row.starts_with(" 1,234 tx/s   mean 1,234")), "\n{}", rows.join("\n"));
     assert!(!rows.iter().any(|row| row.contains("NOPM")), "\n{}", rows.join("\n"));
 }
 
@@ -246,10 +249,10 @@ fn a_load_shows_share_speed_and_time_to_go() {
     let rows = drawn(load_frame(&now, 9_900_000), 60, 4);
     let bar = format!("  12 % {}{}", "━".repeat(6), "─".repeat(47));
     let expected = [
-        " Loading 20 warehouses into gemel:                       12s",
+        " Loading 20 warehouses into gemel:                      12 s",
         bar.as_str(),
-        " loading warehouses 3/20                           ETA 1m25s",
-        " 1 234 567 of 9 900 000 rows   102 000 rows/s   12.3 MB/s",
+        " loading warehouses 3/20                      ETA 1 min 25 s",
+        " 1,234,567 of 9,900,000 rows   102,000 rows/s   11.7 MiB/s",
     ];
     assert_eq!(rows, expected, "\n{}", rows.join("\n"));
 
@@ -258,9 +261,9 @@ fn a_load_shows_share_speed_and_time_to_go() {
     now.building = Some(Duration::from_secs(7));
     now.stage = "gathering statistics";
     let rows = drawn(load_frame(&now, 9_900_000), 60, 4);
-    assert_eq!(rows[1], " building keys and indexes                            for 7s");
-    assert_eq!(rows[2], " gathering statistics                                 for 4s");
-    assert_eq!(rows[3], " 9 800 000 rows, all of them");
+    assert_eq!(rows[1], " building keys and indexes                           for 7 s");
+    assert_eq!(rows[2], " gathering statistics                                for 4 s");
+    assert_eq!(rows[3], " 9,800,000 rows, all of them");
 }
 
 #[test]
@@ -298,14 +301,14 @@ fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
         sink.lines(),
         [
             "Loading 4 warehouses into x",
-            "0s loading warehouses 0/4  0 %  0 rows  – rows/s  ETA –",
-            "5s loading warehouses 1/4  25 %  500 000 rows  100 000 rows/s  10.0 MB/s  ETA 15s",
-            "10s loading warehouses 2/4  50 %  1 000 000 rows  100 000 rows/s  10.0 MB/s  ETA 10s",
-            "10s building keys and indexes for 0s  1 990 000 rows",
-            "10s building keys and indexes for 0s: building indexes  1 990 000 rows",
-            "15s building keys and indexes for 5s: building indexes  1 990 000 rows",
-            "15s building keys and indexes for 5s: analyze  1 990 000 rows",
-            "Loaded 2 000 000 rows, 200.0 MB, in 12.5 s (160 000 rows/s, 16.0 MB/s)",
+            "0 s loading warehouses 0/4  0 %  0 rows  – rows/s  ETA –",
+            "5 s loading warehouses 1/4  25 %  500,000 rows  100,000 rows/s  9.5 MiB/s  ETA 15 s",
+            "10 s loading warehouses 2/4  50 %  1,000,000 rows  100,000 rows/s  9.5 MiB/s  ETA 10 s",
+            "10 s building keys and indexes for 0 s  1,990,000 rows",
+            "10 s building keys and indexes for 0 s: building indexes  1,990,000 rows",
+            "15 s building keys and indexes for 5 s: building indexes  1,990,000 rows",
+            "15 s building keys and indexes for 5 s: analyze  1,990,000 rows",
+            "Loaded 2,000,000 rows, 190.7 MiB, in 12.5 s (160,000 rows/s, 15.3 MiB/s)",
         ]
     );
 }
@@ -338,10 +341,10 @@ fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
 }
 
 #[test]
-fn plain_lines_of_a_run_average_their_interval_and_tell_the_first_type() {
+fn plain_lines_of_a_run_average_their_interval_without_the_warm_up_and_tell_the_first_type() {
     let sink = Sink::default();
     let types = types(753.1, 2.1);
-    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", Duration::from_secs(60));
+    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", times(3, 57));
     for s in 1..=12 {
         let mut now = snapshot(s, if s % 2 == 0 { 40_000.0 } else { 50_000.0 }, &types);
         now.phase = if s <= 3 { Phase::Warmup } else { Phase::Measuring };
@@ -355,18 +358,37 @@ fn plain_lines_of_a_run_average_their_interval_and_tell_the_first_type() {
         sink.lines(),
         [
             "tpcc on x",
-            "1s warm-up  50 000 NOPM  1 852 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
-            "4s measuring  43 333 NOPM  1 605 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
-            "8s node 2 paused",
-            "9s measuring  46 000 NOPM  1 704 tx/s  | so far: new_order p50 2.1 p95 4.2 p99 8.4 ms  aborts 3  errors 0",
+            "1 s warm-up  50,000 NOPM  1,852 tx/s  | so far: new_order p50 2.10 p95 4.20 p99 8.40 ms  aborts 3  errors 0",
+            "1 s measuring  40,000 NOPM  1,481 tx/s  | so far: new_order p50 2.10 p95 4.20 p99 8.40 ms  aborts 3  errors 0",
+            "5 s node 2 paused",
+            "6 s measuring  46,000 NOPM  1,704 tx/s  | so far: new_order p50 2.10 p95 4.20 p99 8.40 ms  aborts 3  errors 0",
         ]
     );
 }
 
 #[test]
+fn the_clock_of_the_window_begins_after_the_warm_up() {
+    let types = types(753.1, 2.1);
+    let history = history([]);
+    let at = |s: u64, phase: Phase| {
+        let now = RunSnapshot { phase, ..snapshot(s, 45_210.0, &types) };
+        let rows = drawn(frame(&now, &history), 80, 23);
+        (rows[0].split("warehouses").last().unwrap().trim().to_owned(), rows[1].trim()[..4].trim().to_owned())
+    };
+    for (s, phase, clock, share) in [
+        (3, Phase::Warmup, "warm-up 3 s / 5 s", "0 %"),
+        (5, Phase::Measuring, "measuring 0 s / 30 s", "0 %"),
+        (20, Phase::Measuring, "measuring 15 s / 30 s", "50 %"),
+        (36, Phase::Draining, "draining 1 s", "100"),
+    ] {
+        assert_eq!(at(s, phase), (clock.to_owned(), share.to_owned()), "after {s} s");
+    }
+}
+
+#[test]
 fn a_short_run_has_a_plain_line_every_second() {
     let sink = Sink::default();
-    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", Duration::from_secs(10));
+    let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", times(0, 10));
     for s in 1..=10 {
         view.update(&snapshot(s, 1.0, &[]));
     }
@@ -376,7 +398,7 @@ fn a_short_run_has_a_plain_line_every_second() {
 #[test]
 fn quiet_views_write_nothing() {
     let sink = Sink::default();
-    let mut view = RunView::on(sink.screen(Style::Quiet), "tpcc on x", Duration::from_secs(10));
+    let mut view = RunView::on(sink.screen(Style::Quiet), "tpcc on x", times(0, 10));
     view.update(&snapshot(1, 1.0, &[]));
     view.note("not even this");
     view.finish();
@@ -396,7 +418,7 @@ fn quiet_views_write_nothing() {
 #[test]
 fn a_finished_live_run_is_taken_off_the_terminal() {
     let sink = Sink::default();
-    let mut view = RunView::on(sink.screen(Style::Live), "tpcc on x", Duration::from_secs(10));
+    let mut view = RunView::on(sink.screen(Style::Live), "tpcc on x", times(0, 10));
     view.update(&snapshot(1, 1.0, &[]));
     view.finish();
     assert!(sink.text().ends_with("A\x1b[?7h\x1b[?25h\x1b[?2026l"));

@@ -3,7 +3,7 @@
 use crate::sample::{Look, sample};
 use lydite_report::compare::{Verdict, compare, render_comparison};
 use lydite_report::model::{Latency, Outage, RunResult, Status, TransactionResult};
-use lydite_report::render_table;
+use lydite_report::{render_table, render_verbose_table};
 
 fn quick(seed: u64, speed: f64) -> RunResult {
     sample(Look { seed, speed, seconds: 120, ..Look::default() })
@@ -18,7 +18,7 @@ fn the_table_tells_the_run_at_a_glance() {
         "10 warehouses, 16 terminals, mode direct, tx batched",
         "status   complete",
         "12/12 consistency conditions hold before the run, 12/12 after the run",
-        "not met: Measurement interval of 120 minutes (5.5.2): measured 5 min",
+        " rules of the standard are met, 1 not judged; --verbose lists them",
         "41.3 µs of processor per transaction",
         "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC",
     ] {
@@ -28,6 +28,42 @@ fn the_table_tells_the_run_at_a_glance() {
     let rows = ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"].map(at);
     assert!(rows.is_sorted(), "the types stand in the standard's order");
     assert!(!text.contains('\x1b'), "no colour unless asked");
+    assert!(!text.contains("not met: "), "rules are folded\n{text}");
+}
+
+#[test]
+fn every_rule_of_the_standard_is_listed_when_asked() {
+    let result = quick(1, 1.0);
+    let text = render_verbose_table(&result, 160, false);
+    for wanted in [
+        "\n         met: ",
+        "\n         not judged: ",
+        "not met: Measurement interval of 120 minutes (5.5.2): measured 5 min",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
+    }
+    let listed =
+        |line: &&str| ["met: ", "not met: ", "not judged: "].iter().any(|met| line.trim().starts_with(met));
+    assert_eq!(text.lines().filter(listed).count(), result.compliance.len(), "{text}");
+    assert!(!text.contains("--verbose"), "{text}");
+}
+
+/// The last rows of a table on a terminal of 80 columns and 24 rows: what is on the screen when a run has ended.
+#[test]
+fn the_headline_and_the_latencies_are_on_the_screen_when_a_run_has_ended() {
+    for mode in ["direct", "rte"] {
+        let mut result = sample(Look { mode, ..Look::default() });
+        result.client.bottleneck = Some("Lydite itself was likely the limit".to_owned());
+        let text = render_table(&result, 80, false);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines[lines.len() - 4..].iter().map(|line| line[..9].trim_end()).collect::<Vec<_>>();
+        assert_eq!(last, ["NOPM", "tps", "checks", "status"], "{text}");
+        // Two rows are for the names of the files, and one for the prompt.
+        let screen = lines[lines.len().saturating_sub(24 - 3)..].join("\n");
+        for wanted in ["! Lydite itself was likely", "aborts ", "p99 ms", "New-Order ", "Stock-Level "] {
+            assert!(screen.contains(wanted), "{wanted:?} has scrolled away\n{text}");
+        }
+    }
 }
 
 #[test]
@@ -177,17 +213,20 @@ fn where_requests_wait_for_a_session_their_wait_and_the_service_stand_apart() {
 }
 
 #[test]
-fn what_must_be_known_with_the_numbers_stands_before_them() {
+fn what_must_be_known_with_the_headline_stands_right_before_it() {
     let mut result = quick(1, 1.0);
     result.client.bottleneck = Some("Lydite itself was likely the limit".to_owned());
     result.transactions.get_mut("payment").unwrap().failed = 7;
     result.transactions.get_mut("payment").unwrap().unknown = 2;
     let text = render_table(&result, 110, false);
-    let table = text.find("\ntransaction ").unwrap_or_else(|| panic!("{text}"));
+    let (before, headline) = text.split_once("\nNOPM ").unwrap_or_else(|| panic!("{text}"));
+    let block = before.split("\n\n").last().unwrap_or_default();
     for warning in ["! Lydite itself was likely", "! 7 transactions failed", "! 2 transactions ended without"]
     {
-        assert!(text.find(warning).is_some_and(|at| at < table), "{warning:?}\n{text}");
+        assert!(block.contains(warning), "{warning:?}\n{text}");
     }
+    assert!(block.lines().all(|line| line.starts_with("! ") || line.starts_with("  ")), "{text}");
+    assert!(!headline.contains("! "), "{text}");
 }
 
 #[test]
