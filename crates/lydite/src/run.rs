@@ -26,6 +26,7 @@ use lydite_bench::{
 use lydite_database::{DatabaseState, Demand, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, Times, TypeRow, columns};
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
+use lydite_report::phases::asked_in_words;
 use lydite_report::{RunResult, render_html, render_table, render_verbose_table};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -446,9 +447,15 @@ fn show(
 ) {
     let changes = phases.iter().any(|phase| !phase.asked.is_empty());
     let message = phases.get(now.in_phase).filter(|_| changes).map(|phase| {
-        let asked: Vec<String> = phase.asked.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let asked = match asked_in_words(&phase.asked) {
+            words if words.is_empty() => "as the plan".to_owned(),
+            words => words,
+        };
         let name = phase.name.iter().map(|name| format!(" {name}")).collect::<String>();
-        let asked = if asked.is_empty() { "as the plan".to_owned() } else { asked.join(", ") };
+        // The only one needs no number.
+        if phases.len() == 1 && name.is_empty() {
+            return asked;
+        }
         format!("phase {} of {}{name}: {asked}", now.in_phase + 1, phases.len())
     });
     let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);

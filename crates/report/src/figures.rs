@@ -58,6 +58,42 @@ pub fn number_within(value: f64, width: usize) -> String {
     format!("{value:.0e}")
 }
 
+/// A percentile, by how many of a thousand samples lie above it.
+#[derive(Clone, Copy, Debug)]
+pub struct Percentile(u64);
+
+/// The median.
+pub const P50: Percentile = Percentile(500);
+/// The 90th percentile.
+pub const P90: Percentile = Percentile(100);
+/// The 95th percentile.
+pub const P95: Percentile = Percentile(50);
+/// The 99th percentile.
+pub const P99: Percentile = Percentile(10);
+/// The 99.9th percentile.
+pub const P999: Percentile = Percentile(1);
+
+/// Fewest samples that must lie above a percentile; with fewer it is hardly more than the greatest value.
+const ABOVE_MIN: u64 = 10;
+
+/// What the mark of a percentile with too few samples means.
+pub const THIN_NOTE: &str = "~: fewer than 10 transactions lie above this percentile, so it says little";
+
+impl Percentile {
+    /// True if too few of so many samples lie above it, but there are some.
+    #[must_use]
+    pub fn is_thin(self, samples: u64) -> bool {
+        samples > 0 && samples.saturating_mul(self.0) < ABOVE_MIN * 1_000
+    }
+
+    /// Its value as [`number`] has it, marked if it has too few samples: `~36.8`.
+    #[must_use]
+    pub fn text(self, samples: u64, value: Option<f64>) -> String {
+        let mark = if value.is_some() && self.is_thin(samples) { "~" } else { "" };
+        format!("{mark}{}", number(value))
+    }
+}
+
 /// A share in percent with two digits after the point, as the windows of the standard need them.
 #[must_use]
 pub fn percent(value: f64) -> String {
@@ -202,6 +238,16 @@ mod tests {
         assert_eq!(number_within(u64::MAX as f64, 7), "18.4E");
         assert_eq!(number_within(1e300, 7), "1e300");
         assert_eq!(number_within(f64::NAN, 7), "–");
+    }
+
+    #[test]
+    fn a_percentile_with_fewer_than_ten_samples_above_it_is_marked() {
+        for (percentile, enough) in [(P50, 20), (P90, 100), (P95, 200), (P99, 1_000), (P999, 10_000)] {
+            assert_eq!(percentile.text(enough, Some(36.8)), "36.8");
+            assert_eq!(percentile.text(enough - 1, Some(36.8)), "~36.8");
+            assert_eq!(percentile.text(enough - 1, None), "–");
+            assert!(!percentile.is_thin(0), "what never was has no times");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod html;
 pub mod live;
 pub mod metrics;
 pub mod model;
+pub mod phases;
 pub mod store;
 pub mod sweep;
 pub mod table;

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::figures::{count, duration, moment, number, percent, plural, type_name};
+use crate::figures::{
+    P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
+};
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
 use crate::model::{BALANCES_CHECK, RunResult, Status, TransactionResult};
+use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
@@ -154,17 +157,18 @@ impl Page {
             ("per min", &per_minute),
         ];
         let latencies: [Cell<'_>; 5] = [
-            ("p50 ms", &|t| number(t.latency_ms.p50)),
-            ("p90 ms", &|t| number(t.latency_ms.p90)),
-            ("p95 ms", &|t| number(t.latency_ms.p95)),
-            ("p99 ms", &|t| number(t.latency_ms.p99)),
+            ("p50 ms", &|t| P50.text(t.completed(), t.latency_ms.p50)),
+            ("p90 ms", &|t| P90.text(t.completed(), t.latency_ms.p90)),
+            ("p95 ms", &|t| P95.text(t.completed(), t.latency_ms.p95)),
+            ("p99 ms", &|t| P99.text(t.completed(), t.latency_ms.p99)),
             ("max ms", &|t| number(t.latency_ms.max)),
         ];
         // In a closed loop nothing waits for a session, and service is all of the latency.
         let parts: &[Cell<'_>] = match r.plan_text("mode").as_deref() {
-            Some("rte" | "open") => {
-                &[("queue p95", &|t| number(t.queue_ms.p95)), ("service p95", &|t| number(t.service_ms.p95))]
-            }
+            Some("rte" | "open") => &[
+                ("queue p95", &|t| P95.text(t.completed(), t.queue_ms.p95)),
+                ("service p95", &|t| P95.text(t.completed(), t.service_ms.p95)),
+            ],
             _ => &[],
         };
         let troubles: [Cell<'_>; 4] = [
@@ -201,6 +205,9 @@ impl Page {
         for rows in layouts.iter().find(fits).unwrap_or(&layouts[2]) {
             out.push('\n');
             self.grid(out, rows);
+        }
+        if rows.iter().any(|(_, t)| [P50, P90, P95, P99].iter().any(|p| p.is_thin(t.completed()))) {
+            self.wrapped(out, "", THIN_NOTE, Style::Dim);
         }
     }
 
@@ -356,13 +363,17 @@ impl Page {
     fn phases(&self, out: &mut String, r: &RunResult) {
         for (place, phase) in r.phases.iter().enumerate() {
             let name = phase.name.iter().map(|name| format!(" {}", printable(name))).collect::<String>();
-            let asked: Vec<String> =
-                phase.asked.iter().map(|(key, value)| format!("{key} {}", printable(value))).collect();
-            let asked = if asked.is_empty() { "as the plan".into() } else { asked.join(", ") };
+            let asked = printable(&asked_in_words(&phase.asked));
+            let asked = if asked.is_empty() { "as the plan".into() } else { asked };
+            // The only one needs no number.
+            let number_of = if r.phases.len() == 1 && name.is_empty() {
+                String::new()
+            } else {
+                format!("{}{name}, ", place + 1)
+            };
             let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
             let (from, to) = (tenths(phase.from_s), tenths(phase.to_s));
-            let mut text =
-                format!("{}{name}, {from} to {to} s, {asked}: {} tx/s", place + 1, number(phase.tps));
+            let mut text = format!("{number_of}{from} to {to} s, {asked}: {} tx/s", number(phase.tps));
             let distribution = &phase.controls["distribution"];
             if let (true, Some(ratio)) =
                 (distribution["asked"].is_object(), distribution["actual"]["ratio_percent"].as_f64())
@@ -484,7 +495,9 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
         ("seed", "seed"),
     ];
     for (key, label) in keys {
-        if let Some(value) = r.plan_text(key) {
+        if let ("rate", Some(mean)) = (key, r.plan.get(key).and_then(serde_json::Value::as_f64)) {
+            words.push(rate_in_words(mean, &r.phases));
+        } else if let Some(value) = r.plan_text(key) {
             words.push(format!("{label} {value}"));
         }
     }

@@ -232,6 +232,17 @@ pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
     ]
 }
 
+/// The rules that the database keeps or breaks. The others are about the plan and this driver.
+pub const DATABASE_RULES: [&str; 7] = [
+    "response times, 90th percentile",
+    "mean response below the 90th percentile",
+    "deferred deliveries",
+    "skipped deliveries",
+    "consistency conditions",
+    "isolation",
+    "durability",
+];
+
 fn rule(rule: &'static str, clause: &'static str, met: Option<bool>, note: impl Into<String>) -> Compliance {
     Compliance { rule, clause, met, note: note.into() }
 }

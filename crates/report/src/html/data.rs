@@ -166,6 +166,8 @@ impl RunData {
             contention: contention(&result.controls["contention"]),
             phases: (1..)
                 .zip(&result.phases)
+                // One phase is the whole window, and needs no mark.
+                .filter(|_| result.phases.len() > 1)
                 .map(|(number, phase)| PhaseData {
                     name: phase
                         .name

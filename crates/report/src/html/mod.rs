@@ -126,12 +126,20 @@ fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResu
     charts.push(Markup::fixed("<script>"));
     charts.push(Markup::fixed(SCRIPT));
     charts.push(Markup::fixed("</script>"));
-    frame(title, sections, "", footer, charts)
+    // Without a script the button could do nothing: the script shows it.
+    let theme = Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>");
+    frame(title, sections, ("", theme), footer, charts)
 }
 
 /// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to what all
-/// pages have.
-fn frame(title: &str, sections: Vec<Section>, style: &'static str, footer: Markup, last: Markup) -> String {
+/// pages have, and `theme` is the switch between light and dark.
+fn frame(
+    title: &str,
+    sections: Vec<Section>,
+    (style, theme): (&'static str, Markup),
+    footer: Markup,
+    last: Markup,
+) -> String {
     // What a result does not have gets no section and no link.
     let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
     let mut head = Markup::fixed(concat!(
@@ -151,8 +159,7 @@ fn frame(title: &str, sections: Vec<Section>, style: &'static str, footer: Marku
     let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));
     let mut bar = Markup::fixed("<span class=\"brand\">Lydite</span>");
     bar.push(Markup::element("nav", &[("aria-label", "Sections")], links.collect()));
-    // Without a script the button could do nothing: the script shows it.
-    bar.push(Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>"));
+    bar.push(theme);
 
     let mut content = Markup::element("div", &[("class", "bar")], bar);
     content.push(Markup::element("main", &[], sections.into_iter().map(Section::markup).collect()));

@@ -6,7 +6,7 @@ use super::markup::{Markup, figures, pairs, pill, table, words};
 use super::single::findings_list;
 use super::{Chart, Section};
 use crate::compare::{Comparison, compare};
-use crate::figures::number;
+use crate::figures::{P50, P90, P99, THIN_NOTE, number};
 use crate::model::{RunResult, TransactionResult};
 
 /// A short name for each run: a letter and the target.
@@ -43,6 +43,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
     let mut all = Markup::with_text("h1", &[], &format!("{} runs side by side", results.len()));
     let rows = results.iter().zip(names).zip(comparisons).map(|((r, name), comparison)| {
         let first = first_of(r).map(|t| t.latency_ms).unwrap_or_default();
+        let samples = first_of(r).map_or(0, TransactionResult::completed);
         let aborts: u64 = r.aborts.values().sum();
         let held = r.checks.iter().filter(|c| c.ok).count();
         let checked = match (r.checks.len(), held) {
@@ -61,9 +62,9 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
             number(r.is_tpcc().then_some(r.nopm)),
             ratio,
             number(r.tps),
-            number(first.p50),
-            number(first.p90),
-            number(first.p99),
+            P50.text(samples, first.p50),
+            P90.text(samples, first.p90),
+            P99.text(samples, first.p99),
         ];
         let mut cells = vec![Markup::text(name)];
         cells.extend(numbers.iter().map(|n| Markup::text(n)));
@@ -93,6 +94,9 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
     ];
     let caption = format!("All runs; latencies are those of {}", first_types(results));
     all.push(table(&caption, &columns, rows.collect()));
+    if results.iter().filter_map(first_of).any(|t| P99.is_thin(t.completed())) {
+        all.push(Markup::with_text("p", &[("class", "note")], THIN_NOTE));
+    }
     if let Some(Some(comparison)) = comparisons.get(1) {
         all.push(Markup::with_text(
             "p",

@@ -10,6 +10,10 @@ use crate::sweep::{Run, Spread, State, Sweep};
 
 const STYLE: &str = include_str!("plot.css");
 
+/// The switch between light and dark, for which the page needs no script.
+const THEME: &str =
+    "<label class=\"theme\"><input type=\"checkbox\" id=\"other-theme\">Light or dark</label>";
+
 /// Remarks beyond these are counted only; the table of runs has them all.
 const REMARKS: usize = 12;
 
@@ -24,7 +28,7 @@ pub fn render_sweep(sweep: &Sweep) -> String {
         Section::new("runs", "Runs", "All runs", runs(sweep)),
         Section::new("setup", "Setup", "How it was run", setup(sweep)),
     ];
-    frame(&sweep.title, sections, STYLE, footer(), Markup::default())
+    frame(&sweep.title, sections, (STYLE, Markup::fixed(THEME)), footer(), Markup::default())
 }
 
 fn footer() -> Markup {

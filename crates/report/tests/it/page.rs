@@ -1,7 +1,7 @@
 //! The HTML page: self-contained, safe against what a result says, and with everything in it.
 
 use crate::sample::{Look, sample};
-use lydite_report::model::{ErrorCount, RunResult, TransactionResult};
+use lydite_report::model::{ComplianceLine, ErrorCount, PhaseResult, RunResult, TransactionResult};
 use lydite_report::render_html;
 
 /// The script and the style that every page carries; the program's own, and too large to look into.
@@ -147,6 +147,81 @@ fn several_runs_are_compared_and_their_differences_named() {
     let three = without_assets(&render_html(&[a.clone(), b, a]));
     assert!(!three.contains("B against A"));
     assert!(three.contains("3 runs side by side"));
+}
+
+#[test]
+fn moments_are_shown_to_the_second() {
+    let mut result = sample(Look { seconds: 30, ..Look::default() });
+    result.window.start = "2026-11-21T09:40:05.194337895Z".to_owned();
+    let own = without_assets(&render_html(&[result]));
+    assert!(own.contains("2026-11-21 09:40:05 UTC") && !own.contains("194337895"));
+}
+
+#[test]
+fn a_run_along_a_curve_is_told_in_words() {
+    let phase = |from_s: f64, to_s: f64, rate: &str| PhaseResult {
+        from_s,
+        to_s,
+        asked: [("rate".to_owned(), rate.to_owned())].into(),
+        ..PhaseResult::default()
+    };
+    let mut result = sample(Look { seconds: 30, ..Look::default() });
+    result.plan["mode"] = "open".into();
+    result.plan["rate"] = 150.0.into();
+    assert!(without_assets(&render_html(&[result.clone()])).contains("rate 150,"), "a plan without phases");
+    result.phases = vec![phase(0.0, 30.0, "ramp(100,200)")];
+    let own = without_assets(&render_html(&[result.clone()]));
+    assert!(own.contains("rate from 100 to 200 (150 on average)") && !own.contains("rate 150.0"), "{own}");
+    assert!(own.contains("In the window: rate from 100 to 200."), "{own}");
+    assert!(own.contains("\"phases\":[]"), "the only phase is not numbered in the charts");
+    let text = lydite_report::render_table(&result, 110, false);
+    assert!(text.contains("phase    0 to 30 s, rate from 100 to 200: "), "{text}");
+
+    result.phases = vec![phase(0.0, 10.0, "100"), phase(10.0, 30.0, "step(1,5)")];
+    let own = without_assets(&render_html(&[result.clone()]));
+    assert!(own.contains("rate by phase (150 on average)"), "{own}");
+    assert!(own.contains("Phases: 1: rate 100; 2: rate in steps 1, 5."), "{own}");
+    let text = lydite_report::render_table(&result, 110, false);
+    assert!(text.contains("phase    2, 10 to 30 s, rate in steps 1, 5: "), "{text}");
+}
+
+#[test]
+fn percentiles_with_too_few_samples_are_marked_in_table_and_page_and_not_in_the_document() {
+    // 500 New-Orders have five above their 99th percentile, and fifty above the 90th.
+    let mut result = sample(Look { seconds: 30, ..Look::default() });
+    let of = result.transactions.get_mut("new_order").unwrap();
+    (of.committed, of.rolled_back) = (500, 0);
+    (of.latency_ms.p90, of.latency_ms.p99) = (Some(111.0), Some(222.0));
+    for text in [
+        lydite_report::render_table(&result, 110, false),
+        without_assets(&render_html(&[result.clone()])),
+        without_assets(&render_html(&[result.clone(), result.clone()])),
+    ] {
+        assert!(text.contains("~222") && !text.contains("~111"), "{text}");
+        assert!(text.contains("~: fewer than 10 transactions lie above this percentile"), "{text}");
+    }
+    assert!(!serde_json::to_string(&result).unwrap().contains('~'));
+    let long = sample(Look { seconds: 120, ..Look::default() });
+    assert!(!lydite_report::render_table(&long, 110, false).contains('~'));
+}
+
+#[test]
+fn a_rule_that_the_database_does_not_break_is_not_red() {
+    let mut result = sample(Look { seconds: 30, ..Look::default() });
+    let line =
+        |rule: &str| ComplianceLine { rule: rule.to_owned(), met: Some(false), ..ComplianceLine::default() };
+    for (rule, pill) in [
+        ("measurement interval", "none"),
+        ("keying and think times", "none"),
+        ("audit", "none"),
+        ("consistency conditions", "bad"),
+        ("response times, 90th percentile", "bad"),
+        ("isolation", "bad"),
+    ] {
+        result.compliance = vec![line(rule)];
+        let page = without_assets(&render_html(std::slice::from_ref(&result)));
+        assert!(page.contains(&format!("<span class=\"pill {pill}\">not met</span>")), "{rule}");
+    }
 }
 
 #[test]

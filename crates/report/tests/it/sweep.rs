@@ -1,6 +1,6 @@
 //! The summary of a sweep: metrics, spreads, figures, and their page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
@@ -308,6 +308,26 @@ fn a_figure_holds_medians_of_complete_runs_and_tells_of_the_others() {
     assert!(page.contains("What the registry &lt;costs&gt;") && !page.contains("<costs>"));
     assert_eq!(page.matches("<svg class=\"plot").count(), 1);
     assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+/// The custom properties that a block of a style sheet sets.
+fn properties(block: &str) -> BTreeSet<&str> {
+    let declared = block.split([';', '{']).filter_map(|text| text.trim().split_once(':'));
+    declared.map(|(name, _)| name.trim()).filter(|name| name.starts_with("--")).collect()
+}
+
+#[test]
+fn the_page_has_a_switch_between_light_and_dark_without_a_script() {
+    let page = render_sweep(&sweep(&[spec(Kind::Line)]));
+    assert!(page.contains("<input type=\"checkbox\" id=\"other-theme\">") && !page.contains("<script"));
+    let style = include_str!("../../assets/report.css");
+    let usual = properties(style.split_once(":root{").unwrap().1.split_once('}').unwrap().0);
+    assert!(usual.len() > 20, "{usual:?}");
+    let blocks: Vec<_> = page.split(":root:has(#other-theme:checked) {").skip(1).collect();
+    assert_eq!(blocks.len(), 2, "one for each theme of the system");
+    for block in blocks {
+        assert_eq!(properties(block.split_once('}').unwrap().0), usual);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The judgement of runs: each rule is broken by the fact that it is about, and by no other.
 
 use lydite_tpcc::compliance::{
-    Compliance, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
+    Compliance, DATABASE_RULES, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
@@ -25,6 +25,14 @@ fn prescribed(new_orders: u64) -> InputStatistics {
         remote_payments: new_orders * 15 / 100,
         payments_by_name: new_orders * 60 / 100,
         order_status_by_name: new_orders * 6 / 100,
+    }
+}
+
+#[test]
+fn the_rules_of_the_database_are_rules() {
+    let rules: Vec<&str> = judge(&good()).iter().map(|line| line.rule).collect();
+    for rule in DATABASE_RULES {
+        assert!(rules.contains(&rule), "{rule}: {rules:?}");
     }
 }
 
