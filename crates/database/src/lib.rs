@@ -5,6 +5,7 @@
 
 mod balances;
 mod capabilities;
+pub mod connecting;
 mod error;
 pub mod kv;
 mod load;

@@ -13,6 +13,7 @@ use crate::balances::Balances;
 use crate::capabilities::{
     BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
 };
+use crate::connecting::{CONNECT_TIMEOUT, Connecting};
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
@@ -23,7 +24,7 @@ use crate::target_url::OptionSpec;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::Placement;
-use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use std::fmt;
@@ -191,7 +192,10 @@ impl Patience {
         let deaf = shared.waiter.has_enough();
         let turn = shared.begin();
         let (sender, receiver) = channel();
+        let connecting = Connecting::default();
+        let asking_connects = connecting.clone();
         let asking = move || {
+            asking_connects.watch_this_thread();
             // Nobody listens any more if it was left behind.
             let result = work(&|event| drop(sender.send(Said::Heard(event))));
             let _heard = sender.send(Said::End(result));
@@ -243,13 +247,18 @@ impl Patience {
             if late {
                 next += next.min(TELL_MAX);
             }
-            self.look(what, late.then_some(quiet))?;
+            self.look(what, late.then_some(quiet), connecting.is_on())?;
         }
     }
 
     /// Counts the silence, tries a new connection when it is due, and fails at the limit. Reports the wait if an answer is
-    /// `late`.
-    fn look(&self, what: &dyn Fn() -> String, late: Option<Duration>) -> Result<(), TargetError> {
+    /// `late`. `connecting`: the request waits for a connection, which is given up sooner.
+    fn look(
+        &self,
+        what: &dyn Fn() -> String,
+        late: Option<Duration>,
+        connecting: bool,
+    ) -> Result<(), TargetError> {
         let shared = &*self.0;
         let (silent, alive, tell) = {
             let mut pulse = shared.pulse();
@@ -281,6 +290,7 @@ impl Patience {
             let state = if alive {
                 format!("{} s; it answers new connections", quiet.as_secs())
             } else {
+                let limit = if connecting { limit.min(CONNECT_TIMEOUT.as_secs()) } else { limit };
                 format!("{} s; silent for {} s of at most {limit} s", quiet.as_secs(), silent.as_secs())
             };
             shared.waiter.tell(&format!("waiting for the server: {} ({state})", what()), alive);
@@ -392,11 +402,16 @@ impl Patient {
     }
 }
 
-/// Names the conditions that have no finding yet.
+/// Names the conditions that have no finding yet; the standard's not one by one if all of them are among these.
 fn unanswered(conditions: &[Condition]) -> String {
-    let clauses: Vec<&str> = conditions.iter().map(|condition| condition.clause).collect();
+    let is_standard = |condition: &Condition| CONDITIONS.iter().any(|known| known.clause == condition.clause);
+    let all = conditions.iter().filter(|condition| is_standard(condition)).count() == CONDITIONS.len();
+    let named = conditions.iter().filter(|condition| !(all && is_standard(condition)));
+    let clauses: Vec<&str> = named.map(|condition| condition.clause).collect();
     match &clauses[..] {
+        [] if all => "the twelve consistency conditions".to_owned(),
         [] => "the end of the check".to_owned(),
+        more if all => format!("the twelve consistency conditions, {}", more.join(", ")),
         [one] => format!("consistency condition {one}"),
         several => format!("consistency conditions {}", several.join(", ")),
     }
@@ -634,5 +649,23 @@ impl Drop for Held {
     fn drop(&mut self) {
         let right = self.right.take();
         self.patience.leave(move || drop(right));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unanswered;
+    use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
+
+    #[test]
+    fn the_standards_conditions_are_named_one_by_one_only_if_some_have_an_answer() {
+        assert_eq!(unanswered(&CONDITIONS), "the twelve consistency conditions");
+        let (one, extra) = (CONDITIONS[4].clause, EXTRA_CONDITIONS[0].clause);
+        assert_eq!(unanswered(&CONDITIONS[4..5]), format!("consistency condition {one}"));
+        let some = unanswered(&CONDITIONS[4..]);
+        assert!(some.starts_with(&format!("consistency conditions {one}, ")), "{some}");
+        let all = [&CONDITIONS[..], &EXTRA_CONDITIONS[..1]].concat();
+        assert_eq!(unanswered(&all), format!("the twelve consistency conditions, {extra}"));
+        assert_eq!(unanswered(&[]), "the end of the check");
     }
 }

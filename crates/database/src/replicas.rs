@@ -247,8 +247,11 @@ impl Replicas {
                     match replica.target.state() {
                         Ok(DatabaseState::Ready { meta: found }) if found == *meta => break,
                         Ok(DatabaseState::Ready { meta: found }) => format!(
-                            "it holds {} warehouses of seed {}, the primary {} of seed {}",
-                            found.warehouses, found.seed, meta.warehouses, meta.seed
+                            "it holds {} of seed {}, the primary {} of seed {}",
+                            found.warehouses_in_words(),
+                            found.seed,
+                            meta.warehouses_in_words(),
+                            meta.seed
                         ),
                         Ok(DatabaseState::Empty) => "it is empty".to_owned(),
                         Ok(_) => "its database is not loaded to the end".to_owned(),

@@ -5,6 +5,7 @@ use crate::phases::WantedStep;
 use crate::plan::number;
 use crate::raw::Raw;
 use lydite_bench::{ContentionFacts, ContentionFound, RowFacts};
+use lydite_report::figures::plural;
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
 use serde_json::{Value, json};
@@ -68,7 +69,8 @@ pub(crate) fn fits(
     if sessions > districts {
         return Err(Failure::usage(format!(
             "--ci: {sessions} sessions need a district each, so that they meet nowhere but at the hot row, and \
-             {warehouses} warehouses have {districts}{but}: use at least {} warehouses, or fewer --terminals",
+             the {} can give {districts}{but}: use at least {} warehouses, or fewer --terminals",
+            plural(warehouses.into(), "warehouse"),
             sessions.div_ceil(each)
         )));
     }

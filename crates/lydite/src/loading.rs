@@ -13,6 +13,7 @@ use crate::targets::typed;
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
 use lydite_database::{DatabaseState, Demand, Target, TargetError, TxMode};
 use lydite_families::TargetSpec;
+use lydite_report::figures::plural;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -179,10 +180,10 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     let url = typed(url);
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
-            "the database holds an interrupted load ({} of {} warehouses): go on with `lydite load {url} \
-             --warehouses {}{} --seed {} --resume`, or start again with --fresh instead of --resume",
+            "the database holds a load that is running or was interrupted ({} of {}): wait for it, or go on with \
+             `lydite load {url} --warehouses {}{} --seed {} --resume`, or start again with --fresh instead of --resume",
             warehouses.len(),
-            meta.warehouses,
+            plural(meta.warehouses.into(), "warehouse"),
             meta.warehouses,
             data::flags(meta),
             meta.seed

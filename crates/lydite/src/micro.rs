@@ -184,10 +184,13 @@ fn unusable(state: &DatabaseState, url: &str) -> Failure {
     let fresh = "name another database, or replace what it holds with --fresh";
     Failure::usage(match state {
         DatabaseState::Ready { meta } => {
-            format!("{url} holds TPC-C's tables ({} warehouses): {fresh}", meta.warehouses)
+            format!("{url} holds TPC-C's tables ({}): {fresh}", meta.warehouses_in_words())
         }
         DatabaseState::Loading { meta, .. } => {
-            format!("{url} holds an interrupted load of TPC-C ({} warehouses): {fresh}", meta.warehouses)
+            format!(
+                "{url} holds a load of TPC-C that is running or was interrupted ({}): {fresh}",
+                meta.warehouses_in_words()
+            )
         }
         DatabaseState::Foreign { tables } => {
             format!(
@@ -197,7 +200,8 @@ fn unusable(state: &DatabaseState, url: &str) -> Failure {
             )
         }
         DatabaseState::Micro { meta, .. } => format!(
-            "{url} holds a load of the microbenchmark that did not end ({}): load again with --fresh",
+            "{url} holds a load of the microbenchmark that is running or was interrupted ({}): wait for it, or load again \
+             with --fresh",
             meta.data
         ),
         DatabaseState::Empty | DatabaseState::AnyScale => {

@@ -17,6 +17,7 @@ use crate::verify::Before;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_database::TxMode;
 use lydite_families::{TargetSpec, duration};
+use lydite_report::figures::plural;
 use lydite_tpcc::Mix;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -597,8 +598,9 @@ fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
     let most = warehouses.saturating_mul(10);
     (terminals > most).then(|| {
         format!(
-            "{terminals} emulated users are more than ten for each of {warehouses} warehouses (clause 4.2.1): \
-             ask for at most {most}, or load more warehouses"
+            "{terminals} emulated users are more than ten for each of {} (clause 4.2.1): ask for at most {most}, or load \
+             more warehouses",
+            plural(warehouses.into(), "warehouse")
         )
     })
 }

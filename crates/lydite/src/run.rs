@@ -360,10 +360,9 @@ fn make_ready(
         }
         DatabaseState::Ready { meta } => match warehouses {
             Some(wanted) if wanted != meta.warehouses => Err(Failure::usage(format!(
-                "{} holds {} warehouses, but the plan wants {wanted}: leave --warehouses out, or load again with \
-                 --fresh",
+                "{} holds {}, but the plan wants {wanted}: leave --warehouses out, or load again with --fresh",
                 target.describe()?.url,
-                meta.warehouses
+                meta.warehouses_in_words()
             ))),
             _ => {
                 data.check_loaded(&meta, &target.describe()?.url)?;

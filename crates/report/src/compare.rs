@@ -72,7 +72,10 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
         return other_workload(a, b);
     }
     let metrics = metrics(a, b);
-    let (verdict, sentence) = verdict(&metrics, a, b);
+    let (verdict, sentence) = match (other_size(a, b), verdict(&metrics, a, b)) {
+        (Some(words), (_, sentence)) => (Verdict::NotJudged, format!("{words} {sentence}")),
+        (None, judged) => judged,
+    };
     let lengths = (a.whole_seconds(), b.whole_seconds());
     let method = if lengths.0.min(lengths.1) < SECONDS_NEEDED {
         format!(
@@ -89,6 +92,19 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
         )
     };
     Comparison { verdict, sentence, metrics, warnings: warnings(a, b), method }
+}
+
+/// What is said before all numbers of results whose warehouses have different sizes.
+fn other_size(a: &RunResult, b: &RunResult) -> Option<String> {
+    let (small, standard) = match (a.has_small_warehouses(), b.has_small_warehouses()) {
+        (true, false) => ("A", "B"),
+        (false, true) => ("B", "A"),
+        _ => return None,
+    };
+    Some(format!(
+        "{small} has small warehouses, with a tenth of the rows, and {standard} standard ones: their speeds are not \
+         comparable."
+    ))
 }
 
 /// What is said of two results that have nothing in common but the program.

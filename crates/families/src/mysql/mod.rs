@@ -26,6 +26,7 @@ use lydite_database::{
     Target, TargetError, TxMode,
 };
 
+use crate::net;
 use crate::stoppable::Stoppable;
 use copy::Way;
 use load_lock::{LoadLock, MARK};
@@ -110,7 +111,7 @@ pub(crate) struct Mysql {
 
 /// Connects to a server of the kind that the scheme expects, with advice in the error.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
-    let wire = Wire::connect(config).map_err(|error| refused(error, config))?;
+    let wire = net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))?;
     suits(config, wire.product)?;
     Ok(wire)
 }

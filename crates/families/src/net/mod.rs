@@ -4,15 +4,13 @@
 pub(crate) mod tls;
 pub(crate) mod url;
 
+pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};
 use lydite_database::sql::connection::SqlError;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
-/// ready. What comes after may take as long as it takes.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// Where the server listens.

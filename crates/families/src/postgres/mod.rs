@@ -23,6 +23,7 @@ use lydite_database::{
     Target, TargetError, TxMode,
 };
 
+use crate::net;
 use crate::stoppable::Stoppable;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use load_lock::LoadLock;
@@ -110,7 +111,7 @@ pub(crate) struct Postgres {
 
 /// Connects, with advice in the error.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
-    Wire::connect(config).map_err(|error| refused(error, config))
+    net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))
 }
 
 /// The error of a connection that did not come about: always "unreachable", whatever the server said.

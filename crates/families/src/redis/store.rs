@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::load_lock;
+use crate::net;
 use lydite_database::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
 use lydite_database::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
 use lydite_database::{AbortReason, Committed, Description};
@@ -10,10 +11,7 @@ use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// How long to wait for a server that does not answer a connection attempt.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most keys that a transaction watches. Those of TPC-C read a few hundred; what reads more is a check, whose end nobody waits
 /// for.
 const WATCHED_MOST: usize = 10_000;
@@ -81,7 +79,7 @@ impl RedisStore {
         if let Some(connection) = self.idle.lock().pop() {
             return Ok(connection);
         }
-        let connected = self.client.get_connection_with_timeout(CONNECT_TIMEOUT);
+        let connected = net::connecting(|| self.client.get_connection_with_timeout(net::CONNECT_TIMEOUT));
         connected.map_err(|error| refused(&error))
     }
 
@@ -103,7 +101,7 @@ impl Store for RedisStore {
 
     fn answers(config: &Config) -> bool {
         let tried = Client::open(config.server.clone())
-            .and_then(|client| client.get_connection_with_timeout(CONNECT_TIMEOUT));
+            .and_then(|client| client.get_connection_with_timeout(net::CONNECT_TIMEOUT));
         // An error of the server's is an answer.
         !matches!(tried, Err(error) if error.is_io_error() || error.is_timeout() || error.is_connection_dropped())
     }

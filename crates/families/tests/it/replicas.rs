@@ -193,7 +193,7 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
     assert_refused(&url, &gone, TargetErrorKind::Unreachable, "connect");
     let replicas = with(&url, &[&replica.url("tpcc")], Staleness::Any);
     let never = replicas.catch_up(&meta(2), false, &|_| (), &|| false).expect_err("another database");
-    assert!(never.message.contains("it holds 1 warehouses of seed 7, the primary 2"), "{never}");
+    assert!(never.message.contains("it holds 1 small warehouse of seed 7, the primary 2"), "{never}");
 
     // A replica that is lost is named, and the session is of no more use.
     let mut session = replicas.connect().expect("connect");

@@ -43,12 +43,24 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         fresh: args.fresh,
     };
     let mut unprinted = Ok(());
-    let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
-        let shown = print(&line(step));
+    let mut skipped = Skipped::default();
+    let mut show = |text: &str| {
+        let shown = print(text);
         if unprinted.is_ok() {
             unprinted = shown;
         }
+    };
+    let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
+        if step.verdict != Verdict::Skipped {
+            show(&format!("{}{}", skipped.take(), line(step)));
+        } else if skipped.why == step.detail {
+            skipped.names.push(step.name.clone());
+        } else {
+            show(&skipped.take());
+            skipped = Skipped { names: vec![step.name.clone()], why: step.detail.clone() };
+        }
     });
+    show(&skipped.take());
     let steps = steps.map_err(|error| match error {
         KitError::Usage(errors) => Failure::Usage(errors),
         KitError::Reference(error) => {
@@ -74,6 +86,25 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         failures.push(Failure::Interrupted("interrupted: the steps that are left were skipped".into()));
     }
     Failure::all(failures)
+}
+
+/// Steps in a row that were skipped for one reason, not shown yet.
+#[derive(Default)]
+struct Skipped {
+    names: Vec<String>,
+    why: String,
+}
+
+impl Skipped {
+    /// Returns their only line, nothing if there are none, and forgets them.
+    fn take(&mut self) -> String {
+        let Self { names, why } = std::mem::take(self);
+        match &names[..] {
+            [] => String::new(),
+            [name] => format!("{:<13}  {name:<21} {:>6.1} s  {why}\n", "skipped", 0.0),
+            names => format!("{:<13}  {} steps: {why}: {}\n", "skipped", names.len(), names.join(", ")),
+        }
+    }
 }
 
 fn line(step: &Step) -> String {

@@ -398,6 +398,12 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
                 directory.display()
             ));
         }
+        if is_starting(&directory) {
+            return Err(Failure::usage(format!(
+                "{}: this lab is being started: wait until that is done",
+                directory.display()
+            )));
+        }
         return match lab.servers.iter().find(|server| !server.listens()) {
             None => print(&format!("{}\n", lab.arguments())),
             Some(server) => Err(Failure::usage(format!(
@@ -420,7 +426,8 @@ fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
     if kind.servers == Servers::PostgresWithReplicas {
         lab.replicas = lab.servers[1..].iter().map(|server| postgres::url_of(server, &password)).collect();
     }
-    make(&directory, &lab, programs.user())?;
+    // Held until this program ends, so that others see that the lab is being started.
+    let _starting = make(&directory, &lab, programs.user())?;
     let interrupt = watch(Style::Plain)?;
     let mut started = programs.start(&directory, kind.servers, &lab.servers, &password);
     if interrupt.asked() {
@@ -464,8 +471,8 @@ fn own_root(mode: u32) -> io::Result<()> {
     }
 }
 
-/// Makes the directory, which must be new or empty, and writes the note.
-fn make(directory: &Path, lab: &Lab, user: Option<(u32, u32)>) -> Outcome {
+/// Makes the directory, which must be new or empty, and writes the note, which is returned locked.
+fn make(directory: &Path, lab: &Lab, user: Option<(u32, u32)>) -> Result<fs::File, Failure> {
     let failed = |error: io::Error| {
         Failure::usage(format!("{}: {error}: name another directory with --dir", directory.display()))
     };
@@ -484,7 +491,19 @@ fn make(directory: &Path, lab: &Lab, user: Option<(u32, u32)>) -> Outcome {
     chown(directory, Some(own_user()), user.map(|(_, group)| group)).map_err(failed)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(mode)).map_err(failed)?;
     let text = serde_json::to_string_pretty(lab).map_err(|error| failed(error.into()))?;
-    write_private(&directory.join(NOTE), &text, None).map_err(failed)
+    // Locked before it has its name, so that nobody sees it without the lock.
+    let (new, path) = (directory.join(format!("{NOTE}.new")), directory.join(NOTE));
+    write_private(&new, &text, None).map_err(failed)?;
+    let file = fs::File::open(&new).map_err(failed)?;
+    file.lock().map_err(failed)?;
+    fs::rename(&new, &path).map_err(failed)?;
+    Ok(file)
+}
+
+/// True while the program that starts the lab in a directory is at it.
+fn is_starting(directory: &Path) -> bool {
+    let Ok(note) = fs::File::open(directory.join(NOTE)) else { return false };
+    matches!(note.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
 }
 
 /// Refuses a lab of another kind.
@@ -540,9 +559,12 @@ fn list() -> Outcome {
     text += "running\n";
     let mut none = true;
     for kind in &KINDS {
-        if let Some(lab) = note(&root().join(kind.name))? {
+        let directory = root().join(kind.name);
+        if let Some(lab) = note(&directory)? {
+            let starting = is_starting(&directory);
             let silent = lab.servers.iter().filter(|server| !server.listens()).count();
             let state = match silent {
+                _ if starting => "  (starting)".into(),
                 0 => String::new(),
                 1 => "  (1 server does not answer)".into(),
                 silent => format!("  ({silent} servers do not answer)"),

@@ -99,7 +99,7 @@ fn assert_refused(url: &str) {
     for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
         let ended = lydite(&arguments).code(2);
         let error = ended.only_error();
-        assert!(error.contains("an interrupted load (0 of 1 warehouses)"), "{error}");
+        assert!(error.contains("a load that is running or was interrupted (0 of 1 warehouse)"), "{error}");
         assert!(error.contains("--resume") && error.contains("--fresh"), "{error}");
     }
 }

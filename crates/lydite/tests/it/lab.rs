@@ -3,7 +3,7 @@
 use crate::program::{Program, lydite, scratch, text};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// A lab in a directory, ended also when a test fails.
@@ -231,6 +231,28 @@ fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
         assert!(refused.only_error().contains(says), "{}", refused.only_error());
     }
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1, "nothing was made");
+}
+
+#[test]
+fn a_lab_that_is_being_started_is_not_listed_as_one_that_does_not_answer() {
+    let parent = scratch();
+    fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // SAFETY: geteuid has no preconditions.
+    let directory = parent.path().join(format!("lydite-lab-{}", unsafe { libc::geteuid() })).join("pg");
+    let _down = Down { kind: "pg", directory: text(&directory) };
+    let lab = |arguments: &[&str]| Program::new(&[&["lab"], arguments].concat()).env("TMPDIR", parent.path());
+    let mut starting = lab(&["up", "pg"]).start();
+    starting.wait_until("the note", || directory.join("lab.json").exists());
+    starting.signal(libc::SIGSTOP);
+    let listed = lab(&["list"]).run().code(0).stdout;
+    assert!(listed.contains("/postgres  (starting)\n"), "{listed}");
+    let refused = lab(&["up", "pg"]).run().code(2);
+    assert!(refused.only_error().contains("this lab is being started: wait"), "{refused:?}");
+    starting.signal(libc::SIGCONT);
+    starting.wait().code(0);
+    let listed = lab(&["list"]).run().code(0).stdout;
+    assert!(listed.contains("/postgres\n"), "{listed}");
+    lab(&["down", "pg"]).run().code(0);
 }
 
 #[test]

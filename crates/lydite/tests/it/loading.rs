@@ -58,7 +58,7 @@ fn assert_resumable(url: &str) {
     for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
         let ended = lydite(&arguments).code(2);
         let error = ended.only_error();
-        assert!(error.contains("an interrupted load (1 of 2 warehouses)"), "{error}");
+        assert!(error.contains("a load that is running or was interrupted (1 of 2 warehouses)"), "{error}");
         let advice = format!("lydite load {url} --warehouses 2 --seed 1 --resume");
         assert!(error.contains(&advice), "{error}");
         assert!(error.contains("or start again with --fresh instead of --resume"), "{error}");

@@ -40,7 +40,10 @@ fn a_load_whose_server_or_whose_program_is_killed_is_resumed_to_the_same_rows() 
             assert_eq!(running.wait().code, None);
         }
         let ended = lydite(&["run", &url, "--quiet"]).code(2);
-        assert!(ended.only_error().contains("an interrupted load (1 of 2 warehouses)"), "{ended:?}");
+        assert!(
+            ended.only_error().contains("a load that is running or was interrupted (1 of 2 warehouses)"),
+            "{ended:?}"
+        );
         lydite(&[load.as_slice(), &["--resume"]].concat()).code(0);
         assert_eq!(checksums(&url), loaded::standard_sums(2), "{killed}");
         assert_consistent(&url);

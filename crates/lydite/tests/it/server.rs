@@ -98,6 +98,11 @@ fn a_server_that_takes_connections_but_never_answers_is_given_up_soon() {
         let url = format!("postgres://me@127.0.0.1:{port}/tpcc?sslmode={sslmode}");
         Program::new(&["check", &url, "--quiet"]).start()
     });
+    // Connecting has a limit of its own, which a line about the wait tells.
+    let telling =
+        Program::new(&["check", &format!("postgres://me@127.0.0.1:{port}/tpcc")]).start().wait().code(3);
+    assert!(telling.stderr.contains("waiting for the server: its version and settings ("), "{telling:?}");
+    assert!(telling.stderr.contains(" of at most 10 s)") && !telling.stderr.contains("30 s"), "{telling:?}");
     for running in started {
         let ended = running.wait().code(3);
         let error = ended.only_error();

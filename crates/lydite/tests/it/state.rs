@@ -11,11 +11,11 @@ fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
     let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 1);
     let ended = lydite(&["run", &url, "--warehouses", "2", "--quiet"]).code(2);
     let error = ended.only_error();
-    assert!(error.contains(&format!("{url} holds 1 warehouses, but the plan wants 2")), "{error}");
+    assert!(error.contains(&format!("{url} holds 1 small warehouse, but the plan wants 2")), "{error}");
     assert!(error.contains("leave --warehouses out, or load again with --fresh"), "{error}");
     let ended = lydite(&["run", &url, "--mode", "rte", "--terminals", "11", "--quiet"]).code(2);
     let error = ended.only_error();
-    assert!(error.contains("ten for each of 1 warehouses (clause 4.2.1)"), "{error}");
+    assert!(error.contains("ten for each of 1 warehouse (clause 4.2.1)"), "{error}");
     assert_consistent(&url);
 }
 

@@ -6,7 +6,7 @@ use super::load_frame::LoadFrame;
 use super::pace::Pace;
 use super::screen::Screen;
 use super::{Style, human};
-use crate::figures::{bytes, count, duration, number};
+use crate::figures::{bytes, count, duration, number, plural};
 
 /// Live frames closer together than this are skipped; nobody could read them.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
@@ -112,10 +112,11 @@ impl LoadView {
     pub fn interrupt(mut self, end: &LoadProgress<'_>) {
         self.screen.clear();
         self.screen.line(&format!(
-            "Interrupted after {}: {} of {} warehouses are complete and stay, what was unfinished does not",
+            "Interrupted after {}: {} of {} {}, what was unfinished does not",
             duration(end.elapsed.as_secs_f64()),
             count(end.units_done),
-            count(end.total_units)
+            plural(end.total_units, "warehouse"),
+            if end.total_units == 1 { "is complete and stays" } else { "are complete and stay" }
         ));
     }
 

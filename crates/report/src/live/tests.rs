@@ -326,6 +326,8 @@ fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
         stage: "interrupted",
     };
     LoadView::on(sink.screen(Style::Plain), "first", 2_000_000, 4).interrupt(&end);
+    (end.units_done, end.total_units) = (0, 1);
+    LoadView::on(sink.screen(Style::Plain), "alone", 2_000_000, 1).interrupt(&end);
     // Later only keys were missing.
     (end.rows, end.bytes, end.units_done) = (0, 0, 4);
     LoadView::on(sink.screen(Style::Plain), "then", 2_000_000, 4).finish(&end);
@@ -334,6 +336,8 @@ fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
         [
             "first",
             "Interrupted after 12.5 s: 1 of 4 warehouses are complete and stay, what was unfinished does not",
+            "alone",
+            "Interrupted after 12.5 s: 0 of 1 warehouse is complete and stays, what was unfinished does not",
             "then",
             "All rows were there; what else was missing was made in 12.5 s",
         ]

@@ -325,6 +325,24 @@ fn differences_that_spoil_a_comparison_are_named() {
 }
 
 #[test]
+fn small_and_standard_warehouses_are_told_apart_above_the_numbers() {
+    let standard = quick(1, 1.0);
+    let mut small = quick(2, 1.25);
+    small.plan["size"] = "small".into();
+    for (a, b, words) in [
+        (&small, &standard, "A has small warehouses, with a tenth of the rows, and B standard ones"),
+        (&standard, &small, "B has small warehouses, with a tenth of the rows, and A standard ones"),
+    ] {
+        let comparison = compare(a, b);
+        assert_eq!(comparison.verdict, Verdict::NotJudged);
+        let text = render_comparison(&comparison);
+        let numbers = text.find("\nNOPM").unwrap_or_else(|| panic!("{text}"));
+        assert!(text.find(words).is_some_and(|at| at < numbers), "{text}");
+    }
+    assert_eq!(compare(&small, &small.clone()).verdict, Verdict::NoDifferenceShown);
+}
+
+#[test]
 fn a_short_last_second_is_no_second_of_the_comparison() {
     let a = quick(1, 1.0);
     let mut b = a.clone();
