@@ -152,6 +152,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_result_has_what_the_replicas_answered_and_how_old_it_was() {
+        let report = ReplicasReport {
+            urls: vec!["postgres://a/t".into(), "postgres://b/t".into()],
+            staleness: Staleness::Bounded(Duration::from_secs(5)),
+            reads_of: vec![30, 12],
+            to_primary: 3,
+            waited: 2,
+            waited_s: 0.25,
+            lag: Some((0.5, 2.0)),
+        };
+        let golden = |lag: Value| {
+            json!({ "replicas": {
+                "urls": ["postgres://a/t", "postgres://b/t"],
+                "staleness": "5s",
+                "reads": 42,
+                "reads_of": [30, 12],
+                "to_primary": 3,
+                "waited": 2,
+                "waited_s": 0.25,
+                "lag": lag,
+            }})
+        };
+        assert_eq!(json(Some(&report)), golden(json!({ "mean_s": 0.5, "max_s": 2.0 })));
+        assert_eq!(json(Some(&ReplicasReport { lag: None, ..report.clone() })), golden(Value::Null));
+        assert_eq!(json(None), json!({}));
+        let plan = json!({ "replicas": ["postgres://a/t", "postgres://b/t"], "staleness": "5s" });
+        assert_eq!(plan_json(Some(&report)), plan);
+    }
+
+    #[test]
     fn commas_part_urls_and_may_stand_within_them() {
         let list = "postgres://a/t,mysql://b/t?nodes=c,d:1, postgres://e/t";
         assert_eq!(urls(list), ["postgres://a/t", "mysql://b/t?nodes=c,d:1", "postgres://e/t"]);

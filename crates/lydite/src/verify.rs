@@ -345,3 +345,34 @@ impl Document<'_> {
         place.write(format!("{document:#}\n").as_bytes(), Some(interrupt))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_verify::functions::Seen;
+
+    #[test]
+    fn the_result_has_what_the_tests_before_it_found() {
+        let finding = |test, verdict| Finding {
+            test,
+            verdict,
+            detail: "seen".into(),
+            seconds: 1.5,
+            seen: Seen::default(),
+        };
+        let findings =
+            vec![finding("global snapshot", Verdict::Passed), finding("deadlock of two", Verdict::Timeout)];
+        let result = FoundBefore { findings, unmade: None }.told_in(RunResult::default());
+        let golden = json!({ "functions": [
+            { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },
+            { "test": "deadlock of two", "verdict": "timeout", "detail": "seen", "seconds": 1.5 },
+        ]});
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(golden));
+        let warning = "The function test deadlock of two ended by timeouts alone on this database: seen";
+        assert_eq!(result.warnings, [warning]);
+        let unmade = FoundBefore { findings: Vec::new(), unmade: Some("no session".into()) };
+        let result = unmade.told_in(RunResult::default());
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(json!({})));
+        assert_eq!(result.warnings, ["The function tests could not be made: no session"]);
+    }
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod document;
+mod fixtures;
 mod metrics;
 mod page;
 mod sample;
