@@ -2,7 +2,6 @@
 //! know of payments alone.
 
 use crate::exit::Failure;
-use crate::extra::Extra;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use lydite_bench::Whole;
@@ -45,7 +44,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks at the balances of the active warehouses, whose first is given with their number. What a run has left that was
+    /// Looks at the balances of the active warehouses, whose first is given with their number; `together`: warehouses of each
+    /// dUpdateBalance. What a run has left that was
     /// killed is taken back first, and told.
     ///
     /// # Errors
@@ -54,14 +54,14 @@ impl Watch {
         target: &Arc<dyn Target>,
         meta: &DatabaseMeta,
         (first, count): (u32, u32),
-        extra: &Extra,
+        together: u32,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         let watch = Self {
             target: Arc::clone(target),
             districts: meta.districts.clone(),
             warehouses: (first..first + count).map(WarehouseId).collect(),
-            together: extra.balances.unwrap_or_default().warehouses,
+            together,
             before: Vec::new(),
         };
         let stop = || interrupt.asked();

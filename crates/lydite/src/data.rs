@@ -2,9 +2,9 @@
 
 use crate::exit::Failure;
 use crate::raw::Raw;
+use lydite_report::plan::PlanInfo;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{DataSkew, Districts, Size};
-use serde_json::{Value, json};
 
 /// The keys of a plan that say it.
 pub(crate) const KEYS: &[&str] = &["data_skew", "size"];
@@ -90,16 +90,11 @@ impl Data {
         Ok(())
     }
 
-    /// The data of a run as part of its plan in the result: whatever is not the standard's, or was asked for.
-    pub(crate) fn plan_json(self, meta: &DatabaseMeta) -> Value {
-        let mut json = json!({});
-        if let Some(skew) = meta.districts.skew().or(self.skew) {
-            json["data_skew"] = json!(skew.to_string());
-        }
-        if meta.size != Size::Standard || self.size.is_some() {
-            json["size"] = json!(meta.size.name());
-        }
-        json
+    /// Writes the data of a run into its plan in the result: whatever is not the standard's, or was asked for.
+    pub(crate) fn write_plan(self, meta: &DatabaseMeta, info: &mut PlanInfo) {
+        info.data_skew = meta.districts.skew().or(self.skew).map(|skew| skew.to_string());
+        let told = meta.size != Size::Standard || self.size.is_some();
+        info.size = told.then(|| meta.size.name().into());
     }
 }
 

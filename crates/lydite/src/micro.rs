@@ -2,13 +2,14 @@
 
 use crate::Outcome;
 use crate::cli::{CheckArgs, LoadArgs};
+use crate::controls::rate::{queue, rate};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading::{self, watch};
 use crate::output::print;
 use crate::plan::{Plan, number, whole};
 use crate::raw::Raw;
-use crate::result::{common, controls, joined, loaded, micro_series, open_json, plan_common, ratio};
+use crate::result::{common, direct, loaded, micro_series, open, plan_common, ratio};
 use crate::run::{Conditions, Live, Measured, before, measure};
 use crate::targets::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
@@ -17,9 +18,11 @@ use lydite_families::{TargetSpec, families};
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Shape, Totals};
 use lydite_report::RunResult;
+use lydite_report::controls::Controls;
+use lydite_report::controls::accesses::{Accesses, Actual, Asked};
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen, LoadInfo};
-use serde_json::{Value, json};
+use lydite_report::plan::{self as report, PlanInfo};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -437,60 +440,60 @@ impl Parts<'_> {
         let result = common(measured, self.description, self.stored, checks, checked)?;
         let queued = matches!(self.run.mode, MicroMode::Open { .. });
         Ok(RunResult {
-            plan: self.plan_json(),
+            plan: self.plan_info(),
             load: self.load.map(|load| LoadInfo { tables: Some(u64::from(load.units)), ..loaded(load) }),
             series: micro_series(&measured.series, 0),
             warmup_series: micro_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
-            controls: joined([controls(queued, measured), self.accesses()]),
+            controls: Controls {
+                accesses: Some(self.accesses()),
+                queue: queued.then(|| queue(measured)),
+                rate: rate(measured),
+                ..Controls::default()
+            },
             ..result
         })
     }
 
-    /// What was asked of the accesses, and what was sent.
-    fn accesses(&self) -> Value {
+    /// The accesses that were asked for, and those that were sent.
+    fn accesses(&self) -> Accesses {
         let (facts, Inputs { shape, engines, .. }) = (&self.measurement.facts, self.run.inputs);
         let percent = |part: u64, whole: u64| 100.0 * ratio(part as f64, whole as f64);
-        let mut asked = json!({
-            "per_transaction": shape.accesses,
-            "updates_percent": percent(u64::from(shape.updates), u64::from(shape.accesses)),
-        });
-        let mut actual = json!({
-            "per_transaction": ratio(facts.accesses as f64, facts.transactions as f64),
-            "updates_percent": percent(facts.updates, facts.accesses),
-        });
-        if engines == Engines::Two {
-            asked["disk_percent"] = json!(shape.disk_percent);
-            actual["disk_percent"] = json!(percent(facts.on_disk, facts.accesses));
+        let two = engines == Engines::Two;
+        Accesses {
+            asked: Asked {
+                per_transaction: shape.accesses,
+                updates_percent: percent(u64::from(shape.updates), u64::from(shape.accesses)),
+                disk_percent: two.then_some(shape.disk_percent),
+            },
+            actual: Actual {
+                per_transaction: ratio(facts.accesses as f64, facts.transactions as f64),
+                updates_percent: percent(facts.updates, facts.accesses),
+                disk_percent: two.then(|| percent(facts.on_disk, facts.accesses)),
+            },
         }
-        json!({ "accesses": { "asked": asked, "actual": actual } })
     }
 
-    fn plan_json(&self) -> Value {
+    fn plan_info(&self) -> PlanInfo {
         let MicroPlan { inputs, meta, mode, .. } = self.run;
         let Inputs { data, shape, engines, .. } = *inputs;
-        let mut micro = json!({
-            "tables": data.tables,
-            "records": data.records,
-            "record_bytes": data.record_bytes,
-            "accesses": shape.accesses,
-            "updates": shape.updates,
-        });
-        if engines == Engines::Two {
-            micro["disk_percent"] = json!(shape.disk_percent);
-        }
-        let json = json!({
-            "workload": "micro",
-            "micro": micro,
-            "tx": self.plan.tx.name(),
-            "seed": inputs.seed,
-            "load_seed": meta.seed,
-        });
-        let mode = match *mode {
-            MicroMode::Direct { terminals } => {
-                json!({ "mode": "direct", "terminals": terminals, "sessions": terminals })
-            }
-            MicroMode::Open { rate, arrival, sessions } => open_json(rate, arrival, sessions),
+        let mut info = PlanInfo {
+            workload: Some("micro".into()),
+            micro: Some(report::MicroPlan {
+                tables: Some(data.tables.into()),
+                records: Some(data.records.into()),
+                record_bytes: Some(data.record_bytes.into()),
+                accesses: Some(shape.accesses.into()),
+                updates: Some(shape.updates.into()),
+                disk_percent: (engines == Engines::Two).then(|| shape.disk_percent.into()),
+            }),
+            seed: Some(inputs.seed),
+            load_seed: Some(meta.seed),
+            ..plan_common(self.plan, self.description)
         };
-        joined([json, plan_common(self.plan, self.description), mode])
+        match *mode {
+            MicroMode::Direct { terminals } => direct(terminals, &mut info),
+            MicroMode::Open { rate, arrival, sessions } => open(rate, arrival, sessions, &mut info),
+        }
+        info
     }
 }

@@ -4,39 +4,73 @@
 //! the plan file, or as lists in the values of keys, one for each phase. Within a phase a value may follow a curve: then
 //! the phase is cut into steps.
 
-use crate::contention;
+use crate::controls;
 use crate::curve::Template;
 use crate::plan::time;
 use crate::raw::{Given, Raw};
-use lydite_tpcc::home::Skew;
-use lydite_tpcc::{DistributionAsked, Mix};
+use lydite_tpcc::Mix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The keys that a phase may set.
-pub(crate) const KEYS: &[&str] = &[
-    "mix",
-    "rate",
-    "terminals",
-    "sessions",
-    "homes",
-    "homes_shift",
-    "dis_ratio",
-    "dis_degree",
-    "dis_strategy",
-    "dis_payment",
-    "dis_stock_level",
-    "ci",
-    "coaccess",
+/// A key that a phase may set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PhaseKey {
+    pub(crate) name: &'static str,
+    /// True if its numbers are whole.
+    whole: bool,
+    /// True if its values have commas in them, so that a list of them has semicolons.
+    commas: bool,
+    /// True if the plan as a whole has the most of all phases.
+    most: bool,
+    /// True if it can't change where users are emulated.
+    not_of_users: bool,
+}
+
+impl PhaseKey {
+    /// A key whose values may have fractions, and have no commas.
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, whole: false, commas: false, most: false, not_of_users: false }
+    }
+
+    /// With whole numbers.
+    pub(crate) const fn whole(self) -> Self {
+        Self { whole: true, ..self }
+    }
+
+    /// With commas in its values.
+    pub(crate) const fn with_commas(self) -> Self {
+        Self { commas: true, ..self }
+    }
+
+    /// With the most of all phases in the plan.
+    const fn most(self) -> Self {
+        Self { most: true, ..self }
+    }
+
+    /// That can't change where users are emulated.
+    pub(crate) const fn not_of_users(self) -> Self {
+        Self { not_of_users: true, ..self }
+    }
+
+    /// The character between the values of a list.
+    fn separator(&self) -> char {
+        if self.commas { ';' } else { ',' }
+    }
+}
+
+/// The keys of no control.
+const OWN_KEYS: &[PhaseKey] = &[
+    PhaseKey::new("mix").with_commas(),
+    PhaseKey::new("rate").most(),
+    PhaseKey::new("terminals").whole().most().not_of_users(),
+    PhaseKey::new("sessions").whole().most().not_of_users(),
 ];
 
-/// Those whose numbers are whole.
-const WHOLE: &[&str] = &["terminals", "sessions", "homes_shift", "dis_degree", "ci"];
-/// Those whose values have commas in them, so that a list of them has semicolons.
-const WITH_COMMAS: &[&str] = &["mix", "homes"];
-/// Those of which the plan as a whole has the most of all phases.
-const MOST: &[&str] = &["rate", "terminals", "sessions"];
+/// The keys that a phase may set.
+pub(crate) fn keys() -> impl Iterator<Item = &'static PhaseKey> {
+    OWN_KEYS.iter().chain(controls::phase_keys())
+}
 
 /// The shortest phase of a list.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -58,6 +92,13 @@ pub(crate) struct Span {
     pub(crate) asked: BTreeMap<String, String>,
 }
 
+impl Span {
+    /// A value that it sets, as it was written.
+    pub(crate) fn asked(&self, key: &str) -> Option<&str> {
+        self.asked.get(key).map(String::as_str)
+    }
+}
+
 /// What is controlled from a moment on until the next step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WantedStep {
@@ -65,18 +106,11 @@ pub(crate) struct WantedStep {
     pub(crate) from: Duration,
     pub(crate) phase: usize,
     pub(crate) mix: Mix,
-    pub(crate) homes: Option<Skew>,
-    /// How far the homes' order is moved on.
-    pub(crate) homes_shift: u32,
-    pub(crate) distribution: Option<DistributionAsked>,
     /// Requests per second; none where the phases do not say.
     pub(crate) rate: Option<f64>,
     /// Sessions that play; none where the phases do not say.
     pub(crate) sessions: Option<u32>,
-    /// How many transactions compete for each hot row.
-    pub(crate) contention: Vec<u32>,
-    /// How often a dUpdateStock is of one whole group of warehouses, in percent; none without groups.
-    pub(crate) coaccess: Option<f64>,
+    pub(crate) controls: controls::OfStep,
 }
 
 /// What a step sets, before it is read.
@@ -116,7 +150,7 @@ impl Phases {
     fn of_lists(raw: &mut Raw, given: Option<Duration>, usual: Duration) -> (Vec<(Span, Values)>, Duration) {
         let lasts = raw.read("phase", lasting);
         let lists: Vec<(&str, Vec<Given>)> =
-            KEYS.iter().filter_map(|&key| Some((key, raw.given(key)?.split(separator(key))))).collect();
+            keys().filter_map(|key| Some((key.name, raw.given(key.name)?.split(key.separator())))).collect();
         let count = lists.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
         if count > MAX_PHASES {
             for (key, _) in lists.iter().filter(|(_, values)| values.len() == count) {
@@ -179,10 +213,11 @@ impl Phases {
             raw.wrong("phase", "is given by the tables [[phase]] of the plan file too: leave one out");
         }
         let tables = std::mem::take(&mut raw.phases);
-        for key in KEYS {
+        for phase_key in keys() {
+            let key = phase_key.name;
             let Some(given) = raw.given(key) else { continue };
-            let list = given.split(separator(key)).len() > 1;
-            let where_set = tables.iter().position(|values| values.contains_key(*key));
+            let list = given.split(phase_key.separator()).len() > 1;
+            let where_set = tables.iter().position(|values| values.contains_key(key));
             if list || !is_steady(&given) {
                 raw.wrong(key, "is a list or a curve, and the plan file has tables [[phase]]: put it there");
                 raw.let_be(key);
@@ -294,7 +329,8 @@ impl Phases {
             // The middle stands for all of the step.
             let middle = (from.as_secs_f64() + to.as_secs_f64()) / 2.0;
             let value = |(key, given, template): &(&String, &Given, Template)| {
-                let text = template.at(middle, lasts.as_secs_f64(), WHOLE.contains(&key.as_str()));
+                let whole = keys().any(|known| known.name == key.as_str() && known.whole);
+                let text = template.at(middle, lasts.as_secs_f64(), whole);
                 ((*key).clone(), given.at_a_moment(text))
             };
             let set = templates.iter().map(value).chain(unread.clone()).collect();
@@ -305,14 +341,15 @@ impl Phases {
     /// Leaves the plan with one value of each key that only phases set, or that they set in its place: the most of all, or
     /// the first.
     fn settle(&self, raw: &mut Raw) {
-        for &key in KEYS {
+        for phase_key in keys() {
+            let key = phase_key.name;
             let of_phases = || self.steps.iter().filter_map(|(_, _, values)| values.get(key));
             let Some(first) = of_phases().next() else { continue };
             let number = |given: &&Given| given.text().trim().parse::<f64>().unwrap_or(f64::NAN);
             let most = of_phases().max_by(|one, other| number(one).total_cmp(&number(other)));
             let plan =
                 raw.given(key).filter(|_| self.steps.iter().any(|(_, _, values)| !values.contains_key(key)));
-            let value = match (MOST.contains(&key), plan) {
+            let value = match (phase_key.most, plan) {
                 (false, Some(_)) => continue,
                 (false, None) => first,
                 (true, Some(plan)) if most.is_none_or(|most| number(&most) <= number(&&plan)) => continue,
@@ -349,17 +386,6 @@ impl Phases {
             last = Some(values);
             steps.push(WantedStep { from: *from, phase: *phase, ..step });
         }
-        let competing = steps.iter().any(|step| !step.contention.is_empty());
-        if competing && steps.iter().any(|step| step.distribution.is_some()) {
-            raw.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
-        }
-        let rows = steps.iter().map(|step| step.contention.len()).max().unwrap_or_default();
-        if steps.iter().any(|step| !step.contention.is_empty() && step.contention.len() != rows) {
-            raw.wrong(
-                "ci",
-                "has phases with fewer hot rows than others: write 0 for a row that nobody goes for, as 10+0",
-            );
-        }
         steps
     }
 }
@@ -377,16 +403,11 @@ fn is_steady(given: &Given) -> bool {
     Template::read(given.text()).is_ok_and(|template| !template.moves())
 }
 
-/// What stands between the values of a list.
-fn separator(key: &str) -> char {
-    if WITH_COMMAS.contains(&key) { ';' } else { ',' }
-}
-
 /// Reads what is controlled. `values`: what the phase itself sets; `set`: the keys that any phase sets.
 fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool, bool)) -> WantedStep {
     if rte {
-        for key in ["terminals", "sessions", "homes", "homes_shift", "ci"] {
-            if let Some(given) = values.get(key) {
+        for key in keys().filter(|key| key.not_of_users) {
+            if let Some(given) = values.get(key.name) {
                 raw.wrong_given(given, "can't change where users are emulated: use --mode direct or open");
             }
         }
@@ -400,37 +421,13 @@ fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool
         }
     }
     let mix = raw.read("mix", read_mix).unwrap_or_default();
-    let homes = raw.read("homes", |text| {
-        let hint = |problem: String| {
-            if text.contains("),") { format!("{problem}; between phases write ;") } else { problem }
-        };
-        text.parse::<Skew>().map_err(hint)
-    });
-    let homes_shift =
-        raw.read("homes_shift", |text| crate::plan::whole(text, 0, u32::MAX)).unwrap_or_default();
-    if homes.is_none() && raw.text("homes").is_none() && raw.text("homes_shift").is_some() {
-        raw.wrong("homes_shift", "needs homes: whose order is to be moved on, as hotspot(0.1,0.9)");
-    }
-    let distribution = crate::distribution::asked(raw);
     let rate = if set.contains("rate") && open { raw.read("rate", crate::plan::step_rate) } else { None };
     let sessions = if set.contains(sessions_key) && !rte {
         raw.read(sessions_key, |text| crate::plan::whole(text, 0, crate::plan::MAX_SESSIONS))
     } else {
         None
     };
-    let contention = raw.read("ci", contention::rows).unwrap_or_default();
-    let coaccess = raw.read("coaccess", crate::distribution::percent);
-    WantedStep {
-        mix,
-        homes,
-        homes_shift,
-        distribution,
-        rate,
-        sessions,
-        contention,
-        coaccess,
-        ..WantedStep::default()
-    }
+    WantedStep { mix, rate, sessions, controls: controls::OfStep::read(raw), ..WantedStep::default() }
 }
 
 /// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.

@@ -1,32 +1,27 @@
 //! From what the user wrote to a validated plan. Nothing is touched here but the plan file.
 
 use crate::cli::RunArgs;
-use crate::contention;
+use crate::controls::{self, About, Scale};
 use crate::data::{self, Data};
 use crate::destination::Destination;
-use crate::distribution::{self, NodeMap};
 use crate::exit::Failure;
-use crate::extra::{self, Extra};
-use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
-use crate::replicas::{self, WantedReplicas};
-use crate::verify::Before;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_database::TxMode;
 use lydite_families::{TargetSpec, duration};
 use lydite_report::figures::plural;
 use lydite_tpcc::Mix;
-use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Every key of a plan file.
-pub(crate) const KEYS: &[&str] = &[
+/// The keys that belong to no control.
+const OWN_KEYS: &[&str] = &[
     "target",
     "warehouses",
     "active_warehouses",
@@ -49,39 +44,19 @@ pub(crate) const KEYS: &[&str] = &[
     "retry.attempts",
     "retry.backoff_min",
     "retry.backoff_max",
-    "nodes",
-    "dis_ratio",
-    "dis_degree",
-    "dis_strategy",
-    "dis_payment",
-    "dis_stock_level",
-    "homes",
-    "homes_shift",
-    "refresh",
-    "verify",
-    "data_skew",
-    "size",
-    "update_stock_rounds",
-    "coaccess",
-    "balance_warehouses",
-    "balance_order",
-    "ci",
     "phase",
-    "hot",
     "workload",
-    "micro.tables",
-    "micro.records",
-    "micro.record_bytes",
-    "micro.accesses",
-    "micro.updates",
-    "micro.disk_percent",
-    "replicas",
-    "staleness",
 ];
 
 /// Those that mean something for TPC-C only.
 const TPCC_KEYS: &[&str] =
-    &["warehouses", "active_warehouses", "mix", "refresh", "verify", "rte.wait_factor", "rte.delivery_log"];
+    &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log", "phase"];
+
+/// Every key of a plan file.
+pub(crate) static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let others = controls::keys().chain(data::KEYS.iter().copied()).chain(micro::KEYS.iter().copied());
+    OWN_KEYS.iter().copied().chain(others).collect()
+});
 
 /// Sessions are threads and connections of this machine.
 pub(crate) const MAX_SESSIONS: u32 = 20_000;
@@ -93,8 +68,6 @@ const MAX_RATE: f64 = 1e7;
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
 /// The window when none is asked for.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
-/// How often the database is asked where its warehouses are, unless something else is asked for.
-const DEFAULT_REFRESH: Duration = Duration::from_secs(5);
 /// Sessions when none are asked for.
 const DEFAULT_SESSIONS: u32 = 8;
 /// Sessions behind emulated users when none are asked for.
@@ -123,23 +96,14 @@ pub(crate) struct Plan {
     pub(crate) report: Option<Destination>,
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
-    /// Where the user says that the warehouses are.
-    pub(crate) nodes: Option<NodeMap>,
     /// The phases, at least one.
     pub(crate) phases: Vec<Span>,
     /// What is controlled when, at least one.
     pub(crate) steps: Vec<WantedStep>,
-    /// Of which table the rows are that transactions contend for.
-    pub(crate) contended: Contended,
-    /// How often the database is asked again where its warehouses are; never if none.
-    pub(crate) refresh: Option<Duration>,
-    /// Whether the function tests come before a run over several nodes.
-    pub(crate) verify: Before,
+    /// The controls, as far as they do not change.
+    pub(crate) controls: controls::Wanted,
     /// The districts and rows that the database is to have.
     pub(crate) data: Data,
-    pub(crate) extra: Extra,
-    /// Where transactions that only read go, if not to the target.
-    pub(crate) replicas: Option<WantedReplicas>,
     wanted: WantedMode,
 }
 
@@ -155,9 +119,7 @@ impl Plan {
     /// Has an impatient user wait for its servers.
     pub(crate) fn wait_for_servers(&mut self, interrupt: &Interrupt) {
         self.target = self.target.clone().waited_for_by(interrupt.waiter());
-        if let Some(replicas) = &mut self.replicas {
-            replicas.wait_for_servers(interrupt);
-        }
+        self.controls.replicas.wait_for_servers(interrupt);
     }
 
     /// Reads the file and the flags.
@@ -167,10 +129,10 @@ impl Plan {
             raw.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
         }
         if let Some(path) = &args.config {
-            raw.file(path, KEYS);
+            raw.file(path, &KEYS);
         }
         for setting in &args.set {
-            raw.set(setting, KEYS);
+            raw.set(setting, &KEYS);
         }
         for (key, value) in [
             ("target", &args.target),
@@ -225,12 +187,8 @@ impl Plan {
         let micro = match workload {
             Some(Name::Micro) => {
                 raw.only_for("tpcc", TPCC_KEYS);
-                raw.only_for("tpcc", replicas::KEYS);
-                raw.only_for("tpcc", distribution::KEYS);
-                raw.only_for("tpcc", contention::KEYS);
-                raw.only_for("tpcc", imbalance::KEYS);
+                raw.only_for("tpcc", &controls::keys().collect::<Vec<_>>());
                 raw.only_for("tpcc", data::KEYS);
-                raw.only_for("tpcc", extra::KEYS);
                 if tx != TxMode::Statements {
                     raw.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
                 }
@@ -242,7 +200,6 @@ impl Plan {
             }
             None => None,
         };
-        let replicas = replicas::wanted(&mut raw, target.as_ref(), tx);
         let warehouses = raw.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
         let active = raw.read("active_warehouses", active);
         if let (Some(all), Some((_, last))) = (warehouses, active)
@@ -265,19 +222,13 @@ impl Plan {
         let check = raw.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
         let wanted = wanted(&mut raw, warehouses, target.as_ref());
         let rte = matches!(wanted, Some(WantedMode::Rte { .. }));
-        imbalance::allowed(&mut raw, rte);
         let open = matches!(wanted, Some(WantedMode::Open { .. }));
-        contention::allowed(&mut raw, !rte && !open);
-        let contended = raw.read("hot", contention::contended).unwrap_or_default();
-        let refresh = raw.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
-        let verify = raw.read("verify", Before::read).unwrap_or_default();
+        let micro_asked = workload == Some(Name::Micro);
+        let about = About { target: target.as_ref(), tx, micro: micro_asked, rte, open, warehouses, active };
+        let controls = controls::Wanted::read(&mut raw, &about);
         let steps = phases.steps(&mut raw, &base, (open, rte));
-        let nodes = distribution::nodes(&mut raw, warehouses, active, &steps);
-        let extra = match workload {
-            Some(Name::Micro) => Extra::NONE,
-            _ => extra::wanted(&mut raw, &steps, rte),
-        };
-        if workload == Some(Name::Micro) && (steps.len() > 1 || tables) {
+        controls.check_steps(&mut raw, &about, &steps);
+        if micro_asked && (steps.len() > 1 || tables) {
             raw.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
         let Phases { spans: phases, duration, .. } = phases;
@@ -285,7 +236,7 @@ impl Plan {
         if rte {
             data.check_users(&mut raw);
         }
-        if workload == Some(Name::Micro) && matches!(wanted, Some(WantedMode::Rte { .. })) {
+        if micro_asked && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
         let json = output(&mut raw, "json", target.as_ref());
@@ -327,15 +278,10 @@ impl Plan {
                 json,
                 report,
                 micro,
-                nodes,
                 phases,
                 steps,
-                contended,
-                refresh: (!refresh.is_zero()).then_some(refresh),
-                verify,
+                controls,
                 data,
-                extra,
-                replicas,
                 wanted,
             }),
             _ => Err(Failure::Usage(raw.into_errors())),
@@ -387,17 +333,24 @@ impl Plan {
 
     /// Whether transactions are to go over several nodes.
     pub(crate) fn distributes(&self) -> bool {
-        self.steps.iter().any(|step| step.distribution.is_some())
+        self.steps.iter().any(|step| step.controls.distribution.is_some())
     }
 
     /// Whether transactions are to compete for rows.
     pub(crate) fn contends(&self) -> bool {
-        self.steps.iter().any(|step| !step.contention.is_empty())
+        self.steps.iter().any(|step| !step.controls.contention.is_empty())
+    }
+
+    /// The curve, or whatever else was written, that a key has over all of the window, if that is one phase.
+    pub(crate) fn whole_curve(&self, key: &str) -> Option<String> {
+        let [only] = &self.phases[..] else { return None };
+        only.asked(key).map(str::to_owned)
     }
 
     /// The mode on a database with this many warehouses.
     pub(crate) fn mode(&self, loaded: u32) -> Result<Mode, Failure> {
-        let (_, warehouses) = self.active(loaded)?;
+        let active = self.active(loaded)?;
+        let (_, warehouses) = active;
         let all = warehouses.saturating_mul(10);
         let mode = match &self.wanted {
             WantedMode::Direct { terminals } => {
@@ -421,11 +374,7 @@ impl Plan {
                 Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
             }
         };
-        imbalance::homes(&self.steps, self.active(loaded)?)?;
-        self.extra.fits(&self.steps, self.active(loaded)?)?;
-        if let Mode::Direct { terminals } = mode {
-            contention::fits(&self.steps, self.contended, terminals, warehouses)?;
-        }
+        self.controls.fit(self, &Scale { mode: &mode, active, districts: None })?;
         Ok(mode)
     }
 }
@@ -628,6 +577,12 @@ pub(crate) fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
         Ok(value) if (low..=high).contains(&value) => Ok(value),
         _ => Err(format!("must be a whole number from {low} to {high}")),
     }
+}
+
+/// A share in percent.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = number(text, "must be a number of percent")?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
 
 /// Anything that parses.

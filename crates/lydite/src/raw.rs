@@ -278,7 +278,7 @@ impl Raw {
                 continue;
             };
             let mut known = vec!["name", "from", "lasts"];
-            known.extend(phases::KEYS);
+            known.extend(phases::keys().map(|key| key.name));
             let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
             own.table(table_of, "", file, line_of, &known);
             self.listed = own.listed;

@@ -2,15 +2,12 @@
 
 use crate::Outcome;
 use crate::cli::CompareArgs;
-use crate::contention;
-use crate::distribution::{self, Settled};
+use crate::controls::{PhaseOf, Settled};
 use crate::exit::Failure;
 use crate::host;
-use crate::imbalance;
 use crate::output::print;
 use crate::phases::Span;
 use crate::plan::Plan;
-use crate::replicas;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
 };
@@ -20,18 +17,15 @@ use lydite_report::model::{
     Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
     TransactionResult, Verdict, Window,
 };
+use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
 use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
+use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
-use lydite_tpcc::home::Homes;
-use lydite_tpcc::input::Contended;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{CoAccess, TransactionKind};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Everything that a result is made of.
 pub(crate) struct Parts<'a> {
@@ -43,10 +37,6 @@ pub(crate) struct Parts<'a> {
     pub(crate) stored: bool,
     pub(crate) load: Option<&'a LoadReport>,
     pub(crate) settled: &'a Settled,
-    /// Of each step.
-    pub(crate) homes: &'a [Option<Arc<Homes>>],
-    /// The groups of warehouses that dUpdateStocks of each step are of.
-    pub(crate) groups: &'a [Option<CoAccess>],
     /// The first of the active warehouses, and how many there are.
     pub(crate) active: (u32, u32),
     pub(crate) replicas: Option<&'a ReplicasReport>,
@@ -74,26 +64,14 @@ impl Parts<'_> {
             delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
         }
         Ok(RunResult {
-            plan: self.plan_json(),
+            plan: self.plan_info(),
             load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
             nopm: measured.nopm(),
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
             series: self.series(&measured.series, 0),
             warmup_series: self.series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
-            controls: joined([
-                self.settled.json(measured),
-                replicas::json(self.replicas),
-                contention::json(measured.contention.as_ref(), self.plan.contended, self.active),
-                imbalance::json(
-                    self.homes,
-                    &measured.facts.all_phases(),
-                    (self.plan.data.skew, self.meta),
-                    self.placement(),
-                ),
-                self.plan.extra.json(self.groups, &measured.facts.all_phases()),
-                controls(!matches!(self.mode, Mode::Direct { .. }), measured),
-            ]),
+            controls: self.plan.controls.written(self),
             compliance: compliance
                 .into_iter()
                 .map(|line| ComplianceLine {
@@ -131,51 +109,42 @@ impl Parts<'_> {
         }
     }
 
-    fn plan_json(&self) -> Value {
+    fn plan_info(&self) -> PlanInfo {
         let plan = self.plan;
-        let json = json!({
-            "workload": "tpcc",
-            "warehouses": self.meta.warehouses,
-            "mix": plan.mix.to_string(),
-            "tx": plan.tx.name(),
-            "seed": plan.seed,
-            "load_seed": self.meta.seed,
-            "c_load": self.meta.c_load.0,
-        });
-        let active = match plan.active {
-            Some((first, last)) => json!({ "active_warehouses": format!("{first}-{last}") }),
-            None => json!({}),
+        let mut info = PlanInfo {
+            workload: Some("tpcc".into()),
+            warehouses: Some(self.meta.warehouses.into()),
+            active_warehouses: plan.active.map(|(first, last)| format!("{first}-{last}")),
+            mix: Some(plan.whole_curve("mix").unwrap_or_else(|| plan.mix.to_string())),
+            seed: Some(plan.seed),
+            load_seed: Some(self.meta.seed),
+            c_load: Some(self.meta.c_load.0.into()),
+            phases: if plan.changes() { plan.phases.iter().map(plan_phase).collect() } else { Vec::new() },
+            ..plan_common(plan, self.description)
         };
-        let mode = match self.mode {
-            Mode::Direct { terminals } => {
-                json!({ "mode": "direct", "terminals": terminals, "sessions": terminals })
-            }
+        match self.mode {
+            Mode::Direct { terminals } => direct(*terminals, &mut info),
             Mode::Rte { terminals, sessions, wait_factor, .. } => {
-                json!({ "mode": "rte", "terminals": terminals, "sessions": sessions, "wait_factor": wait_factor })
+                info.mode = Some("rte".into());
+                (info.terminals, info.sessions) = (Some((*terminals).into()), Some((*sessions).into()));
+                info.wait_factor = Some(*wait_factor);
             }
             Mode::Open { rate, arrival, sessions } => {
                 // A rate that changes is told as its mean.
                 let changing = self.measurement.open.filter(|_| plan.steps.len() > 1);
                 let mean = changing.map(|open| (open.asked_per_s * 1e3).round() / 1e3);
-                open_json(mean.unwrap_or(*rate), *arrival, *sessions)
+                open(mean.unwrap_or(*rate), *arrival, *sessions, &mut info);
             }
-        };
-        joined([
-            json,
-            active,
-            phases_json(plan),
-            plan.data.plan_json(self.meta),
-            self.settled.plan_json(),
-            plan.extra.plan_json(plan),
-            replicas::plan_json(self.replicas),
-            plan_common(plan, self.description),
-            mode,
-        ])
+        }
+        plan.data.write_plan(self.meta, &mut info);
+        plan.controls.write_plan(self, &mut info);
+        info
     }
 
     /// Where the warehouses are at the end, if that is known.
-    fn placement(&self) -> Option<&Placement> {
-        self.measurement.placement.as_deref().or(self.settled.placement.as_deref())
+    pub(crate) fn placement(&self) -> Option<&Placement> {
+        let known = self.settled.distribution.place.placement.as_deref();
+        self.measurement.placement.as_deref().or(known)
     }
 
     /// How many transactions touched each node in each second; none if it is not known where the warehouses are.
@@ -211,34 +180,7 @@ impl Parts<'_> {
             let last = steps.partition_point(|step| step.phase <= number);
             let facts = self.measurement.facts.phases.get(number).unwrap_or(&none);
             let completed = facts.completed.iter().sum::<u64>();
-            let mut controls = json!({});
-            let homes = self.homes.get(first..last).unwrap_or_default();
-            if let Some(found) = imbalance::homes_json(homes, facts, self.placement()) {
-                controls["imbalance"] = found;
-            }
-            if let Value::Object(coaccess) =
-                self.plan.extra.json(self.groups.get(first..last).unwrap_or_default(), facts)
-                && let Value::Object(controls) = &mut controls
-            {
-                controls.extend(coaccess);
-            }
-            if self.settled.placement.is_some() {
-                controls["distribution"] = json!({
-                    "asked": self.settled.asked_in(first..last),
-                    "actual": distribution::actual_json(&facts.touched),
-                });
-            }
-            if let Some(contention) = &self.measurement.contention {
-                let found = contention.rows.iter().filter_map(|row| row.phases.get(number));
-                controls["contention"] = found.map(contention::found_json).collect();
-            }
-            if let Mode::Open { rate, .. } = self.mode {
-                let ends = steps[first..last].iter().skip(1).map(|step| step.from).chain([span.to]);
-                let due = steps[first..last].iter().zip(ends);
-                let due = due.map(|(step, end)| step.rate.unwrap_or(*rate) * (end - step.from).as_secs_f64());
-                let asked = ratio(due.sum(), (span.to - span.from).as_secs_f64());
-                controls["rate"] = json!({ "asked_per_s": asked });
-            }
+            let of = PhaseOf { number, span, steps: first..last, facts };
             phases.push(PhaseResult {
                 name: span.name.clone(),
                 from_s,
@@ -251,7 +193,7 @@ impl Parts<'_> {
                     .map(|kind| (kind.name().to_owned(), facts.completed[kind.index()]))
                     .collect(),
                 tps: ratio(completed as f64, to_s - from_s),
-                controls,
+                controls: self.plan.controls.written_of_phase(self, &of),
             });
         }
         phases
@@ -322,83 +264,48 @@ impl Parts<'_> {
     }
 }
 
-/// What the plan says of its phases, and of what they do not change.
-fn phases_json(plan: &Plan) -> Value {
-    let mut json = json!({});
-    let steady = |key: &str| {
-        let value = plan.phases.first()?.asked.get(key)?;
-        plan.phases.iter().all(|phase| phase.asked.get(key) == Some(value)).then_some(value)
+/// A phase as the plan has it.
+fn plan_phase(span: &Span) -> PlanPhase {
+    PlanPhase {
+        name: span.name.clone(),
+        from_s: span.from.as_secs_f64(),
+        to_s: span.to.as_secs_f64(),
+        asked: span.asked.clone(),
+    }
+}
+
+/// Writes a closed loop into a plan.
+pub(crate) fn direct(terminals: u32, info: &mut PlanInfo) {
+    info.mode = Some("direct".into());
+    (info.terminals, info.sessions) = (Some(terminals.into()), Some(terminals.into()));
+}
+
+/// Writes an open loop into a plan.
+pub(crate) fn open(rate: f64, arrival: Arrival, sessions: u32, info: &mut PlanInfo) {
+    let arrival = match arrival {
+        Arrival::Poisson => "poisson",
+        Arrival::Constant => "constant",
     };
-    if let Some(skew) = plan.steps.first().and_then(|step| step.homes.as_ref()) {
-        json["homes"] = json!(steady("homes").cloned().unwrap_or_else(|| skew.to_string()));
-    }
-    let competing: Vec<String> =
-        plan.phases.iter().filter_map(|phase| phase.asked.get("ci").cloned()).collect();
-    if competing.len() == plan.phases.len() {
-        json["ci"] = json!(competing.join(","));
-    } else if let Some(step) = plan.steps.first().filter(|step| !step.contention.is_empty()) {
-        json["ci"] = json!(step.contention.iter().map(u32::to_string).collect::<Vec<_>>().join("+"));
-    }
-    if plan.contends() && plan.contended != Contended::default() {
-        json["hot"] = json!(plan.contended.name());
-    }
-    if let [only] = &plan.phases[..] {
-        // A curve over all of the window is what the plan says; numbers that others count with stay numbers.
-        for (key, value) in &only.asked {
-            if !["rate", "terminals", "sessions"].contains(&key.as_str()) {
-                json[key] = json!(value);
-            }
-        }
-    }
-    if plan.changes() {
-        let phase = |span: &Span| {
-            let mut json = json!({ "from_s": span.from.as_secs_f64(), "to_s": span.to.as_secs_f64() });
-            for (key, value) in &span.asked {
-                json[key] = json!(value);
-            }
-            if let Some(name) = &span.name {
-                json["name"] = json!(name);
-            }
-            json
-        };
-        json["phases"] = plan.phases.iter().map(phase).collect();
-    }
-    json
+    info.mode = Some("open".into());
+    (info.rate, info.arrival) = (Some(rate), Some(arrival.into()));
+    (info.terminals, info.sessions) = (Some(sessions.into()), Some(sessions.into()));
 }
 
-/// What the plan says in open mode.
-pub(crate) fn open_json(rate: f64, arrival: Arrival, sessions: u32) -> Value {
-    json!({
-        "mode": "open",
-        "rate": rate,
-        "arrival": match arrival { Arrival::Poisson => "poisson", Arrival::Constant => "constant" },
-        "terminals": sessions,
-        "sessions": sessions,
-    })
-}
-
-/// What every plan says, whatever the workload.
-pub(crate) fn plan_common(plan: &Plan, description: &Description) -> Value {
-    json!({
-        "duration_s": plan.duration.as_secs_f64(),
-        "warmup_s": plan.warmup.as_secs_f64(),
-        "retry": {
-            "attempts": plan.retry.attempts,
-            "backoff_min_s": plan.retry.backoff_min.as_secs_f64(),
-            "backoff_max_s": plan.retry.backoff_max.as_secs_f64(),
-        },
-        "check": plan.check,
-        "isolation": description.isolation,
-    })
-}
-
-/// One object of several.
-pub(crate) fn joined<const N: usize>(parts: [Value; N]) -> Value {
-    let objects = parts.into_iter().filter_map(|part| match part {
-        Value::Object(object) => Some(object),
-        _ => None,
-    });
-    Value::Object(objects.flatten().collect())
+/// The plan as far as it does not depend on the workload.
+pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
+    PlanInfo {
+        tx: Some(plan.tx.name().into()),
+        duration_s: Some(plan.duration.as_secs_f64()),
+        warmup_s: Some(plan.warmup.as_secs_f64()),
+        retry: Some(RetryPlan {
+            attempts: plan.retry.attempts,
+            backoff_min_s: plan.retry.backoff_min.as_secs_f64(),
+            backoff_max_s: plan.retry.backoff_max.as_secs_f64(),
+        }),
+        check: Some(plan.check),
+        isolation: Some(description.isolation.clone()),
+        ..PlanInfo::default()
+    }
 }
 
 /// What a load took, whatever was loaded.
@@ -597,25 +504,6 @@ fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
         },
         note: String::new(),
     }
-}
-
-/// What was asked for and done; `queued`: requests wait in a queue.
-pub(crate) fn controls<W: Runnable>(queued: bool, measured: &Measurement<W>) -> Value {
-    let mut controls = json!({});
-    if queued {
-        controls["queue"] = json!({ "actual": { "backlog": measured.backlog } });
-    }
-    if let Some(open) = &measured.open {
-        controls["rate"] = json!({
-            "asked": { "per_s": open.asked_per_s },
-            "actual": {
-                "due_per_s": open.due_per_s,
-                "completed_per_s": open.completed_per_s,
-                "due": open.due,
-            },
-        });
-    }
-    controls
 }
 
 fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {

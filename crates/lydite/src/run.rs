@@ -4,22 +4,21 @@ use crate::Outcome;
 use crate::balances;
 use crate::check;
 use crate::cli::RunArgs;
+use crate::controls::distribution::Place;
+use crate::controls::function_tests::{Before, FoundBefore};
+use crate::controls::{Ground, Scale, replicas};
 use crate::data;
 use crate::destination::Destination;
-use crate::distribution;
 use crate::exit::Failure;
-use crate::imbalance;
 use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::micro;
 use crate::node_sizes;
 use crate::output::{complain, is_terminal, print, reserve_stdout};
-use crate::phases::{Span, WantedStep};
+use crate::phases::Span;
 use crate::plan::Plan;
-use crate::replicas;
 use crate::result::Parts;
 use crate::targets::typed;
-use crate::verify::{Before, FoundBefore};
 use lydite_bench::{
     KindSnapshot, LoadReport, Measurement, Mode, RunControl, RunError, RunPlan, Runnable, Snapshot, Step,
 };
@@ -63,16 +62,18 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let target: Arc<dyn Target> = plan.target.open()?;
     suits(&plan, &*target)?;
-    let replicas = plan.replicas.as_ref().map(|wanted| wanted.open(&plan, &target)).transpose()?;
+    let replicas = plan.controls.replicas.open(&plan, &target)?;
     let (meta, load) = make_ready(&*target, &plan, plan.fresh, style, &interrupt)?;
     if let Some(replicas) = &replicas {
         replicas::catch_up(replicas, &meta, load.is_some(), &interrupt)?;
     }
     let mode = fitting(&plan, &meta)?;
-    let (first_warehouse, warehouses) = plan.active(meta.warehouses)?;
+    let active = plan.active(meta.warehouses)?;
+    let (first_warehouse, warehouses) = active;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let description = target.describe()?;
-    let settled = distribution::settle(&plan, &*target, &description.url, meta.warehouses)?;
+    let place = Place::find(&plan, &*target, &description.url, meta.warehouses)?;
+    let settled = plan.controls.settle(&plan, &Ground { active, place })?;
     let conditions = |when| -> Result<Conditions, Failure> {
         Ok(
             match check::evaluate_until(&interrupt, &target, description.embedded, style, &plan.conditions())?
@@ -84,51 +85,43 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             },
         )
     };
-    let balances = (stored && plan.plays(TransactionKind::UpdateBalance))
-        .then(|| balances::Watch::new(&target, &meta, (first_warehouse, warehouses), &plan.extra, &interrupt))
+    let together = plan.controls.coaccess.balances(&plan).map(|balances| balances.warehouses);
+    let balances = together
+        .filter(|_| stored && plan.plays(TransactionKind::UpdateBalance))
+        .map(|together| balances::Watch::new(&target, &meta, active, together, &interrupt))
         .transpose()?;
     let mut checks = Vec::new();
     if plan.check && stored {
         checks = before(conditions(CheckedWhen::Before)?)?;
     }
-    let functions = if stored && plan.verify != Before::Off && settled.over_real_nodes() {
-        FoundBefore::make(&target, meta.warehouses, plan.verify == Before::Strict, style, &interrupt)?
+    let before_run = plan.controls.function_tests;
+    let functions = if stored && before_run != Before::Off && settled.distribution.over_real_nodes() {
+        FoundBefore::make(&target, meta.warehouses, before_run == Before::Strict, style, &interrupt)?
     } else {
         FoundBefore::default()
     };
-    let homes = imbalance::homes(&plan.steps, (first_warehouse, warehouses))?;
-    let groups =
-        plan.extra.groups(&plan.steps, (first_warehouse, warehouses), settled.placement.as_deref())?;
-    let steps = plan.steps.iter().zip(&settled.distributions).zip(&homes).zip(&groups);
-    let steps = steps.map(|(((step, distribution), homes), groups)| Step {
+    let steps = plan.steps.iter().map(|step| Step {
         from: step.from,
         phase: step.phase,
         mix: step.mix,
-        distribution: distribution.clone(),
-        homes: homes.clone(),
         rate: step.rate,
         sessions: step.sessions,
-        contention: step.contention.clone(),
-        coaccess: groups.clone(),
+        ..Step::default()
     });
-    let run_plan = RunPlan {
+    let mut run_plan = RunPlan {
         first_warehouse,
         districts: meta.districts.clone(),
         size: meta.size,
         warmup: plan.warmup,
         duration: plan.duration,
         steps: steps.collect(),
-        contended: plan.contended,
-        placement: settled.placement.clone(),
-        update_stock_rounds: plan.extra.update_stock_rounds,
-        balances: plan.extra.balances.unwrap_or_default(),
-        refresh: plan.refresh.filter(|_| settled.told_by_database().is_some()),
         retry: plan.retry,
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, RunConstants::new(plan.seed, meta.c_load))
     };
+    plan.controls.shape(&settled, &plan, &mut run_plan);
     let title = format!("{}  {}", description.url, meta.warehouses_in_words());
     let queue = !matches!(mode, lydite_bench::Mode::Direct { .. });
-    let sizes = node_sizes::Watch::new(&target, settled.told_by_database());
+    let sizes = node_sizes::Watch::new(&target, settled.distribution.told_by_database());
     let lag = replicas.as_ref().map(Replicas::watch).transpose()?;
     let measurement = measure(
         &plan,
@@ -157,9 +150,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         stored,
         load: load.as_ref(),
         settled: &settled,
-        homes: &homes,
-        groups: &groups,
-        active: (first_warehouse, warehouses),
+        active,
         replicas: replicas.as_ref(),
         measurement: &measurement,
     };
@@ -286,8 +277,8 @@ impl Measured<'_> {
 /// The mode on such a database, if the plan can be run there.
 fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
     let mode = plan.mode(meta.warehouses)?;
-    let (_, warehouses) = plan.active(meta.warehouses)?;
-    imbalance::fits(&meta.districts, &mode, plan.contends().then_some(plan.contended), warehouses)?;
+    let active = plan.active(meta.warehouses)?;
+    plan.controls.fit(plan, &Scale { mode: &mode, active, districts: Some(&meta.districts) })?;
     Ok(mode)
 }
 
@@ -295,11 +286,7 @@ fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
 fn suits(plan: &Plan, target: &dyn Target) -> Outcome {
     target.admit(&Demand::Sessions(plan.sessions()))?;
     target.admit(&Demand::Transactions(plan.kinds()))?;
-    let far = |step: &WantedStep| step.distribution.is_some_and(|asked| asked.stock_level_percent.is_some());
-    if plan.steps.iter().any(far) {
-        target.admit(&Demand::FarStockLevels)?;
-    }
-    distribution::can_be_known(plan, target)
+    plan.controls.check_target(plan, target)
 }
 
 /// Makes the database what the template of this name holds; if there is none, loads the database anew and makes that the

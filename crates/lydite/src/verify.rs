@@ -11,10 +11,10 @@ use crate::plan::{apart, number, time, whole};
 use crate::targets::typed;
 use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
-use lydite_report::RunResult;
 use lydite_report::live::Style;
+use lydite_tpcc::WarehouseId;
 use lydite_verify::functions::{Finding, Functions, Group, Verdict, prepare};
-use serde_json::json;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,124 +99,6 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
         failures.push(Failure::Interrupted("interrupted: not all tests were made".into()));
     }
     Failure::all(failures)
-}
-
-/// How long the test of the snapshot lasts before a run.
-const BEFORE_A_RUN: Duration = Duration::from_secs(2);
-/// Writers, and as many readers, before a run.
-const SESSIONS_BEFORE_A_RUN: u32 = 4;
-
-/// Whether a run whose transactions go over several nodes begins with the function tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Before {
-    /// They are made, and the result tells what failed.
-    #[default]
-    On,
-    /// They are not made.
-    Off,
-    /// What fails ends the run before it begins.
-    Strict,
-}
-
-impl Before {
-    /// Reads what a plan says.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        match text {
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            "strict" => Ok(Self::Strict),
-            _ => Err("is not known: use on, off, or strict to refuse a database that fails".into()),
-        }
-    }
-}
-
-/// What the function tests before a run came to.
-#[derive(Debug, Default)]
-pub(crate) struct FoundBefore {
-    findings: Vec<Finding>,
-    /// Why they could not be made.
-    unmade: Option<String>,
-}
-
-impl FoundBefore {
-    /// Makes the tests on a database that is loaded, for a short time each.
-    pub(crate) fn make(
-        target: &Arc<dyn Target>,
-        warehouses: u32,
-        strict: bool,
-        style: Style,
-        interrupt: &Interrupt,
-    ) -> Result<Self, Failure> {
-        let looks_after = target.capabilities().balances()?.deadlock_timeout()?.unwrap_or_default();
-        let functions = Functions {
-            snapshot: true,
-            deadlock: true,
-            // Rings that are closed on purpose tell more in less time.
-            random_order: false,
-            duration: BEFORE_A_RUN,
-            sessions: SESSIONS_BEFORE_A_RUN,
-            updates: None,
-            // Time enough for the database to find what it looks for.
-            limit: Duration::from_secs(looks_after.as_secs() + 2),
-            seed: 1,
-        };
-        let prepared = match prepare(target, warehouses, functions) {
-            Ok(prepared) => prepared,
-            Err(error) if strict => return Err(error.into()),
-            Err(error) => return Ok(Self { findings: Vec::new(), unmade: Some(error.message) }),
-        };
-        if style != Style::Quiet {
-            complain("function tests of transactions over several nodes (verify=off leaves them out)");
-        }
-        let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
-            if style != Style::Quiet {
-                complain(line(finding).trim_end());
-            }
-        });
-        if let Some(why) = report.unrestored {
-            return Err(Failure::Target(format!(
-                "the balances could not be restored after the function tests ({why}): load again with --fresh"
-            )));
-        }
-        if let Some(lost) = report.lost {
-            return Err(lost.into());
-        }
-        if report.stopped {
-            let words = "interrupted during the function tests: nothing was measured";
-            return Err(Failure::Interrupted(words.into()));
-        }
-        let found = Self { findings: report.findings, unmade: None };
-        if strict && let Some(failed) = found.failed().next() {
-            return Err(Failure::Usage(vec![format!(
-                "{failed}: verify=strict refuses such a database; verify=on measures it and tells"
-            )]));
-        }
-        Ok(found)
-    }
-
-    /// A line for each test that did not pass.
-    fn failed(&self) -> impl Iterator<Item = String> {
-        let failed = self.findings.iter().filter(|finding| finding.verdict != Verdict::Passed);
-        failed.map(|Finding { test, verdict, detail, .. }| {
-            let verdict = match verdict {
-                Verdict::Timeout => "ended by timeouts alone",
-                Verdict::Skipped => "could not be made",
-                Verdict::Failed | Verdict::Passed => "failed",
-            };
-            format!("The function test {test} {verdict} on this database: {detail}")
-        })
-    }
-
-    /// The result with what was found before it, first of all.
-    pub(crate) fn told_in(&self, mut result: RunResult) -> RunResult {
-        let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
-        result.warnings.splice(0..0, self.failed().chain(unmade));
-        if !self.findings.is_empty() {
-            let test = |found: &Finding| json!({ "test": found.test, "verdict": found.verdict, "detail": found.detail, "seconds": found.seconds });
-            result.controls["functions"] = self.findings.iter().map(test).collect();
-        }
-        result
-    }
 }
 
 /// All that the arguments say; all that is wrong with them.
@@ -305,7 +187,7 @@ fn header(description: &Description, group: &Group, warehouses: u32) -> String {
     )
 }
 
-fn line(finding: &Finding) -> String {
+pub(crate) fn line(finding: &Finding) -> String {
     let verdict = match finding.verdict {
         Verdict::Passed => "passed",
         Verdict::Failed => "FAILED",
@@ -315,11 +197,34 @@ fn line(finding: &Finding) -> String {
     format!("{verdict:<7}  {:<17} {:>6.1} s  {}\n", finding.test, finding.seconds, finding.detail)
 }
 
-/// What was found, as a file.
+/// The findings as a file.
 struct Document<'a> {
     description: &'a Description,
     group: &'a Group,
     warehouses: u32,
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Written<'a> {
+    lydite: &'static str,
+    format: u32,
+    status: &'a str,
+    target: WrittenTarget<'a>,
+    warehouses: u32,
+    group: &'a [WarehouseId],
+    nodes: Option<u32>,
+    engines: &'a Option<[String; 2]>,
+    tests: &'a [Finding],
+}
+
+/// The database under test in the document.
+#[derive(Serialize)]
+struct WrittenTarget<'a> {
+    kind: &'a str,
+    version: &'a str,
+    url: &'a str,
+    isolation: &'a str,
 }
 
 impl Document<'_> {
@@ -331,48 +236,19 @@ impl Document<'_> {
         interrupt: &Interrupt,
     ) -> Outcome {
         let Description { kind, version, url, isolation, .. } = self.description;
-        let document = json!({
-            "lydite": env!("CARGO_PKG_VERSION"),
-            "format": FORMAT,
-            "status": status,
-            "target": { "kind": kind, "version": version, "url": url, "isolation": isolation },
-            "warehouses": self.warehouses,
-            "group": self.group.warehouses,
-            "nodes": self.group.nodes,
-            "engines": self.group.engines,
-            "tests": findings,
-        });
-        place.write(format!("{document:#}\n").as_bytes(), Some(interrupt))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lydite_verify::functions::Seen;
-
-    #[test]
-    fn the_result_has_what_the_tests_before_it_found() {
-        let finding = |test, verdict| Finding {
-            test,
-            verdict,
-            detail: "seen".into(),
-            seconds: 1.5,
-            seen: Seen::default(),
+        let written = Written {
+            lydite: env!("CARGO_PKG_VERSION"),
+            format: FORMAT,
+            status,
+            target: WrittenTarget { kind, version, url, isolation },
+            warehouses: self.warehouses,
+            group: &self.group.warehouses,
+            nodes: self.group.nodes,
+            engines: &self.group.engines,
+            tests: findings,
         };
-        let findings =
-            vec![finding("global snapshot", Verdict::Passed), finding("deadlock of two", Verdict::Timeout)];
-        let result = FoundBefore { findings, unmade: None }.told_in(RunResult::default());
-        let golden = json!({ "functions": [
-            { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },
-            { "test": "deadlock of two", "verdict": "timeout", "detail": "seen", "seconds": 1.5 },
-        ]});
-        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(golden));
-        let warning = "The function test deadlock of two ended by timeouts alone on this database: seen";
-        assert_eq!(result.warnings, [warning]);
-        let unmade = FoundBefore { findings: Vec::new(), unmade: Some("no session".into()) };
-        let result = unmade.told_in(RunResult::default());
-        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(json!({})));
-        assert_eq!(result.warnings, ["The function tests could not be made: no session"]);
+        let document = serde_json::to_value(&written)
+            .map_err(|error| Failure::usage(format!("the document has no form in JSON: {error}")))?;
+        place.write(format!("{document:#}\n").as_bytes(), Some(interrupt))
     }
 }

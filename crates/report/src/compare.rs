@@ -282,7 +282,7 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
             .into_iter()
             .filter(|k| a.target.settings.get(*k) != b.target.settings.get(*k))
             // Told with the plans already.
-            .filter(|k| a.plan.get(k.as_str()).is_none() || b.plan.get(k.as_str()).is_none())
+            .filter(|k| [a, b].iter().any(|r| !r.plan_flat().contains_key(k.as_str())))
             .map(|k| {
                 let of = |r: &RunResult| r.target.settings.get(k).map_or("unset", String::as_str).to_owned();
                 format!("{k} ({} / {})", of(a), of(b))

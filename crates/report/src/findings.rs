@@ -76,7 +76,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
             format!(
                 "Nothing was measured of {}: none ended in the window. {} them.",
                 unmeasured.join(", "),
-                if result.controls.get("contention").is_some() {
+                if result.controls.contention.is_some() {
                     "Most sessions went for the hot row: more of them, or a lower --ci, show"
                 } else {
                     "A longer --duration shows"
@@ -87,7 +87,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let aborted: u64 = result.aborts.values().sum();
     let attempts = aborted.saturating_add(totals(crate::model::TransactionResult::completed));
     // Who asks for contention gets it.
-    if aborted.saturating_mul(10) > attempts && result.controls.get("contention").is_none() {
+    if aborted.saturating_mul(10) > attempts && result.controls.contention.is_none() {
         add(
             Weight::Warning,
             format!(
@@ -179,8 +179,8 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         );
     }
     // Where warehouses are chosen by a control, remote lines and payments are what was asked for.
-    let asked = result.controls.get("contention").is_some()
-        || result.plan.get("dis_ratio").is_some()
+    let asked = result.controls.contention.is_some()
+        || result.plan.distribution.dis_ratio.is_some()
         || result.phases.iter().any(|phase| phase.asked.contains_key("dis_ratio"));
     let outside: Vec<&str> = result
         .inputs
@@ -191,12 +191,9 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     if !outside.is_empty() {
         add(Weight::Warning, format!("Inputs outside the standard's window: {}.", outside.join(", ")));
     }
-    let phases = result.controls["contention"]["phases"].as_array();
-    let unsettled = phases.into_iter().flatten().filter(|phase| {
-        // A short phase may be over before anything can be seen.
-        let second = |key: &str| phase[key].as_f64().unwrap_or_default();
-        phase["settling_s"].is_null() && second("to_s") - second("from_s") >= 2.0
-    });
+    let phases = result.controls.contention.iter().flat_map(|contention| &contention.phases);
+    // A short phase may be over before anything can be seen.
+    let unsettled = phases.filter(|phase| phase.settling_s.is_none() && phase.to_s - phase.from_s >= 2.0);
     if unsettled.count() > 0 {
         add(
             Weight::Warning,
@@ -243,8 +240,7 @@ fn found_stalls(result: &RunResult, add: &mut impl FnMut(Weight, String)) {
 
 /// The types of transactions that the mix has a share for.
 fn asked_types(result: &RunResult) -> impl Iterator<Item = (&str, &crate::model::TransactionResult)> {
-    let mix = result.plan.get("mix").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let mix: Option<Mix> = mix.parse().ok();
+    let mix: Option<Mix> = result.plan.mix.as_deref().unwrap_or_default().parse().ok();
     let asked = move |name: &str| match (mix, kind_of(name)) {
         (Some(mix), Some(kind)) => mix.has(kind),
         _ => true,

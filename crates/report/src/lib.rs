@@ -5,6 +5,8 @@
 
 mod bootstrap;
 pub mod compare;
+pub mod controls;
+mod document;
 pub mod figures;
 pub mod findings;
 pub mod hdr;
@@ -13,6 +15,7 @@ pub mod live;
 pub mod metrics;
 pub mod model;
 pub mod phases;
+pub mod plan;
 pub mod store;
 pub mod sweep;
 pub mod table;

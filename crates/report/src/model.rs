@@ -10,6 +10,9 @@ use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{CONDITION_COUNT, EXTRA_CONDITIONS};
 use serde::{Deserialize, Serialize};
 
+use crate::controls::{Controls, PhaseControls, sorted};
+use crate::plan::PlanInfo;
+
 /// The version of the document that this crate writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
 
@@ -35,11 +38,9 @@ pub struct RunResult {
     /// Whether the run reached its planned end as a result that counts.
     #[serde(default)]
     pub status: Status,
-    /// What was asked for: a JSON object, kept free so that plans can grow. The renderings know `mode`,
-    /// `warehouses`, `terminals`, `tx`, `mix`, `seed`, `duration_s`, `warmup_s`, `rate`, `workload`, and of the
-    /// microbenchmark `micro`, and print the rest as it is.
-    #[serde(default = "empty_object")]
-    pub plan: serde_json::Value,
+    /// The plan of the run.
+    #[serde(default, serialize_with = "sorted")]
+    pub plan: PlanInfo,
     /// The database under test.
     #[serde(default)]
     pub target: TargetInfo,
@@ -87,9 +88,9 @@ pub struct RunResult {
     /// Whether the inputs were as random as TPC-C 5.5.1.5 wants them.
     #[serde(default)]
     pub inputs: Vec<InputFinding>,
-    /// What the controls were asked and what they did: a JSON object by control.
-    #[serde(default = "empty_object")]
-    pub controls: serde_json::Value,
+    /// What the controls were asked and what they did.
+    #[serde(default, serialize_with = "sorted")]
+    pub controls: Controls,
     /// The phases of the plan that were reached, if there is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseResult>,
@@ -119,7 +120,7 @@ impl Default for RunResult {
             lydite: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
             status: Status::default(),
-            plan: empty_object(),
+            plan: PlanInfo::default(),
             target: TargetInfo::default(),
             host: HostInfo::default(),
             load: None,
@@ -135,7 +136,7 @@ impl Default for RunResult {
             client: ClientCost::default(),
             checks: Vec::new(),
             inputs: Vec::new(),
-            controls: empty_object(),
+            controls: Controls::default(),
             phases: Vec::new(),
             compliance: Vec::new(),
             outages: Vec::new(),
@@ -159,20 +160,19 @@ impl RunResult {
     /// The number of warehouses of the plan, or of the load if the plan does not say; none where the workload has none.
     #[must_use]
     pub fn warehouses(&self) -> Option<u64> {
-        let planned = self.plan.get("warehouses").and_then(serde_json::Value::as_u64);
-        planned.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
+        self.plan.warehouses.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
     }
 
     /// True if the database was loaded with fewer rows than the standard has.
     #[must_use]
     pub fn has_small_warehouses(&self) -> bool {
-        self.plan_text("size").is_some_and(|size| size != "standard")
+        self.plan.size.as_ref().is_some_and(|size| size != "standard")
     }
 
     /// The workload: `tpcc`, also where the plan does not say, or `micro`.
     #[must_use]
     pub fn workload(&self) -> &str {
-        self.plan.get("workload").and_then(serde_json::Value::as_str).unwrap_or("tpcc")
+        self.plan.workload.as_deref().unwrap_or("tpcc")
     }
 
     /// Whether the workload is TPC-C's, to which NOPM, the mix and the rules of the standard belong.
@@ -190,27 +190,13 @@ impl RunResult {
     /// The plan's keys with their values as text; `a.b` is key b of table a.
     #[must_use]
     pub(crate) fn plan_flat(&self) -> BTreeMap<String, String> {
-        fn add(flat: &mut BTreeMap<String, String>, key: String, value: &serde_json::Value) {
-            match value {
-                serde_json::Value::Object(inner) => {
-                    inner.iter().for_each(|(name, value)| add(flat, format!("{key}.{name}"), value));
-                }
-                serde_json::Value::Null => {}
-                serde_json::Value::String(text) => drop(flat.insert(key, text.clone())),
-                other => drop(flat.insert(key, other.to_string())),
-            }
-        }
-        let mut flat = BTreeMap::new();
-        for (key, value) in self.plan.as_object().into_iter().flatten() {
-            add(&mut flat, key.clone(), value);
-        }
-        flat
+        self.plan.texts()
     }
 
     /// How many nodes the database had, where the run knew on which of them each warehouse was.
     #[must_use]
     pub fn node_count(&self) -> Option<u32> {
-        let nodes = self.controls["distribution"]["nodes"].as_array()?.len();
+        let nodes = self.controls.distribution.as_ref()?.nodes.len();
         u32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
     }
 
@@ -225,7 +211,7 @@ impl RunResult {
     /// Whether requests come at a pace of the plan's and not of the database's: terminals that wait, or a given rate.
     #[must_use]
     pub fn is_paced(&self) -> bool {
-        matches!(self.plan_text("mode").as_deref(), Some("rte" | "open"))
+        self.plan.is_paced()
     }
 
     /// The client's processor time in percent of one processor.
@@ -263,16 +249,6 @@ impl RunResult {
         [CheckedWhen::Before, CheckedWhen::After]
             .into_iter()
             .any(|when| self.conditions_cut_short(when).is_some())
-    }
-
-    /// A key of the plan as text, strings without their quotes; `None` if it is absent or null.
-    #[must_use]
-    pub fn plan_text(&self, key: &str) -> Option<String> {
-        match self.plan.get(key)? {
-            serde_json::Value::Null => None,
-            serde_json::Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        }
     }
 }
 
@@ -446,8 +422,8 @@ pub struct PhaseResult {
     #[serde(default)]
     pub tps: f64,
     /// What the controls were asked and what they did in it, as those of the whole run.
-    #[serde(default = "empty_object")]
-    pub controls: serde_json::Value,
+    #[serde(default, serialize_with = "sorted")]
+    pub controls: PhaseControls,
 }
 
 /// Second by second: parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for other
@@ -753,8 +729,4 @@ pub struct NodeBytes {
     pub second: Vec<f64>,
     /// By node, bytes at each of these moments.
     pub of: Vec<Vec<u64>>,
-}
-
-fn empty_object() -> serde_json::Value {
-    serde_json::Value::Object(serde_json::Map::new())
 }

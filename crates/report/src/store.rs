@@ -5,6 +5,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use crate::model::{FORMAT, RunResult};
 
 /// Why a result could not be read or written. Each prints as one line.
@@ -53,6 +55,14 @@ pub enum ResultError {
     Histogram(String),
 }
 
+/// Version of a document and of the program that wrote it, of whatever type they are.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    format: serde_json::Value,
+    lydite: serde_json::Value,
+}
+
 impl RunResult {
     /// Reads a result file.
     ///
@@ -73,13 +83,11 @@ impl RunResult {
         let not_a_result = |why: String| ResultError::NotAResult { path: path.to_owned(), why };
         let json: serde_json::Value = serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))?;
         // The format first: a document of another format would fail somewhere deep and say something useless.
-        let found = json
-            .get("format")
-            .and_then(serde_json::Value::as_u64)
-            .ok_or_else(|| not_a_result("it has no number \"format\"".to_owned()))?;
+        let written = Written::deserialize(&json).unwrap_or_default();
+        let found =
+            written.format.as_u64().ok_or_else(|| not_a_result("it has no number \"format\"".to_owned()))?;
         if found != u64::from(FORMAT) {
-            let writer =
-                json.get("lydite").and_then(serde_json::Value::as_str).unwrap_or("unknown").to_owned();
+            let writer = written.lydite.as_str().unwrap_or("unknown").to_owned();
             return Err(ResultError::Format { path: path.to_owned(), found, writer });
         }
         // From the text again, so that an error can name line and column.

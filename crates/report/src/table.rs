@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::controls::contention::Competing;
+use crate::controls::distribution::PhaseDistribution;
 use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
@@ -124,7 +126,7 @@ impl Page {
     fn headline(&self, out: &mut String, r: &RunResult) {
         let mut nopm = format!("{} new orders per minute", number(r.nopm));
         // The ceiling per warehouse exists only where terminals wait as the standard says.
-        if r.plan_text("mode").as_deref() == Some("rte") {
+        if r.plan.mode.as_deref() == Some("rte") {
             let efficiency = number(r.efficiency_percent);
             let _ = write!(nopm, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
         }
@@ -164,7 +166,7 @@ impl Page {
             ("max ms", &|t| number(t.latency_ms.max)),
         ];
         // In a closed loop nothing waits for a session, and service is all of the latency.
-        let parts: &[Cell<'_>] = match r.plan_text("mode").as_deref() {
+        let parts: &[Cell<'_>] = match r.plan.mode.as_deref() {
             Some("rte" | "open") => &[
                 ("queue p95", &|t| P95.text(t.completed(), t.queue_ms.p95)),
                 ("service p95", &|t| P95.text(t.completed(), t.service_ms.p95)),
@@ -253,90 +255,78 @@ impl Page {
 
     /// What was asked of distribution control, beside what was done; and what was done without it, if it is known.
     fn distribution(&self, out: &mut String, r: &RunResult) {
-        let distribution = &r.controls["distribution"];
-        let value = |of: &str, key: &str| distribution[of][key].as_f64();
-        let Some(ratio) = value("actual", "ratio_percent") else { return };
+        let Some(distribution) = &r.controls.distribution else { return };
+        let actual = &distribution.actual;
+        let Some(ratio) = actual.ratio_percent else { return };
         let mut text = format!("{ratio:.2} % of New-Orders over several nodes");
-        if let Some(asked) = value("asked", "ratio_percent") {
-            let _ = write!(text, " ({asked} % asked)");
+        if let Some(asked) = &distribution.asked {
+            let _ = write!(text, " ({} % asked)", asked.ratio_percent);
         }
-        if let (Some(degree), Some(deviation)) = (value("actual", "degree"), value("actual", "degree_stddev"))
-        {
+        if let (Some(degree), Some(deviation)) = (actual.degree, actual.degree_stddev) {
             let _ = write!(text, ", {degree:.3} ± {deviation:.3} nodes each");
         }
-        if let (Some(asked), Some(strategy)) =
-            (value("asked", "degree"), distribution["asked"]["strategy"].as_str())
-        {
-            let _ = write!(text, " ({asked} asked, strategy {})", printable(strategy));
+        if let Some(asked) = &distribution.asked {
+            let _ = write!(text, " ({} asked, strategy {})", asked.degree, printable(&asked.strategy));
         }
         self.wrapped(out, "nodes    ", &text, Style::Plain);
     }
 
     /// Where transactions that only read went.
     fn replicas(&self, out: &mut String, r: &RunResult) {
-        let replicas = &r.controls["replicas"];
-        let Some(urls) = replicas["urls"].as_array() else { return };
-        let whole = |key: &str| replicas[key].as_u64().unwrap_or_default();
+        let Some(replicas) = &r.controls.replicas else { return };
         let mut text = format!(
             "staleness {}: {} answered by {}",
-            printable(replicas["staleness"].as_str().unwrap_or_default()),
-            plural(whole("reads"), "read"),
-            plural(urls.len() as u64, "replica"),
+            printable(&replicas.staleness),
+            plural(replicas.reads, "read"),
+            plural(replicas.urls.len() as u64, "replica"),
         );
-        let _ = write!(text, ", {} by the primary", count(whole("to_primary")));
-        if whole("waited") > 0 {
-            let waited = replicas["waited_s"].as_f64().unwrap_or_default();
-            let _ = write!(text, ", {} waited for, {waited:.3} s in all", count(whole("waited")));
+        let _ = write!(text, ", {} by the primary", count(replicas.to_primary));
+        if replicas.waited > 0 {
+            let _ =
+                write!(text, ", {} waited for, {:.3} s in all", count(replicas.waited), replicas.waited_s);
         }
-        let seconds = |key: &str| replicas["lag"][key].as_f64();
-        if let (Some(mean), Some(most)) = (seconds("mean_s"), seconds("max_s")) {
-            let _ = write!(text, ", {mean:.3} s behind on average, {most:.3} s at most");
+        if let Some(lag) = replicas.lag {
+            let _ = write!(text, ", {:.3} s behind on average, {:.3} s at most", lag.mean_s, lag.max_s);
         }
         self.wrapped(out, "replicas ", &text, Style::Plain);
     }
 
     /// How the data is spread, and how the homes of transactions were to be spread and were.
     fn imbalance(&self, out: &mut String, r: &RunResult) {
-        let imbalance = &r.controls["imbalance"];
-        if let (Some(skew), Some(districts)) =
-            (imbalance["data"]["asked"].as_str(), imbalance["data"]["districts"].as_array())
-        {
-            let counts = || districts.iter().filter_map(serde_json::Value::as_u64);
+        let Some(imbalance) = &r.controls.imbalance else { return };
+        if let Some(data) = &imbalance.data {
+            let counts = || data.districts.iter().copied();
             let text = format!(
                 "{}: {} districts at the largest warehouse, {} at the smallest, {} in all",
-                printable(skew),
+                printable(&data.asked),
                 counts().max().unwrap_or_default(),
                 counts().min().unwrap_or_default(),
                 counts().sum::<u64>(),
             );
             self.wrapped(out, "data     ", &text, Style::Plain);
         }
-        let Some(skew) = imbalance["asked"]["homes"].as_str() else { return };
-        let most = |of: &str| imbalance[of]["most_frequent_percent"].as_f64().unwrap_or_default();
-        let deviation = imbalance["actual"]["greatest_deviation_points"].as_f64().unwrap_or_default();
+        let (Some(asked), Some(actual)) = (&imbalance.asked, &imbalance.actual) else { return };
         let text = format!(
-            "{}: {:.2} % of the transactions at the most frequent warehouse ({:.2} % asked), {deviation:.2} points off at most",
-            printable(skew),
-            most("actual"),
-            most("asked"),
+            "{}: {:.2} % of the transactions at the most frequent warehouse ({:.2} % asked), {:.2} points off at most",
+            printable(&asked.homes),
+            actual.most_frequent_percent,
+            asked.most_frequent_percent,
+            actual.greatest_deviation_points,
         );
         self.wrapped(out, "homes    ", &text, Style::Plain);
     }
 
     /// How often a dUpdateStock was to be of one whole group of warehouses, and was.
     fn coaccess(&self, out: &mut String, r: &RunResult) {
-        let coaccess = &r.controls["coaccess"];
-        let (Some(rounds), Some(asked)) =
-            (coaccess["rounds"].as_u64(), coaccess["asked"]["percent"].as_f64())
-        else {
-            return;
-        };
-        let actual = &coaccess["actual"];
+        let Some(coaccess) = &r.controls.coaccess else { return };
+        let Some(asked) = coaccess.asked.percent else { return };
+        let actual = &coaccess.actual;
         let mut text = format!(
-            "{} % of the dUpdateStocks of a whole group of {rounds} warehouses ({asked} % asked)",
-            actual["percent"].as_f64().map_or("–".into(), percent),
+            "{} % of the dUpdateStocks of a whole group of {} warehouses ({asked} % asked)",
+            actual.percent.map_or("–".into(), percent),
+            coaccess.rounds,
         );
-        if let Some(nodes) = actual["nodes_mean"].as_f64() {
+        if let Some(nodes) = actual.nodes_mean {
             let _ = write!(text, ", {nodes:.2} nodes on average");
         }
         self.wrapped(out, "groups   ", &text, Style::Plain);
@@ -344,18 +334,15 @@ impl Page {
 
     /// Of contention control, phase by phase: what was asked, what was done, and how long it took to settle.
     fn contention(&self, out: &mut String, r: &RunResult) {
-        let Some(phases) = r.controls["contention"]["phases"].as_array() else { return };
-        let words: Vec<String> = phases
-            .iter()
-            .filter_map(|phase| {
-                let (asked, actual) = (phase["asked"].as_f64()?, phase["actual"].as_f64()?);
-                let settled = match phase["settling_s"].as_f64() {
-                    Some(seconds) => format!("after {seconds:.1} s"),
-                    None => "never settled".into(),
-                };
-                Some(format!("{actual:.2} of {asked} asked, {settled}"))
-            })
-            .collect();
+        let Some(contention) = &r.controls.contention else { return };
+        let words = |phase: &Competing| {
+            let settled = match phase.settling_s {
+                Some(seconds) => format!("after {seconds:.1} s"),
+                None => "never settled".into(),
+            };
+            format!("{:.2} of {} asked, {settled}", phase.actual, phase.asked)
+        };
+        let words: Vec<String> = contention.phases.iter().map(words).collect();
         self.wrapped(out, "contend  ", &words.join("; "), Style::Plain);
     }
 
@@ -374,16 +361,14 @@ impl Page {
             let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
             let (from, to) = (tenths(phase.from_s), tenths(phase.to_s));
             let mut text = format!("{number_of}{from} to {to} s, {asked}: {} tx/s", number(phase.tps));
-            let distribution = &phase.controls["distribution"];
-            if let (true, Some(ratio)) =
-                (distribution["asked"].is_object(), distribution["actual"]["ratio_percent"].as_f64())
+            if let Some(PhaseDistribution { asked: Some(_), actual }) = &phase.controls.distribution
+                && let Some(ratio) = actual.ratio_percent
             {
-                let degree = distribution["actual"]["degree"].as_f64().unwrap_or(1.0);
+                let degree = actual.degree.unwrap_or(1.0);
                 let _ = write!(text, ", {ratio:.2} % of New-Orders over {degree:.3} nodes");
             }
-            let rows = phase.controls["contention"].as_array().into_iter().flatten();
-            let competing: Vec<String> =
-                rows.filter_map(|row| Some(format!("{:.2}", row["actual"].as_f64()?))).collect();
+            let rows = phase.controls.contention.iter().flatten();
+            let competing: Vec<String> = rows.map(|row| format!("{:.2}", row.actual)).collect();
             if !competing.is_empty() {
                 let _ = write!(text, ", {} competing", competing.join(" + "));
             }
@@ -482,43 +467,37 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     if let Some(w) = r.warehouses() {
         words.push(plural(w, if r.has_small_warehouses() { "small warehouse" } else { "warehouse" }));
     }
-    if let Some(t) = r.plan.get("terminals").and_then(serde_json::Value::as_u64) {
-        words.push(plural(t, "terminal"));
-    }
-    let keys = [
-        ("mode", "mode"),
-        ("tx", "tx"),
-        ("mix", "mix"),
-        ("balance_warehouses", "balance_warehouses"),
-        ("balance_order", "balance_order"),
-        ("rate", "rate"),
-        ("seed", "seed"),
+    let plan = &r.plan;
+    words.extend(plan.terminals.map(|terminals| plural(terminals, "terminal")));
+    // Numbers as they are written in the document.
+    let settings = [
+        ("mode", plan.mode.clone()),
+        ("tx", plan.tx.clone()),
+        ("mix", plan.mix.clone()),
+        ("balance_warehouses", plan.extra.balance_warehouses.map(|count| count.to_string())),
+        ("balance_order", plan.extra.balance_order.clone()),
     ];
-    for (key, label) in keys {
-        if let ("rate", Some(mean)) = (key, r.plan.get(key).and_then(serde_json::Value::as_f64)) {
-            words.push(rate_in_words(mean, &r.phases));
-        } else if let Some(value) = r.plan_text(key) {
-            words.push(format!("{label} {value}"));
-        }
-    }
+    words.extend(settings.into_iter().filter_map(|(label, value)| Some(format!("{label} {}", value?))));
+    words.extend(plan.rate.map(|mean| rate_in_words(mean, &r.phases)));
+    words.extend(plan.seed.map(|seed| format!("seed {seed}")));
     words.join(", ")
 }
 
 /// What the microbenchmark's plan says of tables and transactions.
 fn micro_in_words(r: &RunResult) -> Vec<String> {
-    let number = |key: &str| r.plan.get("micro").and_then(|micro| micro.get(key)?.as_u64());
+    let Some(micro) = &r.plan.micro else { return Vec::new() };
     let mut words = Vec::new();
-    if let (Some(tables), Some(records)) = (number("tables"), number("records")) {
+    if let (Some(tables), Some(records)) = (micro.tables, micro.records) {
         // Where accesses have a share on disk there are so many tables in each of two engines.
-        let engines = if number("disk_percent").is_some() { " in each engine" } else { "" };
+        let engines = if micro.disk_percent.is_some() { " in each engine" } else { "" };
         let tables = plural(tables, "table");
         words.push(format!("{tables}{engines} of {}", plural(records, "record")));
     }
-    words.extend(number("record_bytes").map(|bytes| format!("{bytes} bytes each")));
-    if let (Some(accesses), Some(updates)) = (number("accesses"), number("updates")) {
+    words.extend(micro.record_bytes.map(|bytes| format!("{bytes} bytes each")));
+    if let (Some(accesses), Some(updates)) = (micro.accesses, micro.updates) {
         words.push(format!("{accesses} accesses with {}", plural(updates, "update")));
     }
-    words.extend(number("disk_percent").map(|percent| format!("{percent} % on disk")));
+    words.extend(micro.disk_percent.map(|percent| format!("{percent} % on disk")));
     words
 }
 

@@ -251,7 +251,7 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
                 "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
                  for {url}: use \"each-run\""
             ),
-            Reload::Restore if point.plan.replicas.is_some() => {
+            Reload::Restore if point.plan.controls.replicas.is_wanted() => {
                 "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
                  while; use \"each-run\""
                     .into()

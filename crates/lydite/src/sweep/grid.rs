@@ -352,8 +352,8 @@ fn point(
     }
     let mut shown = given.clone();
     shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
-    if let Some(replicas) = &plan.replicas {
-        shown.insert("replicas".to_owned(), replicas.without_passwords());
+    if let Some(replicas) = plan.controls.replicas.without_passwords() {
+        shown.insert("replicas".to_owned(), replicas);
     }
     let written: String = shown.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
     let digest = format!("{:016x}", xxh3_64(written.as_bytes()));

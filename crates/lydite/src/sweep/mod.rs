@@ -301,7 +301,7 @@ impl<'a> Work<'a> {
         let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
         let (run, result) = store::look(root, &self.directory.manifest, experiment, point, repetition);
         note(&mut self.environment, &run, result.as_ref());
-        if result.is_some_and(|result| result.controls.get("functions").is_some()) {
+        if result.is_some_and(|result| result.controls.functions.is_some()) {
             self.seen.insert(url);
         }
         if let Some(place) = self.runs.get_mut(number).and_then(|runs| runs.get_mut(repetition as usize - 1))

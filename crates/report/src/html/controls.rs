@@ -1,5 +1,6 @@
-//! Free-form JSON (plans, controls) as tables: `asked` beside `actual`, lists of objects as rows.
+//! The plan and the controls as tables, whatever is in them: `asked` beside `actual`, lists of objects as rows.
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use super::markup::{Markup, pairs, titled};
@@ -7,10 +8,17 @@ use super::markup::{Markup, pairs, titled};
 /// How deep tables nest; deeper values are printed as JSON.
 const DEPTH_MAX: usize = 3;
 
-/// Renders an object as tables; nothing if it is no object or empty.
-pub(super) fn tables(value: &Value) -> Markup {
-    let Some(object) = value.as_object() else { return Markup::default() };
-    object
+/// An object as it is written; empty if it is none.
+fn written(object: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}
+
+/// Renders an object as tables; nothing if it is empty.
+pub(super) fn tables(object: &impl Serialize) -> Markup {
+    written(object)
         .iter()
         .filter(|(_, value)| !is_void(value))
         .map(|(name, value)| {
@@ -25,14 +33,14 @@ pub(super) fn tables(value: &Value) -> Markup {
 }
 
 /// The rows of a plan or of a control as name and value; null values are left out.
-pub(super) fn rows(object: &Map<String, Value>) -> Vec<(String, Markup)> {
+pub(super) fn rows(object: &impl Serialize) -> Vec<(String, Markup)> {
+    let object = written(object);
     object.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), cell(v, DEPTH_MAX))).collect()
 }
 
 fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Markup {
     // What was asked belongs beside what was done.
-    if let (Some(Value::Object(asked)), Some(Value::Object(actual))) =
-        (object.get("asked"), object.get("actual"))
+    if let (Some(Value::Object(asked)), Some(Value::Object(actual))) = (object.get(ASKED), object.get(ACTUAL))
     {
         let mut keys: Vec<&String> = asked.keys().collect();
         keys.extend(actual.keys().filter(|k| !asked.contains_key(*k)));
@@ -41,10 +49,10 @@ fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Marku
         };
         let rows =
             keys.into_iter().map(|k| vec![Markup::text(k), value(asked, k), value(actual, k)]).collect();
-        let mut all = grid(title, &["".to_owned(), "asked".to_owned(), "actual".to_owned()], rows);
+        let mut all = grid(title, &["".to_owned(), ASKED.to_owned(), ACTUAL.to_owned()], rows);
         let others: Map<String, Value> = object
             .iter()
-            .filter(|(k, v)| !matches!(k.as_str(), "asked" | "actual" | DRAWN) && !is_void(v))
+            .filter(|(k, v)| !matches!(k.as_str(), ASKED | ACTUAL | DRAWN) && !is_void(v))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         if !others.is_empty() {
@@ -81,8 +89,8 @@ fn list_table(caption: &str, list: &Value, depth: usize) -> Markup {
         }
     }
     keys.sort_by_key(|k| match k.as_str() {
-        "asked" => 0,
-        "actual" => 1,
+        ASKED => 0,
+        ACTUAL => 1,
         _ => 2,
     });
     let row = |o: &&Map<String, Value>| {
@@ -148,7 +156,11 @@ fn rounded(number: &Number) -> String {
     }
 }
 
-/// What is drawn, and would be a table of seconds.
+/// Names of the two parts of a control that belong beside each other.
+const ASKED: &str = "asked";
+const ACTUAL: &str = "actual";
+
+/// Name of what is drawn, and would be a table of seconds.
 const DRAWN: &str = "per_second";
 
 fn is_void(value: &Value) -> bool {

@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::metrics::MetricsData;
+use crate::controls::contention::{Competing, Contention, HotRow, OfRow};
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
 use crate::metrics::Event;
@@ -67,36 +68,18 @@ pub(super) struct ContentionData {
     actual: Vec<[f64; 2]>,
 }
 
-/// What contention control was asked and did, row by row; none without it.
-fn contention(control: &serde_json::Value) -> Vec<ContentionData> {
-    let named = |row: &serde_json::Value| {
-        let number = |key: &str| row[key].as_u64();
-        let of = |what: &str, key: &str| Some(format!("{what} {}/{}", number("w_id")?, number(key)?));
-        of("stock", "i_id").or_else(|| of("district", "d_id"))
-    };
-    match control["rows"].as_array() {
-        Some(rows) => rows.iter().filter_map(|row| competing(row, named(row))).collect(),
-        None => competing(control, None).into_iter().collect(),
-    }
-}
-
-/// What was asked and done for one row.
-fn competing(control: &serde_json::Value, name: Option<String>) -> Option<ContentionData> {
-    let phases = control["phases"].as_array()?;
-    let points = |phase: &serde_json::Value| {
-        let asked = phase["asked"].as_f64()?;
-        Some([[phase["from_s"].as_f64()?, asked], [phase["to_s"].as_f64()?, asked]])
-    };
-    let asked = phases.iter().filter_map(points).flatten().collect();
-    let seconds: Vec<f64> =
-        control["per_second"].as_array()?.iter().filter_map(serde_json::Value::as_f64).collect();
+/// The competing transactions of a row.
+fn competing(of: &OfRow<'_>) -> ContentionData {
+    let points = |phase: &Competing| [[phase.from_s, phase.asked], [phase.to_s, phase.asked]];
+    let asked = of.phases.iter().flat_map(points).collect();
+    let seconds: Vec<f64> = of.per_second.iter().flatten().copied().collect();
     let step = seconds.len().div_ceil(POINTS_MAX).max(1);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let actual = (0..)
         .zip(seconds.chunks(step))
         .map(|(number, values)| [(f64::from(number) * step as f64) + values.len() as f64 / 2.0, mean(values)])
         .collect();
-    Some(ContentionData { name, asked, actual })
+    ContentionData { name: of.row.and_then(HotRow::name), asked, actual }
 }
 
 /// Rates over time, warm-up first (negative seconds).
@@ -163,7 +146,13 @@ impl RunData {
             tps: result.tps,
             measured_s: result.window.measured_s,
             series: series(result),
-            contention: contention(&result.controls["contention"]),
+            contention: result
+                .controls
+                .contention
+                .iter()
+                .flat_map(Contention::each_row)
+                .map(|row| competing(&row))
+                .collect(),
             phases: (1..)
                 .zip(&result.phases)
                 // One phase is the whole window, and needs no mark.

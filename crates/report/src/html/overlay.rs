@@ -57,7 +57,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
                 m.interval.map_or(String::new(), |(low, high)| format!(" ({low:.2} to {high:.2})"));
             m.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}{interval}"))
         });
-        let plan = |key| Markup::text(&r.plan_text(key).unwrap_or_else(|| "–".to_owned()));
+        let plan = |of: &Option<String>| Markup::text(of.as_deref().unwrap_or("–"));
         let numbers = [
             number(r.is_tpcc().then_some(r.nopm)),
             ratio,
@@ -72,7 +72,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         cells.push(Markup::text(&number(aborts as f64)));
         cells.push(Markup::text(&number(r.client_percent_of_core())));
         cells.push(Markup::text(&r.warehouses().map_or("–".to_owned(), |w| w.to_string())));
-        cells.extend([plan("mode"), plan("tx"), Markup::text(&r.target.version)]);
+        cells.extend([plan(&r.plan.mode), plan(&r.plan.tx), Markup::text(&r.target.version)]);
         cells
     });
     // What was found before what was asked: on a phone the rest is a swipe away.

@@ -64,7 +64,7 @@ pub(super) fn card(label: &str, value: Markup, note: &str, kind: &'static str) -
 
 fn cards(r: &RunResult) -> Markup {
     let mut all = Markup::default();
-    let paced = r.plan_text("mode").as_deref() == Some("rte");
+    let paced = r.plan.mode.as_deref() == Some("rte");
     let per_warehouse = r.warehouses().filter(|w| *w > 0).map(|w| r.nopm / w as f64);
     let note = match (paced, per_warehouse) {
         (true, _) => {
@@ -258,14 +258,9 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
             &says,
         ));
     }
-    if !run.contention.is_empty() {
-        let control = &r.controls["contention"];
-        let rows = control["rows"].as_array().map_or_else(|| vec![control], |rows| rows.iter().collect());
-        let phases = rows.iter().flat_map(|row| row["phases"].as_array().into_iter().flatten());
-        let settled = phases.map(|phase| {
-            let number_of = |key: &str| phase[key].as_f64().unwrap_or_default();
-            format!("{} asked, {:.2} done", number_of("asked"), number_of("actual"))
-        });
+    if let Some(control) = r.controls.contention.as_ref().filter(|_| !run.contention.is_empty()) {
+        let phases = control.each_row().into_iter().flat_map(|row| row.phases);
+        let settled = phases.map(|phase| format!("{} asked, {:.2} done", phase.asked, phase.actual));
         all.push(chart(
             "contention",
             "Contention",
@@ -614,7 +609,7 @@ fn rules(r: &RunResult) -> Markup {
 
 fn environment(r: &RunResult) -> Markup {
     let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
-    let mut plan = r.plan.as_object().map(controls::rows).unwrap_or_default();
+    let mut plan = controls::rows(&r.plan);
     plan.push(text("status", if r.status == Status::Complete { "complete" } else { "partial" }));
     let target =
         vec![text("Kind", &r.target.kind), text("Version", &r.target.version), text("URL", &r.target.url)];

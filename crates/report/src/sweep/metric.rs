@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 
+use crate::document::Document;
 use crate::figures::type_name;
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
@@ -72,16 +73,19 @@ impl OfNode {
     }
 
     fn spread(self, result: &RunResult) -> Option<FiveNumbers> {
-        let counted = |control: &serde_json::Value, what: &str| {
-            let nodes = control["nodes"].as_array()?;
-            let counts: Option<Vec<f64>> = nodes.iter().map(|node| node[what].as_f64()).collect();
-            FiveNumbers::of(&counts?)
-        };
+        let controls = &result.controls;
+        let spread = |counts: Vec<f64>| FiveNumbers::of(&counts);
         match self {
             Self::Ops => OfNodes::told_by(result)?.ops_spread(),
             Self::Bytes => Some(OfNodes::told_by(result)?.bytes_spread()?.1),
-            Self::Warehouses => counted(&result.controls["distribution"], "warehouses"),
-            Self::Districts => counted(&result.controls["imbalance"]["data"], "districts"),
+            Self::Warehouses => {
+                let nodes = &controls.distribution.as_ref()?.nodes;
+                spread(nodes.iter().map(|node| node.warehouses as f64).collect())
+            }
+            Self::Districts => {
+                let nodes = &controls.imbalance.as_ref()?.data.as_ref()?.nodes;
+                spread(nodes.iter().map(|node| node.districts as f64).collect())
+            }
         }
     }
 }
@@ -236,30 +240,21 @@ impl Metric {
     #[must_use]
     pub fn seconds_of(&self, result: &RunResult) -> Option<Vec<Option<f64>>> {
         let document = match &self.what {
-            What::Tps(_) => serde_json::to_value(&result.series).ok()?,
-            What::Path(_) => serde_json::to_value(result).ok()?,
+            What::Tps(_) => Document::of(&result.series)?,
+            What::Path(_) => Document::of(result)?,
             _ => return None,
         };
-        let numbers = |list: &serde_json::Value| -> Option<Vec<Option<f64>>> {
-            // A list of anything but numbers and gaps has nothing to draw.
-            let list = list.as_array()?;
-            list.iter()
-                .map(|value| if value.is_null() { Some(None) } else { value.as_f64().map(Some) })
-                .collect()
-        };
         match &self.what {
-            What::Tps(Some(of)) => numbers(document.get(of)?),
+            What::Tps(Some(of)) => document.numbers(&[of]),
             What::Tps(None) => {
                 let types = TRANSACTION_TYPES.iter().chain(&OTHER_TYPES);
-                let lists: Vec<Vec<Option<f64>>> = types
-                    .filter_map(|of| numbers(document.get(of)?))
-                    .filter(|list| !list.is_empty())
-                    .collect();
+                let lists: Vec<Vec<Option<f64>>> =
+                    types.filter_map(|of| document.numbers(&[of])).filter(|list| !list.is_empty()).collect();
                 let seconds = lists.iter().map(Vec::len).max()?;
                 let sum = |second: usize| lists.iter().filter_map(|list| *list.get(second)?).sum();
                 Some((0..seconds).map(|second| Some(sum(second))).collect())
             }
-            What::Path(parts) => numbers(at_path(&document, parts)?),
+            What::Path(parts) => document.numbers(parts),
             _ => None,
         }
     }
@@ -297,7 +292,7 @@ impl Metric {
             What::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
             // All five are no number; the median stands for them.
             What::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
-            What::Path(parts) => at_path(&serde_json::to_value(result).ok()?, parts)?.as_f64(),
+            What::Path(parts) => Document::of(result)?.number(parts),
         };
         value.filter(|value| value.is_finite())
     }
@@ -307,14 +302,6 @@ impl Metric {
 fn place(name: &str) -> Result<usize, String> {
     FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
         format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
-    })
-}
-
-/// What a document has at the end of a path; numbers are places in lists.
-fn at_path<'a>(document: &'a serde_json::Value, parts: &[String]) -> Option<&'a serde_json::Value> {
-    parts.iter().try_fold(document, |at, part| match part.parse::<usize>() {
-        Ok(index) if at.is_array() => at.get(index),
-        _ => at.get(part),
     })
 }
 
@@ -377,10 +364,11 @@ fn share_of(name: &str) -> Result<&'static str, String> {
 
 /// A path, if a result has anything by its first name.
 fn path(parts: &[&str]) -> Result<Vec<String>, String> {
-    let top = serde_json::to_value(RunResult::default()).unwrap_or_default();
+    let empty = Document::of(&RunResult::default());
+    let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
     let optional = ["load", "delivery", "pacing", "nodes"];
     let first = parts.first().copied().unwrap_or_default();
-    let known = top.get(first).is_some() || optional.contains(&first);
+    let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {
         return Err(format!(
             "is not known: use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
@@ -389,7 +377,7 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     // What an empty result holds as an object of fixed names can be checked further.
     if matches!(first, "window" | "client" | "host")
         && let Some(second) = parts.get(1)
-        && top.get(first).and_then(|inner| inner.get(*second)).is_none()
+        && !has(&[first, *second])
         && *second != "lateness_ms"
     {
         return Err(format!("is not known: a result has no {first}.{second}"));

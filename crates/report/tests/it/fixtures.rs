@@ -73,6 +73,13 @@ fn contention() {
             ">Contention: rows<",
         ],
     );
+    let mut long = result("contention");
+    let words = "The row was not as contended as was asked for";
+    assert!(!render_table(&long, 250, false).contains(words), "a phase of a second may be too short");
+    for phase in long.controls.contention.iter_mut().flat_map(|contention| &mut contention.phases) {
+        phase.to_s = phase.from_s + 2.0;
+    }
+    assert!(render_table(&long, 250, false).contains(words));
 }
 
 #[test]

@@ -5,11 +5,13 @@ use lydite_report::model::{NodeBytes, NodeFigures, RunResult, Series};
 use lydite_report::{render_html, render_metrics, render_report};
 use serde_json::json;
 
+use crate::sample::read;
+
 /// A run with this many transactions in each second.
 fn run(kind: &str, seconds: &[u64]) -> RunResult {
     let mut result = RunResult::default();
     result.target.kind = kind.to_owned();
-    result.plan = json!({ "workload": "tpcc", "warehouses": 10, "mix": "deck" });
+    result.plan = read(json!({ "workload": "tpcc", "warehouses": 10, "mix": "deck" }));
     result.window.measured_s = seconds.len() as f64;
     result.tps = seconds.iter().sum::<u64>() as f64 / seconds.len() as f64;
     result.series = Series {
@@ -23,7 +25,7 @@ fn run(kind: &str, seconds: &[u64]) -> RunResult {
 fn of_nodes(kind: &str, tps: u64, nodes: usize) -> RunResult {
     let mut result = run(kind, &[tps; 30]);
     let node = |number| json!({ "node": format!("n{number}"), "warehouses": 3 });
-    result.controls = json!({ "distribution": { "nodes": (0..nodes).map(node).collect::<Vec<_>>() } });
+    result.controls = read(json!({ "distribution": { "nodes": (0..nodes).map(node).collect::<Vec<_>>() } }));
     result
 }
 
@@ -91,7 +93,7 @@ fn scalability_is_of_the_runs_of_one_database_by_the_nodes_that_the_results_tell
     assert!(text.contains(unknown) && !text.contains("differs"), "{text}");
     let page = render_html(&results);
     assert!(page.contains("data-chart=\"scalability\"") && page.contains("0.900 from 3 to 6 nodes"));
-    results[1].plan["mix"] = json!("1,2,3,4,90");
+    results[1].plan.mix = Some("1,2,3,4,90".to_owned());
     let text = render_metrics(&Metrics::told_by(&results), &names(&results));
     assert!(
         text.contains("! pg: not only the number of nodes differs between these runs, but mix"),

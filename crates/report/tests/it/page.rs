@@ -61,9 +61,9 @@ fn text_of_a_result_cannot_become_markup() {
     result.host.hostname = attack.to_owned();
     result.host.cpu = attack.to_owned();
     result.window.start = attack.to_owned();
-    result.plan[attack] = serde_json::json!({ attack: [attack, { attack: attack }] });
-    result.controls[attack] =
-        serde_json::json!({ "asked": { attack: attack }, "actual": {} , attack: [{attack: 1}]});
+    result.plan.others.insert(attack.to_owned(), serde_json::json!({ attack: [attack, { attack: attack }] }));
+    let control = serde_json::json!({ "asked": { attack: attack }, "actual": {} , attack: [{attack: 1}]});
+    result.controls.others.insert(attack.to_owned(), control);
     result.aborts.insert(attack.to_owned(), 3);
     result.transactions.insert(attack.to_owned(), TransactionResult { committed: 1, ..Default::default() });
     result.client.bottleneck = Some(attack.to_owned());
@@ -94,10 +94,11 @@ fn text_of_a_result_cannot_become_markup() {
 #[test]
 fn numbers_of_controls_have_six_digits_and_whole_ones_all() {
     let mut result = sample(Look { seconds: 30, ..Look::default() });
-    result.controls["thing"] = serde_json::json!({
+    let thing = serde_json::json!({
         "asked": { "share": 21_417.0, "rate": 1_234_567.25, "seed": 1_234_567_890_u64 },
         "actual": { "share": 19.973_456_789, "little": 0.000_012_345_678, "each": [0.1 + 0.2, 7] },
     });
+    result.controls.others.insert("thing".to_owned(), thing);
     let page = render_html(&[result]);
     for wanted in
         ["21417</td>", "1234567</td>", "19.9735</td>", "1234567890</td>", "0.0000123457</td>", "0.3, 7</td>"]
@@ -166,8 +167,8 @@ fn a_run_along_a_curve_is_told_in_words() {
         ..PhaseResult::default()
     };
     let mut result = sample(Look { seconds: 30, ..Look::default() });
-    result.plan["mode"] = "open".into();
-    result.plan["rate"] = 150.0.into();
+    result.plan.mode = Some("open".into());
+    result.plan.rate = Some(150.0);
     assert!(without_assets(&render_html(&[result.clone()])).contains("rate 150,"), "a plan without phases");
     result.phases = vec![phase(0.0, 30.0, "ramp(100,200)")];
     let own = without_assets(&render_html(&[result.clone()]));

@@ -12,6 +12,8 @@ use lydite_report::sweep::{
 use lydite_report::{hdr, render_sweep};
 use serde_json::json;
 
+use crate::sample::read;
+
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1.0)
 }
@@ -37,7 +39,7 @@ fn result() -> RunResult {
     result.transactions.insert("stock_level".into(), transactions(120, 9_000));
     result.transactions.get_mut("new_order").unwrap().rolled_back = 5;
     result.aborts = [("csr", 5), ("serialization", 20)].map(|(name, n)| (name.to_owned(), n)).into();
-    result.controls = json!({"distribution": {"actual": [{"ratio_percent": 12.5}]}});
+    result.controls = read(json!({"tides": {"actual": [{"ratio_percent": 12.5}]}}));
     result.client.peak_rss_bytes = 1 << 20;
     result
 }
@@ -57,7 +59,7 @@ fn short_names_and_paths_find_their_numbers() {
         ("rollback_rate", 100.0 * 5.0 / 1_005.0),
         ("aborts.csr", 5.0),
         ("client.peak_rss_bytes", 1_048_576.0),
-        ("controls.distribution.actual.0.ratio_percent", 12.5),
+        ("controls.tides.actual.0.ratio_percent", 12.5),
     ] {
         let found = value(name).unwrap();
         assert!(near(found, expected), "{name}: {found}, not {expected}");
@@ -75,7 +77,7 @@ fn the_five_numbers_over_the_nodes_and_the_throughput_of_each_are_metrics() {
     let mut result = result();
     result.series.second = (0..10).collect();
     let node = |number: u64| json!({ "node": format!("n{number}") });
-    result.controls = json!({ "distribution": { "nodes": (1..=4).map(node).collect::<Vec<_>>() } });
+    result.controls = read(json!({ "distribution": { "nodes": (1..=4).map(node).collect::<Vec<_>>() } }));
     let bytes =
         NodeBytes { second: vec![-1.0, 9.0], of: (1..=4).map(|node| vec![node, node * 100]).collect() };
     result.nodes = Some(NodeFigures {
@@ -183,13 +185,13 @@ fn throughput_and_lists_are_known_by_second() {
     let mut result = result();
     result.series.new_order = vec![4, 5];
     result.series.payment = vec![6, 0];
-    result.controls = json!({"contention": {"per_second": [9.5, null], "names": ["a"]}});
+    result.controls = read(json!({"contention": {"per_second": [9.5, null]}, "names": ["a"]}));
     let seconds = |name: &str| Metric::parse(name).unwrap().seconds_of(&result);
     assert_eq!(seconds("tps"), Some(vec![Some(10.0), Some(5.0)]));
     assert_eq!(seconds("tps.payment"), Some(vec![Some(6.0), Some(0.0)]));
     assert_eq!(seconds("controls.contention.per_second"), Some(vec![Some(9.5), None]));
     assert_eq!(seconds("series.aborts"), Some(vec![]));
-    assert_eq!(seconds("controls.contention.names"), None, "no numbers");
+    assert_eq!(seconds("controls.names"), None, "no numbers");
     assert_eq!(seconds("controls.contention"), None, "no list");
     assert_eq!(seconds("latency.p95"), None, "of the whole run only");
     assert!(Metric::parse("tps").unwrap().has_seconds());

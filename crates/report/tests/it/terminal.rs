@@ -299,14 +299,14 @@ fn too_few_seconds_get_a_ratio_but_no_interval() {
 fn differences_that_spoil_a_comparison_are_named() {
     let a = quick(1, 1.0);
     let mut b = a.clone();
-    b.plan["warehouses"] = 20.into();
+    b.plan.warehouses = Some(20);
     b.host.hostname = "elsewhere".to_owned();
     b.target.version = "16.1".to_owned();
     b.target.settings.insert("fsync".to_owned(), "off\x1b[31m".to_owned());
     b.status = Status::Partial;
     b.checks[0].ok = false;
     // Also a setting of the target, which needs not be told twice.
-    b.plan["tx"] = "procedures".into();
+    b.plan.tx = Some("procedures".to_owned());
     b.target.settings.insert("tx".to_owned(), "procedures".to_owned());
     let text = render_comparison(&compare(&a, &b));
     assert_eq!(text.matches("tx (").count(), 1, "{text}");
@@ -328,7 +328,7 @@ fn differences_that_spoil_a_comparison_are_named() {
 fn small_and_standard_warehouses_are_told_apart_above_the_numbers() {
     let standard = quick(1, 1.0);
     let mut small = quick(2, 1.25);
-    small.plan["size"] = "small".into();
+    small.plan.size = Some("small".into());
     for (a, b, words) in [
         (&small, &standard, "A has small warehouses, with a tenth of the rows, and B standard ones"),
         (&standard, &small, "B has small warehouses, with a tenth of the rows, and A standard ones"),

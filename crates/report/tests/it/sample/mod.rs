@@ -102,11 +102,11 @@ pub(crate) fn sample(look: Look) -> RunResult {
 
     let mut result = RunResult {
         status: if look.troubled { Status::Partial } else { Status::Complete },
-        plan: json!({
+        plan: read(json!({
             "workload": "tpcc", "mode": look.mode, "warehouses": warehouses,
             "terminals": if look.mode == "rte" { 100 } else { 16 }, "tx": "batched", "mix": "45,43,4,4,4",
             "seed": look.seed, "duration_s": look.seconds, "warmup_s": warmup, "rate": null,
-        }),
+        })),
         target: TargetInfo {
             kind: "postgres".to_owned(),
             version: "17.2 (Debian 17.2-1)".to_owned(),
@@ -303,7 +303,7 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
         line("Four checkpoints in the interval", "5.5.2.2", None, "the target does not tell its checkpoints"),
         line("ACID tests", "3", None, "not part of this run"),
     ];
-    result.controls = json!({
+    result.controls = read(json!({
         "distribution": {
             "asked": {"ratio_percent": 10, "degree": 3, "strategy": "expected"},
             "actual": {"ratio_percent": 9.97, "degree": 2.99, "degree_stddev": 0.06},
@@ -312,7 +312,7 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
             {"asked": 10, "actual": 10.3, "settling_s": 2.1},
             {"asked": 40, "actual": 38.8, "settling_s": 3.0},
         ]},
-    });
+    }));
     if paced {
         result.delivery = Some(DeliveryReport {
             queued: 57,
@@ -332,4 +332,9 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
             |(key, (keying, think)): (&&str, (f64, f64))| ((*key).to_owned(), pacing(keying, think));
         result.pacing = Some(TRANSACTION_TYPES.iter().zip(times).map(of_type).collect());
     }
+}
+
+/// A part of a result, from its JSON.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(part: serde_json::Value) -> T {
+    serde_json::from_value(part).unwrap()
 }

@@ -1,33 +1,99 @@
-//! Reading on replicas: what the plan says of it, what has to be there before the run, and what the result tells.
+//! Reading on replicas: those of the plan, their state before the run, and the reads that they answered.
 
 use crate::Outcome;
+use crate::controls::{About, Control, Ground};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::plan::{Plan, time};
 use crate::raw::Raw;
+use crate::result::Parts;
 use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetError, TxMode};
 use lydite_families::TargetSpec;
+use lydite_report::controls::Controls;
+use lydite_report::controls::replicas::{self as report, Lag, ReplicasPlan};
+use lydite_report::plan::PlanInfo;
 use lydite_tpcc::meta::DatabaseMeta;
-use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The keys of a plan that are about replicas.
-pub(crate) const KEYS: &[&str] = &["replicas", "staleness"];
 /// The shortest bound: what is looked at more often would be a load of its own.
 const SHORTEST_BOUND: Duration = Duration::from_millis(100);
 
 /// Replicas that the plan names.
 #[derive(Debug)]
-pub(crate) struct WantedReplicas {
+struct WantedReplicas {
     /// Each with its URL, without a password.
     specs: Vec<(TargetSpec, String)>,
     staleness: Staleness,
 }
 
-/// What the plan says of replicas, if it does. `target`: the primary, if its URL is good.
-pub(crate) fn wanted(raw: &mut Raw, target: Option<&TargetSpec>, tx: TxMode) -> Option<WantedReplicas> {
+/// Reading on replicas of a plan, if it does that.
+#[derive(Debug)]
+pub(crate) struct Reading(Option<WantedReplicas>);
+
+impl Control for Reading {
+    const KEYS: &'static [&'static str] = &["replicas", "staleness"];
+    type Step = ();
+    type Settled = ();
+
+    fn read(raw: &mut Raw, about: &About<'_>) -> Self {
+        Self(wanted(raw, about.target, about.tx))
+    }
+
+    fn read_step(_: &mut Raw) {}
+
+    fn settle(&self, _: &Plan, _: &Ground) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn write_plan(&self, parts: &Parts<'_>, info: &mut PlanInfo) {
+        info.replicas = parts.replicas.map(of_plan).unwrap_or_default();
+    }
+
+    fn write(&self, parts: &Parts<'_>, controls: &mut Controls) {
+        controls.replicas = parts.replicas.map(found);
+    }
+}
+
+impl Reading {
+    /// True if the plan names replicas.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The URLs as they may be stored.
+    pub(crate) fn without_passwords(&self) -> Option<String> {
+        let wanted = self.0.as_ref()?;
+        let urls: Vec<&str> = wanted.specs.iter().map(|(_, url)| url.as_str()).collect();
+        Some(urls.join(","))
+    }
+
+    /// Has an impatient user wait for them.
+    pub(crate) fn wait_for_servers(&mut self, interrupt: &Interrupt) {
+        for (spec, _) in self.0.iter_mut().flat_map(|wanted| &mut wanted.specs) {
+            *spec = spec.clone().waited_for_by(interrupt.waiter());
+        }
+    }
+
+    /// Opens them, and refuses what are no replicas of `primary`.
+    pub(crate) fn open(
+        &self,
+        plan: &Plan,
+        primary: &Arc<dyn Target>,
+    ) -> Result<Option<Arc<Replicas>>, Failure> {
+        let Some(wanted) = &self.0 else { return Ok(None) };
+        let url = primary.describe()?.url;
+        let open = |(spec, url): &(TargetSpec, String)| Ok((spec.open()?, url.clone()));
+        let opened = wanted.specs.iter().map(open).collect::<Result<_, TargetError>>()?;
+        let replicas = Replicas::new((Arc::clone(primary), url), opened, wanted.staleness);
+        replicas.check(plan.sessions())?;
+        Ok(Some(Arc::new(replicas)))
+    }
+}
+
+/// Reads the replicas of a plan, if it has any. `target`: the primary, if its URL is good.
+fn wanted(raw: &mut Raw, target: Option<&TargetSpec>, tx: TxMode) -> Option<WantedReplicas> {
     let staleness = raw.read("staleness", staleness);
     let Some(list) = raw.text("replicas") else {
         if raw.text("staleness").is_some() {
@@ -87,31 +153,6 @@ fn staleness(text: &str) -> Result<Staleness, String> {
     }
 }
 
-impl WantedReplicas {
-    /// The URLs as they may be stored.
-    pub(crate) fn without_passwords(&self) -> String {
-        let urls: Vec<&str> = self.specs.iter().map(|(_, url)| url.as_str()).collect();
-        urls.join(",")
-    }
-
-    /// Has an impatient user wait for them.
-    pub(crate) fn wait_for_servers(&mut self, interrupt: &Interrupt) {
-        for (spec, _) in &mut self.specs {
-            *spec = spec.clone().waited_for_by(interrupt.waiter());
-        }
-    }
-
-    /// Opens them, and refuses what are no replicas of `primary`.
-    pub(crate) fn open(&self, plan: &Plan, primary: &Arc<dyn Target>) -> Result<Arc<Replicas>, Failure> {
-        let url = primary.describe()?.url;
-        let open = |(spec, url): &(TargetSpec, String)| Ok((spec.open()?, url.clone()));
-        let opened = self.specs.iter().map(open).collect::<Result<_, TargetError>>()?;
-        let replicas = Replicas::new((Arc::clone(primary), url), opened, self.staleness);
-        replicas.check(plan.sessions())?;
-        Ok(Arc::new(replicas))
-    }
-}
-
 /// Waits until all replicas have what the primary has. `loaded`: by this run.
 pub(crate) fn catch_up(
     replicas: &Replicas,
@@ -126,30 +167,39 @@ pub(crate) fn catch_up(
     }
 }
 
-/// What the result tells of replicas.
-pub(crate) fn json(report: Option<&ReplicasReport>) -> Value {
-    let Some(report) = report else { return json!({}) };
-    json!({ "replicas": {
-        "urls": report.urls,
-        "staleness": report.staleness.to_string(),
-        "reads": report.reads_of.iter().sum::<u64>(),
-        "reads_of": report.reads_of,
-        "to_primary": report.to_primary,
-        "waited": report.waited,
-        "waited_s": report.waited_s,
-        "lag": report.lag.map(|(mean, most)| json!({ "mean_s": mean, "max_s": most })),
-    }})
+/// The keys of the plan of a run that read on replicas.
+fn of_plan(report: &ReplicasReport) -> ReplicasPlan {
+    ReplicasPlan { replicas: Some(report.urls.clone()), staleness: Some(report.staleness.to_string()) }
 }
 
-/// What the plan says of them.
-pub(crate) fn plan_json(report: Option<&ReplicasReport>) -> Value {
-    let Some(report) = report else { return json!({}) };
-    json!({ "replicas": report.urls, "staleness": report.staleness.to_string() })
+/// The reads that replicas answered.
+fn found(report: &ReplicasReport) -> report::Replicas {
+    report::Replicas {
+        urls: report.urls.clone(),
+        staleness: report.staleness.to_string(),
+        reads: report.reads_of.iter().sum(),
+        reads_of: report.reads_of.clone(),
+        to_primary: report.to_primary,
+        waited: report.waited,
+        waited_s: report.waited_s,
+        lag: report.lag.map(|(mean_s, max_s)| Lag { mean_s, max_s }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
     use super::*;
+    use crate::controls::tests::{DIRECT, raw};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn an_age_needs_replicas() {
+        let mut plan = raw(&[("staleness", "5s")]);
+        assert!(!Reading::read(&mut plan, &DIRECT).is_wanted());
+        assert!(plan.errors[0].contains("is about replicas"), "{:?}", plan.errors);
+    }
 
     #[test]
     fn the_result_has_what_the_replicas_answered_and_how_old_it_was() {
@@ -163,7 +213,7 @@ mod tests {
             lag: Some((0.5, 2.0)),
         };
         let golden = |lag: Value| {
-            json!({ "replicas": {
+            json!({
                 "urls": ["postgres://a/t", "postgres://b/t"],
                 "staleness": "5s",
                 "reads": 42,
@@ -172,13 +222,15 @@ mod tests {
                 "waited": 2,
                 "waited_s": 0.25,
                 "lag": lag,
-            }})
+            })
         };
-        assert_eq!(json(Some(&report)), golden(json!({ "mean_s": 0.5, "max_s": 2.0 })));
-        assert_eq!(json(Some(&ReplicasReport { lag: None, ..report.clone() })), golden(Value::Null));
-        assert_eq!(json(None), json!({}));
+        let written = |report: &ReplicasReport| serde_json::to_value(found(report)).unwrap();
+        assert_eq!(written(&report), golden(json!({ "mean_s": 0.5, "max_s": 2.0 })));
         let plan = json!({ "replicas": ["postgres://a/t", "postgres://b/t"], "staleness": "5s" });
-        assert_eq!(plan_json(Some(&report)), plan);
+        assert_eq!(serde_json::to_value(of_plan(&report)).unwrap(), plan);
+        let nothing = ReplicasPlan::default();
+        assert_eq!(serde_json::to_value(nothing).unwrap(), json!({}));
+        assert_eq!(written(&ReplicasReport { lag: None, ..report }), golden(Value::Null));
     }
 
     #[test]

@@ -1,0 +1,226 @@
+//! Contention control: transactions that compete for hot rows.
+
+use crate::Outcome;
+use crate::controls::{About, Control, Ground, PhaseOf, Scale};
+use crate::exit::Failure;
+use crate::phases::{PhaseKey, WantedStep};
+use crate::plan::{Plan, number};
+use crate::raw::Raw;
+use crate::result::Parts;
+use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
+use lydite_report::controls::contention::{self as report, Competing, Contention};
+use lydite_report::controls::{Controls, PhaseControls};
+use lydite_report::figures::plural;
+use lydite_report::plan::PlanInfo;
+use lydite_tpcc::WarehouseId;
+use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
+
+/// The most hot rows.
+const MAX_ROWS: usize = 1_000;
+
+/// The hot rows of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HotRows {
+    /// Their table.
+    pub(crate) contended: Contended,
+}
+
+impl Control for HotRows {
+    const KEYS: &'static [&'static str] = &["ci", "hot"];
+    const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole().not_of_users()];
+    /// Competing transactions of each hot row.
+    type Step = Vec<u32>;
+    type Settled = ();
+
+    fn read(raw: &mut Raw, about: &About<'_>) -> Self {
+        if raw.text("hot").is_some() && raw.text("ci").is_none() {
+            raw.wrong("hot", "needs ci: how many transactions are to compete for the row");
+        }
+        if raw.text("ci").is_some() && (about.rte || about.open) {
+            raw.wrong("mode", "must be direct with --ci: the sessions decide what they send next");
+        }
+        let contended = raw
+            .read("hot", |text| Contended::from_name(text).ok_or_else(|| "must be stock or district".into()));
+        Self { contended: contended.unwrap_or_default() }
+    }
+
+    fn read_step(raw: &mut Raw) -> Vec<u32> {
+        raw.read("ci", rows).unwrap_or_default()
+    }
+
+    fn check_steps(&self, raw: &mut Raw, _: &About<'_>, steps: &[WantedStep]) {
+        let competes = |step: &WantedStep| !step.controls.contention.is_empty();
+        if steps.iter().any(competes) && steps.iter().any(|step| step.controls.distribution.is_some()) {
+            raw.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
+        }
+        let rows = steps.iter().map(|step| step.controls.contention.len()).max().unwrap_or_default();
+        if steps.iter().any(|step| competes(step) && step.controls.contention.len() != rows) {
+            raw.wrong(
+                "ci",
+                "has phases with fewer hot rows than others: write 0 for a row that nobody goes for, as 10+0",
+            );
+        }
+    }
+
+    fn fit(&self, plan: &Plan, scale: &Scale<'_>) -> Outcome {
+        let (Mode::Direct { terminals: sessions }, (_, warehouses)) = (scale.mode, scale.active) else {
+            return Ok(());
+        };
+        let (sessions, warehouses) = (*sessions, warehouses);
+        let wanted = |step: &WantedStep| -> (u64, u64) {
+            let competing = step.controls.contention.iter().copied().map(u64::from).sum();
+            (competing, step.sessions.unwrap_or(sessions).into())
+        };
+        let beyond = plan.steps.iter().map(wanted).filter(|(competing, playing)| competing > playing);
+        if let Some((competing, playing)) = beyond.max_by_key(|(competing, playing)| competing - playing) {
+            return Err(Failure::usage(format!(
+                "--ci: {competing} transactions can't compete with {playing} sessions: ask for more --terminals, or for less"
+            )));
+        }
+        let rows =
+            plan.steps.iter().map(|step| step.controls.contention.len() as u32).max().unwrap_or_default();
+        if rows == 0 {
+            return Ok(());
+        }
+        // One district of a warehouse is kept for those who contend for it.
+        let (each, but) = match self.contended {
+            Contended::Stock => (TERMINALS_PER_WAREHOUSE, ""),
+            Contended::District => (TERMINALS_PER_WAREHOUSE - 1, " beside a hot one each"),
+        };
+        let districts = warehouses.saturating_mul(each);
+        if sessions > districts {
+            return Err(Failure::usage(format!(
+                "--ci: {sessions} sessions need a district each, so that they meet nowhere but at the hot row, and \
+                 the {} can give {districts}{but}: use at least {} warehouses, or fewer --terminals",
+                plural(warehouses.into(), "warehouse"),
+                sessions.div_ceil(each)
+            )));
+        }
+        if self.contended == Contended::District && rows > warehouses {
+            return Err(Failure::usage(format!(
+                "--ci: {rows} hot districts need a warehouse each, and {warehouses} are active: ask for fewer, or use more \
+                 warehouses"
+            )));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, _: &Plan, _: &Ground) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn shape(&self, (): &(), run: &mut RunPlan) {
+        run.contended = self.contended;
+    }
+
+    fn shape_step((): &(), _: usize, wanted: &Vec<u32>, step: &mut Step) {
+        step.contention.clone_from(wanted);
+    }
+
+    fn write_plan(&self, parts: &Parts<'_>, info: &mut PlanInfo) {
+        let plan = parts.plan;
+        let of_phases: Vec<&str> = plan.phases.iter().filter_map(|phase| phase.asked("ci")).collect();
+        info.contention.ci = if of_phases.len() == plan.phases.len() {
+            Some(of_phases.join(","))
+        } else {
+            let of_step = plan.steps.first().map(|step| &step.controls.contention);
+            let rows = of_step.filter(|rows| !rows.is_empty());
+            rows.map(|rows| rows.iter().map(u32::to_string).collect::<Vec<_>>().join("+"))
+        };
+        let unusual = plan.contends() && self.contended != Contended::default();
+        info.contention.hot = unusual.then(|| self.contended.name().into());
+    }
+
+    fn write(&self, parts: &Parts<'_>, controls: &mut Controls) {
+        let Some(facts) = &parts.measurement.contention else { return };
+        let Some(first) = facts.rows.first() else { return };
+        let per_second = |seconds: &[f64]| seconds.iter().copied().map(Some).collect();
+        let (first_warehouse, warehouses) = parts.active;
+        let mut rows = Vec::new();
+        if facts.rows.len() > 1 {
+            for (number, row) in (0..).zip(&facts.rows) {
+                let at = HotRow::nth(self.contended, number, WarehouseId(first_warehouse), warehouses);
+                let (w_id, i_id, d_id) = match at {
+                    HotRow::Stock(w_id, i_id) => (w_id, Some(i_id.0), None),
+                    HotRow::District(w_id, d_id) => (w_id, None, Some(u32::from(d_id.0))),
+                };
+                rows.push(report::HotRow {
+                    w_id: w_id.0,
+                    i_id,
+                    d_id,
+                    phases: row.phases.iter().map(competing).collect(),
+                    per_second: per_second(&row.per_second),
+                });
+            }
+        }
+        controls.contention = Some(Contention {
+            hot: self.contended.name().into(),
+            phases: first.phases.iter().map(competing).collect(),
+            per_second: per_second(&first.per_second),
+            queued: facts.queued,
+            rows,
+        });
+    }
+
+    fn write_phase(&self, parts: &Parts<'_>, phase: &PhaseOf<'_>, controls: &mut PhaseControls) {
+        let Some(facts) = &parts.measurement.contention else { return };
+        let of_phase = facts.rows.iter().filter_map(|row| row.phases.get(phase.number));
+        controls.contention = Some(of_phase.map(competing).collect());
+    }
+}
+
+/// Reads how many transactions are to compete for each hot row: `40`, or `40+10` for two.
+fn rows(text: &str) -> Result<Vec<u32>, String> {
+    let problem =
+        "must be a number of competing transactions for each phase, as 10,40,50; 40+10 is for two hot rows";
+    let rows = text.split('+').map(|one| number(one.trim(), problem)).collect::<Result<Vec<u32>, _>>()?;
+    if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows")) } else { Ok(rows) }
+}
+
+/// The transactions that competed for a row in a phase.
+fn competing(found: &ContentionFound) -> Competing {
+    Competing {
+        asked: found.asked,
+        actual: found.actual,
+        deviation_percent: (found.asked_then > 0.0)
+            .then(|| 100.0 * (found.actual - found.asked_then) / found.asked_then),
+        settling_s: found.settling_s,
+        from_s: found.from_s,
+        to_s: found.to_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, raw};
+
+    fn step(contention: &[u32]) -> WantedStep {
+        let mut step = WantedStep::default();
+        step.controls.contention = contention.to_vec();
+        step
+    }
+
+    #[test]
+    fn each_hot_row_has_its_number_of_competing_transactions() {
+        let mut plan = raw(&[("ci", "40+10"), ("hot", "district")]);
+        assert_eq!(HotRows::read_step(&mut plan), [40, 10]);
+        assert_eq!(HotRows::read(&mut plan, &DIRECT).contended, Contended::District);
+        assert_eq!(plan.errors, [""; 0]);
+        assert_eq!(HotRows::read_step(&mut raw(&[])), [0; 0]);
+        let mut wrong = raw(&[("ci", "40+x")]);
+        assert_eq!(HotRows::read_step(&mut wrong), [0; 0]);
+        assert!(wrong.errors[0].contains("must be a number of competing transactions"), "{:?}", wrong.errors);
+    }
+
+    #[test]
+    fn the_mode_must_be_direct_and_every_phase_must_have_all_rows() {
+        let mut plan = raw(&[("ci", "4"), ("mode", "open")]);
+        HotRows::read(&mut plan, &About { open: true, ..DIRECT });
+        assert!(plan.errors[0].contains("must be direct with --ci"), "{:?}", plan.errors);
+        let mut plan = raw(&[("ci", "4+1,4")]);
+        let rows = HotRows { contended: Contended::Stock };
+        rows.check_steps(&mut plan, &DIRECT, &[step(&[4, 1]), step(&[4])]);
+        assert!(plan.errors[0].contains("write 0 for a row that nobody goes for"), "{:?}", plan.errors);
+    }
+}

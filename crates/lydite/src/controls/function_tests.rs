@@ -1,0 +1,205 @@
+//! Function tests before a run whose transactions go over several nodes.
+
+use crate::controls::{About, Control, Ground};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use crate::plan::Plan;
+use crate::raw::Raw;
+use crate::result::Parts;
+use crate::verify::line;
+use lydite_database::Target;
+use lydite_report::RunResult;
+use lydite_report::controls::Controls;
+use lydite_report::controls::function_tests::{self as report, FunctionTest};
+use lydite_report::live::Style;
+use lydite_verify::functions::{Finding, Functions, Verdict, prepare};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the test of the snapshot lasts before a run.
+const BEFORE_A_RUN: Duration = Duration::from_secs(2);
+/// Writers, and as many readers, before a run.
+const SESSIONS_BEFORE_A_RUN: u32 = 4;
+
+/// Function tests at the beginning of a run whose transactions go over several nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// They are made, and the result tells what failed.
+    #[default]
+    On,
+    /// They are not made.
+    Off,
+    /// A failure ends the run before it begins.
+    Strict,
+}
+
+impl Control for Before {
+    const KEYS: &'static [&'static str] = &["verify"];
+    type Step = ();
+    type Settled = ();
+
+    fn read(raw: &mut Raw, _: &About<'_>) -> Self {
+        let verify = raw.read("verify", |text| match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            "strict" => Ok(Self::Strict),
+            _ => Err("is not known: use on, off, or strict to refuse a database that fails".into()),
+        });
+        verify.unwrap_or_default()
+    }
+
+    fn read_step(_: &mut Raw) {}
+
+    fn settle(&self, _: &Plan, _: &Ground) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// [`FoundBefore::told_in`] writes the tests, with their warnings.
+    fn write(&self, _: &Parts<'_>, _: &mut Controls) {}
+}
+
+/// Findings of the function tests before a run.
+#[derive(Debug, Default)]
+pub(crate) struct FoundBefore {
+    findings: Vec<Finding>,
+    /// Why they could not be made.
+    unmade: Option<String>,
+}
+
+impl FoundBefore {
+    /// Makes the tests on a database that is loaded, for a short time each.
+    pub(crate) fn make(
+        target: &Arc<dyn Target>,
+        warehouses: u32,
+        strict: bool,
+        style: Style,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let looks_after = target.capabilities().balances()?.deadlock_timeout()?.unwrap_or_default();
+        let functions = Functions {
+            snapshot: true,
+            deadlock: true,
+            // Rings that are closed on purpose tell more in less time.
+            random_order: false,
+            duration: BEFORE_A_RUN,
+            sessions: SESSIONS_BEFORE_A_RUN,
+            updates: None,
+            // Time enough for the database to find what it looks for.
+            limit: Duration::from_secs(looks_after.as_secs() + 2),
+            seed: 1,
+        };
+        let prepared = match prepare(target, warehouses, functions) {
+            Ok(prepared) => prepared,
+            Err(error) if strict => return Err(error.into()),
+            Err(error) => return Ok(Self { findings: Vec::new(), unmade: Some(error.message) }),
+        };
+        if style != Style::Quiet {
+            complain("function tests of transactions over several nodes (verify=off leaves them out)");
+        }
+        let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
+            if style != Style::Quiet {
+                complain(line(finding).trim_end());
+            }
+        });
+        if let Some(why) = report.unrestored {
+            return Err(Failure::Target(format!(
+                "the balances could not be restored after the function tests ({why}): load again with --fresh"
+            )));
+        }
+        if let Some(lost) = report.lost {
+            return Err(lost.into());
+        }
+        if report.stopped {
+            let words = "interrupted during the function tests: nothing was measured";
+            return Err(Failure::Interrupted(words.into()));
+        }
+        let found = Self { findings: report.findings, unmade: None };
+        if strict && let Some(failed) = found.failed().next() {
+            return Err(Failure::Usage(vec![format!(
+                "{failed}: verify=strict refuses such a database; verify=on measures it and tells"
+            )]));
+        }
+        Ok(found)
+    }
+
+    /// A line for each test that did not pass.
+    fn failed(&self) -> impl Iterator<Item = String> {
+        let failed = self.findings.iter().filter(|finding| finding.verdict != Verdict::Passed);
+        failed.map(|Finding { test, verdict, detail, .. }| {
+            let verdict = match verdict {
+                Verdict::Timeout => "ended by timeouts alone",
+                Verdict::Skipped => "could not be made",
+                Verdict::Failed | Verdict::Passed => "failed",
+            };
+            format!("The function test {test} {verdict} on this database: {detail}")
+        })
+    }
+
+    /// The result with what was found before it, first of all.
+    pub(crate) fn told_in(&self, mut result: RunResult) -> RunResult {
+        let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
+        result.warnings.splice(0..0, self.failed().chain(unmade));
+        if !self.findings.is_empty() {
+            result.controls.functions = Some(self.findings.iter().map(written).collect());
+        }
+        result
+    }
+}
+
+/// A finding as the result has it.
+fn written(found: &Finding) -> FunctionTest {
+    FunctionTest {
+        test: found.test.into(),
+        verdict: match found.verdict {
+            Verdict::Passed => report::Verdict::Passed,
+            Verdict::Failed => report::Verdict::Failed,
+            Verdict::Timeout => report::Verdict::Timeout,
+            Verdict::Skipped => report::Verdict::Skipped,
+        },
+        detail: found.detail.clone(),
+        seconds: found.seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, raw};
+    use lydite_verify::functions::Seen;
+    use serde_json::json;
+
+    #[test]
+    fn a_plan_says_whether_the_tests_come_before_the_run() {
+        assert_eq!(Before::read(&mut raw(&[]), &DIRECT), Before::On);
+        assert_eq!(Before::read(&mut raw(&[("verify", "strict")]), &DIRECT), Before::Strict);
+        let mut wrong = raw(&[("verify", "maybe")]);
+        Before::read(&mut wrong, &DIRECT);
+        assert!(wrong.errors[0].contains("use on, off, or strict"), "{:?}", wrong.errors);
+    }
+
+    #[test]
+    fn the_result_has_what_the_tests_before_it_found() {
+        let finding = |test, verdict| Finding {
+            test,
+            verdict,
+            detail: "seen".into(),
+            seconds: 1.5,
+            seen: Seen::default(),
+        };
+        let findings =
+            vec![finding("global snapshot", Verdict::Passed), finding("deadlock of two", Verdict::Timeout)];
+        let result = FoundBefore { findings, unmade: None }.told_in(RunResult::default());
+        let golden = json!({ "functions": [
+            { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },
+            { "test": "deadlock of two", "verdict": "timeout", "detail": "seen", "seconds": 1.5 },
+        ]});
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(golden));
+        let warning = "The function test deadlock of two ended by timeouts alone on this database: seen";
+        assert_eq!(result.warnings, [warning]);
+        let unmade = FoundBefore { findings: Vec::new(), unmade: Some("no session".into()) };
+        let result = unmade.told_in(RunResult::default());
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(json!({})));
+        assert_eq!(result.warnings, ["The function tests could not be made: no session"]);
+    }
+}

@@ -1,0 +1,47 @@
+//! Reading on replicas.
+
+use serde::{Deserialize, Serialize};
+
+/// Reads that replicas answered.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Replicas {
+    /// URLs of the replicas, without passwords.
+    pub urls: Vec<String>,
+    /// Greatest age of what may be read.
+    pub staleness: String,
+    /// Reads that replicas answered.
+    pub reads: u64,
+    /// Reads that each replica answered.
+    pub reads_of: Vec<u64>,
+    /// Reads that the primary answered because the replica was too far behind.
+    pub to_primary: u64,
+    /// Reads that waited for their replica.
+    pub waited: u64,
+    /// Time that they waited for in all.
+    pub waited_s: f64,
+    /// Lag that was seen; none if it can't be.
+    pub lag: Option<Lag>,
+}
+
+/// Lag behind the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lag {
+    /// Its mean.
+    pub mean_s: f64,
+    /// Its greatest value.
+    pub max_s: f64,
+}
+
+/// Keys of a plan with replicas.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicasPlan {
+    /// URLs of the replicas, without passwords.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<Vec<String>>,
+    /// Greatest age of what may be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<String>,
+}

@@ -1,0 +1,181 @@
+//! The plan of a run as its result has it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::controls::coaccess::ExtraPlan;
+use crate::controls::contention::ContentionPlan;
+use crate::controls::distribution::DistributionPlan;
+use crate::controls::imbalance::ImbalancePlan;
+use crate::controls::replicas::ReplicasPlan;
+use crate::document;
+
+/// The plan of a run. A key is there only if it means something for the run; keys of other versions are kept as they were written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlanInfo {
+    /// Workload: `tpcc`, also if the plan does not say, or `micro`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Warehouses of the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warehouses: Option<u64>,
+    /// Warehouses that are used, if not all are: `FIRST-LAST`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_warehouses: Option<String>,
+    /// Rows of each warehouse, if they are not the standard's, or were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
+    /// Skew of the districts, if they are spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_skew: Option<String>,
+    /// Tables and transactions of the microbenchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub micro: Option<MicroPlan>,
+    /// Mix of transactions; of several the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
+    /// Way to send transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<String>,
+    /// Seed of all inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Seed that the database was loaded with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_seed: Option<u64>,
+    /// Constant of NURand that the database was loaded with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub c_load: Option<u64>,
+    /// Mode: `direct`, `rte` or `open`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Terminals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminals: Option<u64>,
+    /// Sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u64>,
+    /// Factor on the waiting times of emulated users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_factor: Option<f64>,
+    /// Requests per second of an open loop; their mean if they change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Spread of these requests over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
+    /// Length of the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// Length of the warm-up before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_s: Option<f64>,
+    /// Retries of transactions that the database gave up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPlan>,
+    /// True if the database is checked before and after the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<bool>,
+    /// Isolation of the transactions, as the database states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+    /// Phases, if anything changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PlanPhase>,
+    /// Keys of distribution control.
+    #[serde(flatten)]
+    pub distribution: DistributionPlan,
+    /// Keys of contention control.
+    #[serde(flatten)]
+    pub contention: ContentionPlan,
+    /// Keys of imbalance control.
+    #[serde(flatten)]
+    pub imbalance: ImbalancePlan,
+    /// Keys of the Dike paper's transactions.
+    #[serde(flatten)]
+    pub extra: ExtraPlan,
+    /// Keys of reading on replicas.
+    #[serde(flatten)]
+    pub replicas: ReplicasPlan,
+    /// Keys of other versions, as they were written.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, serde_json::Value>,
+}
+
+/// Retries of transactions that the database gave up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetryPlan {
+    /// Most attempts of a transaction.
+    pub attempts: u32,
+    /// Shortest back-off.
+    pub backoff_min_s: f64,
+    /// Longest back-off.
+    pub backoff_max_s: f64,
+}
+
+/// Tables and transactions of the microbenchmark.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MicroPlan {
+    /// Tables, in each engine if there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<u64>,
+    /// Records of each table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Bytes of each record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes: Option<u64>,
+    /// Accesses of each transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<u64>,
+    /// Accesses that update their record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates: Option<u64>,
+    /// Share of accesses to tables on disk, in a database with two engines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_percent: Option<u64>,
+}
+
+/// A phase of the plan.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlanPhase {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Seconds of the window at which it begins and ends.
+    pub from_s: f64,
+    /// See `from_s`.
+    pub to_s: f64,
+    /// Keys that it sets, as they were written.
+    #[serde(flatten)]
+    pub asked: BTreeMap<String, String>,
+}
+
+/// A value of a plan, or the curve that it follows over all of the window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Setting<T> {
+    /// The value.
+    Value(T),
+    /// The curve, as it was written.
+    Curve(String),
+}
+
+impl PlanInfo {
+    /// The keys with their values as text; `a.b` is key b of table a.
+    #[must_use]
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        document::texts(self)
+    }
+
+    /// True if requests come at a pace of the plan's and not of the database's: terminals that wait, or a given rate.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        matches!(self.mode.as_deref(), Some("rte" | "open"))
+    }
+}
