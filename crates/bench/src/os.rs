@@ -17,7 +17,16 @@ pub(crate) struct Usage {
 pub(crate) fn usage() -> Usage {
     let usage = resources(libc::RUSAGE_SELF);
     let unit = if cfg!(target_os = "macos") { 1 } else { 1_024 };
-    Usage { cpu: processor_time(&usage), peak_rss_bytes: usage.ru_maxrss.unsigned_abs() * unit }
+    let peak_rss_bytes = peak_rss_bytes().unwrap_or(usage.ru_maxrss.unsigned_abs() * unit);
+    Usage { cpu: processor_time(&usage), peak_rss_bytes }
+}
+
+/// The peak of memory by Linux's `/proc`. There `ru_maxrss` starts with the memory of the program that started this one.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
 }
 
 fn resources(whose: libc::c_int) -> libc::rusage {
