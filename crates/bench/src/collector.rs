@@ -1,8 +1,8 @@
 //! Gathers the recorders' finished seconds into the series of the run, and what observers see of it.
 
 use crate::clock::Window;
-use crate::measurement::{Second, histogram, merge};
-use crate::recorder::{Bucket, Recorder, small_histogram};
+use crate::measurement::{Second, histogram};
+use crate::recorder::{Bucket, Recorder};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
@@ -16,13 +16,21 @@ const OPEN_SECONDS: usize = 4;
 /// The type whose percentiles each second has.
 const FIRST: usize = 0;
 
+/// An empty histogram with two digits, for a single second.
+fn small_histogram() -> Histogram<u64> {
+    match Histogram::new(2) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("two digits are valid: {error}"),
+    }
+}
+
 /// The seconds of a run so far.
 #[derive(Debug)]
 pub(crate) struct Collector {
     warmup_seconds: usize,
     series: Vec<Second>,
     /// Latencies of the first type in the last seconds of `series`.
-    open: VecDeque<Histogram<u32>>,
+    open: VecDeque<Histogram<u64>>,
     /// Latencies so far: of the window, or of the warm-up while it lasts.
     so_far: Vec<Histogram<u64>>,
     measuring: bool,
@@ -92,14 +100,12 @@ impl Collector {
         second.errors += bucket.errors;
         second.unknown += bucket.unknown;
         second.touched.merge(&bucket.touched);
-        if let (Some(latency), true) = (&bucket.latency[FIRST], number >= first_open) {
-            merge(&mut self.open[number - first_open], latency);
+        if number >= first_open {
+            bucket.latency[FIRST].add_to(&mut self.open[number - first_open]);
         }
         if (number >= self.warmup_seconds) == self.measuring {
             for (so_far, latency) in self.so_far.iter_mut().zip(&bucket.latency) {
-                if let Some(latency) = latency {
-                    merge(so_far, latency);
-                }
+                latency.add_to(so_far);
             }
         }
     }

@@ -31,6 +31,7 @@ mod collector;
 mod connections;
 mod contention;
 mod control;
+mod counts;
 mod course;
 mod direct;
 mod drive;

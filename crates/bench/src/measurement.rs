@@ -1,6 +1,7 @@
 //! What came out of a run.
 
 use crate::contention::ContentionFacts;
+use crate::recorder::KindCounts;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::{AbortReason, Tpcc};
@@ -232,15 +233,20 @@ impl KindMeasurement {
         self.committed + self.rolled_back
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.committed += other.committed;
-        self.rolled_back += other.rolled_back;
-        self.retries += other.retries;
-        self.failed += other.failed;
-        self.unknown += other.unknown;
-        merge(&mut self.latency, &other.latency);
-        merge(&mut self.queue, &other.queue);
-        merge(&mut self.service, &other.service);
+    /// Adds the counts of sessions.
+    pub(crate) fn add(&mut self, counts: &KindCounts) {
+        self.committed += counts.committed;
+        self.rolled_back += counts.rolled_back;
+        self.retries += counts.retries;
+        self.failed += counts.failed;
+        self.unknown += counts.unknown;
+        counts.latency.add_to(&mut self.latency);
+        counts.queue.add_to(&mut self.queue);
+        counts.service.add_to(&mut self.service);
+        let unqueued = &counts.unqueued;
+        unqueued.add_to(&mut self.latency);
+        unqueued.add_to(&mut self.service);
+        count_times(&mut self.queue, 0, unqueued.total());
     }
 }
 
@@ -314,22 +320,20 @@ pub(crate) fn histogram() -> Histogram<u64> {
 }
 
 /// Adds a value. It is counted even if the histogram cannot grow so far, as its greatest.
-pub(crate) fn count<C: hdrhistogram::Counter>(histogram: &mut Histogram<C>, value: u64) {
-    if histogram.record(value).is_err() {
-        histogram.saturating_record(value);
+pub(crate) fn count(histogram: &mut Histogram<u64>, value: u64) {
+    count_times(histogram, value, 1);
+}
+
+/// Adds a value so many times.
+pub(crate) fn count_times(histogram: &mut Histogram<u64>, value: u64, times: u64) {
+    if histogram.record_n(value, times).is_err() {
+        histogram.saturating_record_n(value, times);
     }
 }
 
 /// Adds all values of another histogram.
-pub(crate) fn merge<A, B>(into: &mut Histogram<A>, from: &Histogram<B>)
-where
-    A: hdrhistogram::Counter + From<B>,
-    B: hdrhistogram::Counter,
-{
+pub(crate) fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
     for value in from.iter_recorded() {
-        let (at, times) = (value.value_iterated_to(), A::from(value.count_at_value()));
-        if into.record_n(at, times).is_err() {
-            into.saturating_record_n(at, times);
-        }
+        count_times(into, value.value_iterated_to(), value.count_at_value());
     }
 }

@@ -5,10 +5,10 @@
 //! long the run lasts.
 
 use crate::clock::{Nanos, Window};
+use crate::counts::{ThreeDigits, TwoDigits};
 use crate::course::Cursor;
-use crate::measurement::{KindMeasurement, Whole, count, histogram};
+use crate::measurement::Whole;
 use crate::workload::{Facts, Runnable};
-use hdrhistogram::Histogram;
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
@@ -43,8 +43,8 @@ pub(crate) struct Bucket {
     pub(crate) aborts: u64,
     pub(crate) errors: u64,
     pub(crate) unknown: u64,
-    /// Latencies in nanoseconds, with two digits.
-    pub(crate) latency: Vec<Option<Histogram<u32>>>,
+    /// Latencies, by type.
+    pub(crate) latency: Vec<TwoDigits>,
     /// Of those that count.
     pub(crate) touched: NodesTouched,
 }
@@ -56,10 +56,27 @@ impl Bucket {
             aborts: 0,
             errors: 0,
             unknown: 0,
-            latency: vec![None; kinds],
+            latency: vec![TwoDigits::default(); kinds],
             touched: NodesTouched::default(),
         }
     }
+}
+
+/// Counts of one type: those of a [`KindMeasurement`](crate::KindMeasurement).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KindCounts {
+    pub(crate) committed: u64,
+    pub(crate) rolled_back: u64,
+    pub(crate) retries: u64,
+    pub(crate) failed: u64,
+    pub(crate) unknown: u64,
+    /// Latencies of transactions that were taken up when they were due, as all are in a closed loop: their service times
+    /// are the same.
+    pub(crate) unqueued: ThreeDigits,
+    /// Those of all others.
+    pub(crate) latency: ThreeDigits,
+    pub(crate) queue: ThreeDigits,
+    pub(crate) service: ThreeDigits,
 }
 
 /// See the module.
@@ -68,26 +85,18 @@ pub(crate) struct Recorder<W: Runnable> {
     /// Set when the counts have been taken: a session that was hung must not add to them.
     pub(crate) closed: bool,
     /// By type.
-    pub(crate) kinds: Vec<KindMeasurement>,
+    pub(crate) kinds: Vec<KindCounts>,
     /// Of the whole run.
     pub(crate) whole: Whole,
     pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) facts: W::Facts,
     /// Where the inputs come from at each moment.
     cursor: Cursor<W::Inputs>,
-    pub(crate) lateness: Histogram<u64>,
+    pub(crate) lateness: ThreeDigits,
     pub(crate) straddling: u64,
     /// When the last counted transaction was answered.
     pub(crate) last_answered: Nanos,
     seconds: VecDeque<(usize, Box<Bucket>)>,
-}
-
-/// An empty histogram for a single second.
-pub(crate) fn small_histogram() -> Histogram<u32> {
-    match Histogram::new(2) {
-        Ok(histogram) => histogram,
-        Err(error) => unreachable!("two digits are valid: {error}"),
-    }
 }
 
 impl<W: Runnable> Recorder<W> {
@@ -95,11 +104,11 @@ impl<W: Runnable> Recorder<W> {
         Self {
             cursor,
             closed: false,
-            kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
+            kinds: vec![KindCounts::default(); W::KINDS.len()],
             whole: Whole::new(W::KINDS.len()),
             aborts: [0; AbortReason::COUNT],
             facts: W::Facts::default(),
-            lateness: histogram(),
+            lateness: ThreeDigits::default(),
             straddling: 0,
             last_answered: 0,
             seconds: VecDeque::new(),
@@ -134,8 +143,7 @@ impl<W: Runnable> Recorder<W> {
         match ended.verdict {
             Verdict::Committed | Verdict::RolledBack => {
                 bucket.completed[kind] += 1;
-                let latency = bucket.latency[kind].get_or_insert_with(small_histogram);
-                count(latency, ended.answered - ended.due);
+                bucket.latency[kind].count(ended.answered - ended.due);
                 if counts {
                     // Inputs were made when the transaction was due.
                     let stage = self.cursor.stage(ended.due);
@@ -158,9 +166,13 @@ impl<W: Runnable> Recorder<W> {
             Verdict::Unknown => found.unknown += 1,
         }
         if matches!(ended.verdict, Verdict::Committed | Verdict::RolledBack) {
-            count(&mut found.latency, ended.answered - ended.due);
-            count(&mut found.queue, ended.picked - ended.due);
-            count(&mut found.service, ended.answered - ended.picked);
+            if ended.picked == ended.due {
+                found.unqueued.count(ended.answered - ended.due);
+            } else {
+                found.latency.count(ended.answered - ended.due);
+                found.queue.count(ended.picked - ended.due);
+                found.service.count(ended.answered - ended.picked);
+            }
         }
         if let Some(outcome) = ended.outcome {
             self.facts.answered(ended.transaction, outcome, Duration::from_nanos(ended.answered - ended.due));
@@ -170,7 +182,7 @@ impl<W: Runnable> Recorder<W> {
     /// A request that a session was waiting for was due at `due` and begun at `begun`.
     pub(crate) fn record_lateness(&mut self, window: &Window, due: Nanos, begun: Nanos) {
         if window.counts(due, begun) && !self.closed {
-            count(&mut self.lateness, begun - due);
+            self.lateness.count(begun - due);
         }
     }
 

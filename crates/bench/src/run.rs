@@ -593,14 +593,14 @@ impl<W: Runnable> Totals<W> {
         for recorder in &shared.recorders {
             let recorder = recorder.lock();
             for (total, kind) in total.kinds.iter_mut().zip(&recorder.kinds) {
-                total.merge(kind);
+                total.add(kind);
             }
             for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
                 *total += aborts;
             }
             total.whole.merge(&recorder.whole);
             total.facts.merge(&recorder.facts);
-            merge(&mut total.lateness, &recorder.lateness);
+            recorder.lateness.add_to(&mut total.lateness);
             total.straddling += recorder.straddling;
         }
         total

@@ -29,6 +29,8 @@ fn every_transaction_is_counted_exactly_once() {
         assert_eq!(one.latency.len(), one.completed());
         assert_eq!(one.queue.len(), one.completed());
         assert_eq!(one.service.len(), one.completed());
+        // Sessions of a closed loop take transactions up when they are due.
+        assert_eq!((one.queue.max(), &one.service), (0, &one.latency));
         assert_eq!(found.facts.inputs.count(kind), one.completed());
         assert_eq!(one.retries + one.failed + one.unknown, 0);
     }

@@ -1,0 +1,144 @@
+//! Histograms of a session: they take memory only where they have counted.
+//!
+//! A dense histogram of three digits takes 170 kB to reach one second. A session has two or three for each type of
+//! transaction, and fills some thousand of their places. So places are in blocks, and a block exists once something was
+//! counted in it. The places are those of [`Histogram`], so nothing is lost when a run adds up its sessions.
+
+use crate::measurement::count_times;
+use hdrhistogram::Histogram;
+
+/// Counts with three significant digits.
+pub(crate) type ThreeDigits = Counts<11>;
+/// Counts with two significant digits.
+pub(crate) type TwoDigits = Counts<8>;
+
+/// Places in a block: 512 bytes.
+const BLOCK: usize = 64;
+
+type Block = Box<[u64; BLOCK]>;
+
+/// Counts of nanoseconds. Values of at most `BITS` bits have a place each, and greater ones share it with those that have
+/// the same leading `BITS` bits; [`Histogram`] takes as many for its digits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts<const BITS: u32> {
+    blocks: Vec<Option<Block>>,
+}
+
+impl<const BITS: u32> Counts<BITS> {
+    /// Places of each power of two above the exact values.
+    const HALF: usize = 1 << (BITS - 1);
+
+    /// Counts a value.
+    pub(crate) fn count(&mut self, value: u64) {
+        let place = Self::place(value);
+        let (number, within) = (place / BLOCK, place % BLOCK);
+        match self.blocks.get_mut(number) {
+            Some(Some(block)) => block[within] += 1,
+            _ => self.make(number)[within] += 1,
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, number: usize) -> &mut [u64; BLOCK] {
+        if number >= self.blocks.len() {
+            self.blocks.resize_with(number + 1, || None);
+        }
+        self.blocks[number].get_or_insert_with(|| Box::new([0; BLOCK]))
+    }
+
+    /// Values counted.
+    pub(crate) fn total(&self) -> u64 {
+        self.blocks.iter().flatten().flat_map(|block| block.iter()).sum()
+    }
+
+    /// Adds everything to a histogram.
+    pub(crate) fn add_to(&self, histogram: &mut Histogram<u64>) {
+        for (number, block) in self.blocks.iter().enumerate() {
+            let Some(block) = block else { continue };
+            for (within, &times) in block.iter().enumerate().filter(|(_, times)| **times > 0) {
+                count_times(histogram, Self::greatest(number * BLOCK + within), times);
+            }
+        }
+    }
+
+    /// The place of a value.
+    fn place(value: u64) -> usize {
+        let exact = (1 << BITS) - 1;
+        let exponent = u64::BITS - BITS - (value | exact).leading_zeros();
+        exponent as usize * Self::HALF + (value >> exponent) as usize
+    }
+
+    /// The greatest value of a place.
+    fn greatest(place: usize) -> u64 {
+        let exponent = (place / Self::HALF).saturating_sub(1);
+        let leading = (place - exponent * Self::HALF) as u64;
+        (leading << exponent) | ((1 << exponent) - 1)
+    }
+
+    /// Bytes on the heap.
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.blocks.capacity() * size_of::<Option<Block>>()
+            + self.blocks.iter().flatten().count() * size_of::<[u64; BLOCK]>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::histogram;
+    use lydite_tpcc::random::{Purpose, Stream};
+
+    /// Values of all magnitudes.
+    fn values() -> Vec<u64> {
+        let mut stream = Stream::new(1, Purpose::Retries, 0);
+        let mut values = vec![0, 1, 255, 256, 257, 2_047, 2_048, 2_049, 4_095, 4_096, u64::MAX / 4];
+        values.extend((0..10_000).map(|turn| stream.bits() >> (8 + turn % 56)));
+        values
+    }
+
+    fn check<const BITS: u32>(digits: u8) {
+        let (mut counts, mut found) = (Counts::<BITS>::default(), Histogram::new(digits).unwrap());
+        let mut expected = found.clone();
+        for value in values() {
+            counts.count(value);
+            expected.record(value).unwrap();
+        }
+        counts.add_to(&mut found);
+        assert_eq!(found, expected);
+        assert_eq!(counts.total(), expected.len());
+        counts.add_to(&mut found);
+        assert_eq!(found.len(), 2 * expected.len());
+    }
+
+    #[test]
+    fn counts_give_the_histogram_that_counting_into_it_gives() {
+        check::<11>(3);
+        check::<8>(2);
+    }
+
+    #[test]
+    fn the_greatest_value_of_a_place_is_the_last_one_there() {
+        for value in values().into_iter().chain([u64::MAX - 1, u64::MAX]) {
+            let place = ThreeDigits::place(value);
+            let greatest = ThreeDigits::greatest(place);
+            assert!(greatest >= value && greatest - value <= value / 1_000, "{value}: {greatest}");
+            assert_eq!(ThreeDigits::place(greatest), place, "{value}");
+            let next = greatest.checked_add(1).map(ThreeDigits::place);
+            assert!(next.is_none_or(|next| next == place + 1), "{value}: {next:?}");
+        }
+    }
+
+    #[test]
+    fn latencies_take_an_eighth_of_what_a_dense_histogram_takes() {
+        assert_eq!(ThreeDigits::default().bytes(), 0);
+        let (mut counts, mut dense) = (ThreeDigits::default(), histogram());
+        // Many from 0.5 to 2 ms, and one after two seconds.
+        for value in (500_000..2_000_000).step_by(100).chain([2_000_000_000]) {
+            counts.count(value);
+            dense.record(value).unwrap();
+        }
+        let dense = dense.distinct_values() * size_of::<u64>();
+        assert!(counts.bytes() * 8 < dense, "{} of {dense} bytes", counts.bytes());
+    }
+}
