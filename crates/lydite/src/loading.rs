@@ -5,6 +5,7 @@ use crate::cli::LoadArgs;
 use crate::data::{self, Data};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::memory;
 use crate::micro;
 use crate::output::complain;
 use crate::plan::{Name, number, whole, workload};
@@ -85,6 +86,7 @@ pub(crate) fn watched(spec: TargetSpec, style: Style) -> Result<(TargetSpec, Opt
     if !spec.has_server() {
         return Ok((spec, None));
     }
+    memory::suit(&spec);
     let interrupt = watch(style)?;
     Ok((spec.waited_for_by(interrupt.waiter()), Some(interrupt)))
 }

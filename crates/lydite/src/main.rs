@@ -14,6 +14,7 @@ mod host;
 mod interrupt;
 mod lab;
 mod loading;
+mod memory;
 mod micro;
 mod node_sizes;
 mod output;
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
 }
 
 /// Embedded targets are measured within this process, and multi-version engines live by their allocator: TPC-C in Gemel's
-/// memory engine takes a tenth less processor time than with glibc's.
+/// memory engine takes a tenth less processor time than with glibc's. Clients of servers do without its huge pages
+/// (`memory.rs`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -12,6 +12,7 @@ use crate::destination::Destination;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::loading;
+use crate::memory;
 use crate::micro;
 use crate::node_sizes;
 use crate::output::{complain, is_terminal, print, reserve_stdout};
@@ -54,6 +55,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     let interrupt = loading::watch(style)?;
     plan.wait_for_servers(&interrupt);
+    memory::suit(&plan.target);
     if let Some(wanted) = &plan.micro {
         return micro::run(&plan, wanted, style, &interrupt);
     }
