@@ -1,6 +1,6 @@
 //! Memory of this process.
 
-use lydite_database::TargetSpec;
+use lydite_families::TargetSpec;
 
 /// Keeps the kernel from giving this process huge pages if it is the client of a server, or of nothing at all.
 ///
