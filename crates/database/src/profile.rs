@@ -3,15 +3,17 @@
 use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{NewOrderLine, NewOrderOutcome};
 use lydite_tpcc::text::{Credit, LastName, Text, truncated};
-use lydite_tpcc::transaction::Payment;
+use lydite_tpcc::transaction::{NewOrder, Payment};
 use lydite_tpcc::{CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction};
 
 /// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
 pub fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
-    match transaction {
-        Transaction::NewOrder(order) => order.lines.iter().any(|line| line.i_id.0 > ITEMS),
-        _ => false,
-    }
+    matches!(transaction, Transaction::NewOrder(order) if has_unused_item(order))
+}
+
+/// [`asks_for_an_unused_item`] of an order.
+pub(crate) fn has_unused_item(order: &NewOrder) -> bool {
+    order.lines.iter().any(|line| line.i_id.0 > ITEMS)
 }
 
 /// What New-Order reads before the lines, all of it shown by the terminal.

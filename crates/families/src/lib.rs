@@ -20,6 +20,8 @@ mod redis;
 mod registry;
 mod schemes;
 mod sqlite;
+#[cfg(test)]
+mod statement_texts;
 mod stoppable;
 mod storage;
 mod templates;

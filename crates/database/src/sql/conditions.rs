@@ -31,6 +31,63 @@ const DELIVERED_WITHOUT_JOIN: &str = "SELECT w, d, c, sum(amount) AS delivered \
                          UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts GROUP BY w, d, o) AS summed \
                          GROUP BY w, d, c";
 
+/// Condition 2. A column's bare maximum is looked up in the index, and MariaDB over Spider then leaves out whole
+/// warehouses.
+const NEXT_ORDERS: &str = "\
+     SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
+     coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
+     LEFT JOIN (SELECT o_w_id, o_d_id, max(o_id + 0) AS last_order FROM orders GROUP BY o_w_id, o_d_id) AS o \
+     ON o_w_id = d_w_id AND o_d_id = d_id \
+     LEFT JOIN (SELECT no_w_id, no_d_id, max(no_o_id + 0) AS last_new FROM new_order \
+     GROUP BY no_w_id, no_d_id) AS n ON no_w_id = d_w_id AND no_d_id = d_id \
+     WHERE d_next_o_id - 1 <> coalesce(last_order, 0) \
+     OR (last_new IS NOT NULL AND last_new <> d_next_o_id - 1)";
+
+/// Condition 3.
+const GAPS_IN_NEW_ORDERS: &str = "\
+     SELECT 'w_id=' || no_w_id || ' d_id=' || no_d_id || ': no_o_id ' || min(no_o_id) || ' to ' || \
+     max(no_o_id) || ', rows ' || count(*) AS example FROM new_order GROUP BY no_w_id, no_d_id \
+     HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)";
+
+/// Condition 4.
+const LINES_OF_DISTRICTS: &str = "\
+     SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': sum of o_ol_cnt ' || coalesce(ordered, 0) || \
+     ', order lines ' || coalesce(line_count, 0) AS example FROM district \
+     LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) AS o \
+     ON o_w_id = d_w_id AND o_d_id = d_id \
+     LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS line_count FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
+     ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(line_count, 0)";
+
+/// Condition 5.
+const UNDELIVERED_ORDERS: &str = "\
+     SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || \
+     CASE WHEN orders = 0 THEN ': in new_order without an order' \
+     WHEN fresh = 0 THEN ': undelivered, but not in new_order' \
+     ELSE ': delivered, but still in new_order' END AS example \
+     FROM (SELECT w, d, o, sum(placed) AS orders, sum(undelivered) AS undelivered, sum(waiting) AS fresh \
+     FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
+     CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END AS undelivered, 0 AS waiting FROM orders \
+     UNION ALL SELECT no_w_id, no_d_id, no_o_id, 0, 0, 1 FROM new_order) AS parts GROUP BY w, d, o) AS counted \
+     WHERE undelivered <> fresh";
+
+/// Condition 6.
+const LINES_OF_ORDERS: &str = "\
+     SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': o_ol_cnt ' || sum(ordered) || ', lines ' || \
+     sum(line_count) AS example FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS ordered, 0 AS line_count \
+     FROM orders UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, count(*) FROM order_line \
+     GROUP BY ol_w_id, ol_d_id, ol_o_id) AS counted GROUP BY w, d, o HAVING sum(ordered) <> sum(line_count)";
+
+/// Condition 7. Condition 6 finds lines without an order.
+const DELIVERED_LINES: &str = "\
+     SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': ' || delivered || ' of ' || line_count || \
+     ' lines delivered, order ' || CASE WHEN carried = 0 THEN 'undelivered' ELSE 'delivered' END AS example \
+     FROM (SELECT w, d, o, sum(placed) AS orders, sum(carried) AS carried, sum(line_count) AS line_count, \
+     sum(delivered) AS delivered FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
+     CASE WHEN o_carrier_id IS NULL THEN 0 ELSE 1 END AS carried, 0 AS line_count, 0 AS delivered FROM orders \
+     UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, 0, count(*), count(ol_delivery_d) FROM order_line \
+     GROUP BY ol_w_id, ol_d_id, ol_o_id) AS parts GROUP BY w, d, o) AS counted \
+     WHERE orders = 1 AND delivered <> carried * line_count";
+
 /// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
 /// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
 ///
@@ -57,52 +114,12 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
             sum("total"),
             (dialect.as_text)("found")
         ),
-        // A column's bare maximum is looked up in the index, and MariaDB over Spider then leaves out whole warehouses.
-        2 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
-              coalesce(last_order, 0) || ', max no_o_id ' || coalesce(last_new, 0) AS example FROM district \
-              LEFT JOIN (SELECT o_w_id, o_d_id, max(o_id + 0) AS last_order FROM orders GROUP BY o_w_id, o_d_id) AS o \
-              ON o_w_id = d_w_id AND o_d_id = d_id \
-              LEFT JOIN (SELECT no_w_id, no_d_id, max(no_o_id + 0) AS last_new FROM new_order \
-              GROUP BY no_w_id, no_d_id) AS n ON no_w_id = d_w_id AND no_d_id = d_id \
-              WHERE d_next_o_id - 1 <> coalesce(last_order, 0) \
-              OR (last_new IS NOT NULL AND last_new <> d_next_o_id - 1)"
-            .into(),
-        3 => "SELECT 'w_id=' || no_w_id || ' d_id=' || no_d_id || ': no_o_id ' || min(no_o_id) || ' to ' || \
-              max(no_o_id) || ', rows ' || count(*) AS example FROM new_order GROUP BY no_w_id, no_d_id \
-              HAVING max(no_o_id) - min(no_o_id) + 1 <> count(*)"
-            .into(),
-        4 => "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': sum of o_ol_cnt ' || coalesce(ordered, 0) || \
-              ', order lines ' || coalesce(line_count, 0) AS example FROM district \
-              LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) AS o \
-              ON o_w_id = d_w_id AND o_d_id = d_id \
-              LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS line_count FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
-              ON ol_w_id = d_w_id AND ol_d_id = d_id WHERE coalesce(ordered, 0) <> coalesce(line_count, 0)"
-            .into(),
-        5 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || \
-              CASE WHEN orders = 0 THEN ': in new_order without an order' \
-              WHEN fresh = 0 THEN ': undelivered, but not in new_order' \
-              ELSE ': delivered, but still in new_order' END AS example \
-              FROM (SELECT w, d, o, sum(placed) AS orders, sum(undelivered) AS undelivered, sum(waiting) AS fresh \
-              FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
-              CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END AS undelivered, 0 AS waiting FROM orders \
-              UNION ALL SELECT no_w_id, no_d_id, no_o_id, 0, 0, 1 FROM new_order) AS parts GROUP BY w, d, o) AS counted \
-              WHERE undelivered <> fresh"
-            .into(),
-        6 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': o_ol_cnt ' || sum(ordered) || ', lines ' || \
-              sum(line_count) AS example FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS ordered, 0 AS line_count \
-              FROM orders UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, count(*) FROM order_line \
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS counted GROUP BY w, d, o HAVING sum(ordered) <> sum(line_count)"
-            .into(),
-        // Condition 6 finds lines without an order.
-        7 => "SELECT 'w_id=' || w || ' d_id=' || d || ' o_id=' || o || ': ' || delivered || ' of ' || line_count || \
-              ' lines delivered, order ' || CASE WHEN carried = 0 THEN 'undelivered' ELSE 'delivered' END AS example \
-              FROM (SELECT w, d, o, sum(placed) AS orders, sum(carried) AS carried, sum(line_count) AS line_count, \
-              sum(delivered) AS delivered FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS placed, \
-              CASE WHEN o_carrier_id IS NULL THEN 0 ELSE 1 END AS carried, 0 AS line_count, 0 AS delivered FROM orders \
-              UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, 0, count(*), count(ol_delivery_d) FROM order_line \
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS parts GROUP BY w, d, o) AS counted \
-              WHERE orders = 1 AND delivered <> carried * line_count"
-            .into(),
+        2 => NEXT_ORDERS.into(),
+        3 => GAPS_IN_NEW_ORDERS.into(),
+        4 => LINES_OF_DISTRICTS.into(),
+        5 => UNDELIVERED_ORDERS.into(),
+        6 => LINES_OF_ORDERS.into(),
+        7 => DELIVERED_LINES.into(),
         8 => format!(
             "SELECT 'w_id=' || w_id || ': w_ytd ' || {} || ', sum of h_amount ' || {} AS example \
              FROM warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id) AS h \
@@ -131,7 +148,7 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
         ),
         // As printed it holds for the initial population only; each delivery turns one new order into an old one.
         11 => format!(
-              "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
+            "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
                ', new orders ' || coalesce(fresh, 0) || ', deliveries ' || coalesce(deliveries, 0) AS example \
                FROM district \
                LEFT JOIN (SELECT o_w_id, o_d_id, count(*) AS orders FROM orders GROUP BY o_w_id, o_d_id) AS o \

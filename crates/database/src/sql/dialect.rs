@@ -47,6 +47,20 @@ pub struct Dialect {
 }
 
 impl Dialect {
+    /// Puts what differs from one dialect to the next into a text that names it in braces, as the fields here.
+    pub(crate) fn fill(&self, text: &str) -> String {
+        let gaps = [
+            ("{now}", self.now),
+            ("{for_update}", self.for_update),
+            ("{newest}", self.newest),
+            ("{call}", self.call),
+            ("{delete_new_order}", self.delete_new_order),
+            ("{begin_write}", self.begin_write),
+            ("{begin_read}", self.begin_read),
+        ];
+        gaps.iter().fold(text.to_string(), |text, (gap, sql)| text.replace(gap, sql))
+    }
+
     /// Gives the parameters `$1`, `$2` … of `text` the dialect's form.
     pub fn placeholders(&self, text: &str) -> String {
         if self.placeholder == '$' {

@@ -1,26 +1,33 @@
-//! Talking to SQL databases: one text of the five transactions, parameterised by a [`dialect`].
+//! Talking to SQL databases: one text of the transactions, parameterised by a [`dialect`].
 //!
-//! [`statement`] holds the text of every step; [`session`] plays the steps one by one (`statements`),
-//! `batched` binds all lines of an order at once and pipelines, [`procedures`] calls one stored function per
-//! transaction. All three stand on the small [`connection::Connection`] that a family implements.
+//! The module of a transaction ([`new_order`], `payment` …) has its statements as data, and a function for each way
+//! of sending them: one by one, batched over arrays, batched over several rows, as a call of a stored procedure.
+//! [`statement`] is the table of all statements, [`session`] gives each transaction to its module. They stand on the
+//! small [`connection::Connection`] that a family implements.
 
 pub mod balances;
 pub mod batch;
-mod batched;
 pub mod checksum;
 pub mod conditions;
 pub mod connection;
 pub mod ddl;
+mod delivery;
 pub mod dialect;
 pub mod isolation;
 pub mod meta;
 pub mod micro;
-mod multi_row;
+pub mod new_order;
+mod order_status;
+mod payment;
 pub mod prepared;
-pub mod procedures;
+mod select_balance;
 pub mod session;
 pub mod shards;
 pub mod statement;
+mod stock_level;
 mod stop;
 pub mod tally;
+mod update_balance;
+mod update_item;
+mod update_stock;
 pub mod value;

@@ -1,17 +1,21 @@
-//! How a transaction of plain statements ends before its commit is answered, and what becomes of its session.
+//! How a transaction ends before its commit is answered, and what becomes of its session.
 
-use crate::error::TxError;
+use crate::error::{AbortReason, TxError};
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::prepared::Prepared;
-use crate::sql::session::roll_back;
+use lydite_tpcc::RolledBackOrder;
 
 /// Why it ended.
 pub(crate) enum Stop {
     /// A statement failed.
     Failed(SqlError),
-    /// The commit failed.
+    /// The commit was sent and failed.
     CommitFailed(SqlError),
-    /// A row is not there that must be: the message.
+    /// The order has an item that the terminal entered wrongly (clause 2.4.1.4).
+    UnusedItem(RolledBackOrder),
+    /// Another transaction took what this one had found (possible below repeatable read).
+    Overtaken(&'static str),
+    /// A row that must be there is missing (clause 2.3.6): the message.
     Missing(String),
 }
 
@@ -22,10 +26,10 @@ impl From<SqlError> for Stop {
 }
 
 impl Stop {
-    /// Rolls back, unless the connection is lost; the error to tell.
+    /// Rolls back, unless the connection is lost, so that the session can begin the next transaction; the error to
+    /// tell.
     pub(crate) fn end<S: Prepared, C: Connection<S>>(self, connection: &mut C) -> TxError {
         let (error, alive) = match self {
-            Self::Missing(what) => (TxError::Fatal(what), true),
             Self::Failed(error) => {
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(false), alive)
@@ -34,7 +38,20 @@ impl Stop {
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(true), alive)
             }
+            Self::UnusedItem(order) => (TxError::RolledBack(Box::new(order)), true),
+            Self::Overtaken(what) => {
+                (TxError::Aborted { reason: AbortReason::Other, detail: what.to_string() }, true)
+            }
+            Self::Missing(what) => (TxError::Fatal(what), true),
         };
-        if alive { roll_back(connection, error) } else { error }
+        if alive
+            && !matches!(error, TxError::Unavailable { .. })
+            && let Err(failed) = connection.roll_back()
+            // The order that TPC-C wants rolled back is rolled back by a lost connection too.
+            && !matches!(error, TxError::RolledBack(_))
+        {
+            return failed.in_transaction(false);
+        }
+        error
     }
 }

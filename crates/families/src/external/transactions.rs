@@ -281,14 +281,14 @@ impl Loader for DriverLoader {
         let doing = format!("load {unit}");
         match self.fill(unit, population, progress) {
             Ok(()) => Ok(()),
-            Err(Stop::Interrupted) => {
+            Err(FillError::Interrupted) => {
                 self.0.spoiled = self.0.call::<Nothing>("load_abort", &Nothing {}).is_err();
                 Err(TargetError::database(format!(
                     "{}: {doing}: the load was interrupted",
                     driver.config.place
                 )))
             }
-            Err(Stop::Call(error)) => {
+            Err(FillError::Call(error)) => {
                 // An error ends the unit on the driver's side too; what is unclear ends the connection.
                 self.0.spoiled = matches!(error, CallError::Malformed(_));
                 Err(driver.on_target(&doing, &error))
@@ -297,19 +297,25 @@ impl Loader for DriverLoader {
     }
 }
 
-enum Stop {
+/// Why a unit was not loaded.
+enum FillError {
     Interrupted,
     Call(CallError),
 }
 
-impl From<CallError> for Stop {
+impl From<CallError> for FillError {
     fn from(error: CallError) -> Self {
         Self::Call(error)
     }
 }
 
 impl DriverLoader {
-    fn fill(&mut self, unit: LoadUnit, population: &Population, progress: &LoadProgress) -> Result<(), Stop> {
+    fn fill(
+        &mut self,
+        unit: LoadUnit,
+        population: &Population,
+        progress: &LoadProgress,
+    ) -> Result<(), FillError> {
         let w_id = unit.warehouse().0;
         let Nothing {} = self.0.call("load_begin", &Unit { w_id })?;
         for &table in unit.tables() {
@@ -336,7 +342,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Sends the rows that wait, if any.
-    fn send(&mut self) -> Result<(), Stop> {
+    fn send(&mut self) -> Result<(), FillError> {
         let RowBuffer { bytes, rows } = &mut self.buffer;
         if *rows == 0 {
             return Ok(());
@@ -354,14 +360,14 @@ impl Sender<'_> {
         })?;
         let Nothing {} = self.lease.answer("load", &|_| (), |body| decode(body))?;
         self.progress.add(u64::from(std::mem::take(rows)), length as u64);
-        if self.progress.stopped() { Err(Stop::Interrupted) } else { Ok(()) }
+        if self.progress.stopped() { Err(FillError::Interrupted) } else { Ok(()) }
     }
 }
 
 impl RowWriter for Sender<'_> {
-    type Error = Stop;
+    type Error = FillError;
 
-    fn write<R: Row>(&mut self, row: &R) -> Result<(), Stop> {
+    fn write<R: Row>(&mut self, row: &R) -> Result<(), FillError> {
         self.buffer.begin(self.columns);
         row.emit(&mut self.buffer);
         if self.buffer.bytes.len() >= BATCH_BYTES { self.send() } else { Ok(()) }

@@ -3,7 +3,7 @@
 use crate::mysql::product::Product;
 use lydite_database::AbortReason;
 use lydite_database::sql::connection::SqlError;
-use lydite_database::sql::procedures::UNUSED_ITEM;
+use lydite_database::sql::new_order::UNUSED_ITEM;
 
 /// Codes after which the same transaction may be tried again. They count with whatever SQLSTATE they come: some servers
 /// send HY000 with all.

@@ -11,7 +11,7 @@ mod loader;
 mod micro;
 mod nodes;
 mod packet;
-mod product;
+pub(crate) mod product;
 mod replication;
 mod schema;
 mod session;

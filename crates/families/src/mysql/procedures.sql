@@ -1,6 +1,7 @@
--- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as procedures. Each does what the statements of
--- `sql/statement.rs` do; a test holds them to it. Each begins and commits by itself. After an error the caller rolls back:
--- a handler that did so here would hide the error's code on some servers (RESIGNAL in OceanBase).
+-- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as procedures. Each does what the
+-- statements of its module do (as `sql/new_order.rs`); a test holds them to it. Each begins and commits by itself. After
+-- an error the caller rolls back: a handler that did so here would hide the error's code on some servers (RESIGNAL in
+-- OceanBase).
 --
 -- There are no arrays. Numbers of order lines come as texts of eight digits each, and go back as texts with `|` between.
 -- Parts of this file are sent one by one; a line of dashes and a slash parts them.

@@ -10,7 +10,7 @@ mod micro;
 mod numeric;
 mod product;
 mod replication;
-mod session;
+pub(crate) mod session;
 mod shards;
 pub(crate) mod templates;
 mod wire;

@@ -1,5 +1,5 @@
--- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as functions. Each does what the statements of
--- `sql/statement.rs` do; a test holds them to it.
+-- The transactions of TPC-C (clauses 2.4.2 to 2.8.2), and of the Dike paper, as functions. Each does what the
+-- statements of its module do (as `sql/new_order.rs`); a test holds them to it.
 
 CREATE OR REPLACE FUNCTION lydite_new_order(
     in_w integer, in_d integer, in_c integer,

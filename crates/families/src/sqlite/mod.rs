@@ -58,7 +58,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 ];
 
 /// Amounts are whole cents, rates whole ten-thousandths: SQLite would store decimals as binary floats.
-static DIALECT: Dialect = Dialect {
+pub(crate) static DIALECT: Dialect = Dialect {
     column_type: |kind| match kind {
         ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),

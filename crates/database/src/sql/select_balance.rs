@@ -1,0 +1,70 @@
+//! dSelectBalance of the Dike paper (its section 5): its statements, and how each way sends them.
+
+use crate::sql::connection::{Connection, Step};
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
+use crate::sql::statement::SqlText::Sql;
+use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::stop::Stop;
+use crate::sql::value::{Rows, Value};
+use arrayvec::ArrayVec;
+use lydite_tpcc::outcome::SelectBalanceOutcome;
+use lydite_tpcc::transaction::{MAX_ORDER_LINES, WarehouseBalances};
+use lydite_tpcc::{Cents, Outcome, TransactionKind, WarehouseId};
+
+statements! {
+    from first(TransactionKind::SelectBalance);
+
+    WarehouseBalance [Statements Batched MultiRow] Sql("SELECT w_ytd FROM warehouse WHERE w_id = $1");
+
+    CallSelectBalance [Procedures] Sql("{call} lydite_select_balance($1)");
+}
+
+/// Runs one dSelectBalance.
+pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    match session.way {
+        Way::Statements => statements(session, input),
+        Way::Batched | Way::MultiRow => batched(session, input),
+        Way::Procedures => procedures(session, input),
+    }
+}
+
+fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    session.step(Statement::BeginRead, &[])?;
+    let mut balances = Vec::with_capacity(input.warehouses.len());
+    for &w_id in &input.warehouses {
+        let rows = session.step(Statement::WarehouseBalance, &[Value::Int(w_id.get())])?;
+        balances.push(balance(rows, w_id)?);
+    }
+    session.commit()?;
+    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
+}
+
+/// Reads the answer of [`Statement::WarehouseBalance`].
+fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, Stop> {
+    present(rows, || format!("warehouse {w_id}"))?;
+    Ok(rows.money(0, 0)?)
+}
+
+/// It changes nothing, so the commit travels along in [`Way::MultiRow`] too.
+fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    let params: ArrayVec<[Value<'_>; 1], MAX_ORDER_LINES> =
+        input.warehouses.iter().map(|w_id| [Value::Int(w_id.get())]).collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginRead, &[]));
+    steps.extend(params.iter().map(|params| -> Step<'_> { (Statement::WarehouseBalance, params) }));
+    steps.push((Statement::Commit, &[]));
+    session.send_with_commit(&steps)?;
+    let answers = input.warehouses.iter().zip(&session.rows[1..]);
+    let balances = answers.map(|(&w_id, rows)| balance(rows, w_id)).collect::<Result<_, _>>()?;
+    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
+}
+
+fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    let warehouses: ArrayVec<i32, MAX_ORDER_LINES> =
+        input.warehouses.iter().map(|w_id| w_id.0 as i32).collect();
+    session.call(Statement::BeginRead, Statement::CallSelectBalance, &[Value::Ints(&warehouses)], |rows| {
+        let found = rows.array(0, 0)?;
+        let balances = (0..input.warehouses.len()).map(|place| found.money(place));
+        Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances: balances.collect::<Result<_, _>>()? }))
+    })
+}

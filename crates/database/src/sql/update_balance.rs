@@ -1,0 +1,58 @@
+//! dUpdateBalance of the Dike paper (its section 5): its statements, and how each way sends them.
+
+use crate::sql::connection::{Connection, Step};
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed};
+use crate::sql::statement::SqlText::Sql;
+use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::value::Value;
+use arrayvec::ArrayVec;
+use lydite_tpcc::transaction::{BALANCE_UPDATE, MAX_ORDER_LINES, WarehouseBalances};
+use lydite_tpcc::{Outcome, TransactionKind};
+
+statements! {
+    from first(TransactionKind::UpdateBalance);
+
+    /// In the other ways it is Payment's update, for each warehouse.
+    CallUpdateBalance [Procedures] Sql("{call} lydite_update_balance($1, $2)");
+}
+
+/// Runs one dUpdateBalance.
+pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    match session.way {
+        Way::Statements => statements(session, input),
+        Way::Batched | Way::MultiRow => batched(session, input),
+        Way::Procedures => procedures(session, input),
+    }
+}
+
+fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    session.step(Statement::BeginWrite, &[])?;
+    for w_id in &input.warehouses {
+        session.step(Statement::PayWarehouse, &[Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())])?;
+        changed(&session.rows[..1], 1, || format!("warehouse {w_id}"))?;
+    }
+    session.commit()?;
+    Ok(Outcome::UpdateBalance)
+}
+
+fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    let params = input.warehouses.iter().map(|w_id| [Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())]);
+    let params: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = params.collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginWrite, &[]));
+    steps.extend(params.iter().map(|params| -> Step<'_> { (Statement::PayWarehouse, params) }));
+    session.send(&steps)?;
+    // Not with the updates: one that finds no row is no error, and must not be committed.
+    for (w_id, rows) in input.warehouses.iter().zip(session.rows[1..].chunks(1)) {
+        changed(rows, 1, || format!("warehouse {w_id}"))?;
+    }
+    session.commit()?;
+    Ok(Outcome::UpdateBalance)
+}
+
+fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+    let warehouses: ArrayVec<i32, MAX_ORDER_LINES> =
+        input.warehouses.iter().map(|w_id| w_id.0 as i32).collect();
+    let params = [Value::Ints(&warehouses), Value::Money(BALANCE_UPDATE)];
+    session.call(Statement::BeginWrite, Statement::CallUpdateBalance, &params, |_| Ok(Outcome::UpdateBalance))
+}

@@ -1,0 +1,77 @@
+//! dUpdateItem of the Dike paper (its appendix A.1): its statements, and how each way sends them.
+
+use crate::sql::connection::{Connection, Step};
+use crate::sql::session::{Played, SqlSession, present};
+use crate::sql::statement::SqlText::Sql;
+use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::stop::Stop;
+use crate::sql::value::{Rows, Value};
+use lydite_tpcc::outcome::UpdateItemOutcome;
+use lydite_tpcc::transaction::UpdateItem;
+use lydite_tpcc::{Cents, ItemId, Outcome, TransactionKind};
+
+statements! {
+    from first(TransactionKind::UpdateItem);
+
+    ItemPrice [Statements Batched MultiRow] Sql("SELECT i_price FROM item WHERE i_id = $1{for_update}");
+
+    SetPrice [Statements Batched MultiRow] Sql("UPDATE item SET i_price = $1 WHERE i_id = $2");
+
+    CallUpdateItem [Procedures] Sql("{call} lydite_update_item($1, $2)");
+}
+
+/// Runs one dUpdateItem.
+pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    match session.way {
+        Way::Statements => statements(session, input),
+        Way::Batched | Way::MultiRow => batched(session, input),
+        Way::Procedures => procedures(session, input),
+    }
+}
+
+fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    let [one, other] = input.items.map(|item| Value::Int(item.get()));
+    session.step(Statement::BeginWrite, &[])?;
+    let price_of_one = item_price(session.step(Statement::ItemPrice, &[one])?, input.items[0])?;
+    let price_of_other = item_price(session.step(Statement::ItemPrice, &[other])?, input.items[1])?;
+    session.change(Statement::SetPrice, &[Value::Money(price_of_other), one])?;
+    session.change(Statement::SetPrice, &[Value::Money(price_of_one), other])?;
+    session.commit()?;
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+}
+
+/// Reads the answer of [`Statement::ItemPrice`].
+fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
+    present(rows, || format!("item {item}"))?;
+    Ok(rows.money(0, 0)?)
+}
+
+fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    let [one, other] = input.items.map(|item| Value::Int(item.get()));
+    session.send(&[
+        (Statement::BeginWrite, &[]),
+        (Statement::ItemPrice, &[one]),
+        (Statement::ItemPrice, &[other]),
+    ])?;
+    let price_of_one = item_price(&session.rows[1], input.items[0])?;
+    let price_of_other = item_price(&session.rows[2], input.items[1])?;
+    let (new_one, new_other) = ([Value::Money(price_of_other), one], [Value::Money(price_of_one), other]);
+    let steps: [Step<'_>; 3] =
+        [(Statement::SetPrice, &new_one), (Statement::SetPrice, &new_other), (Statement::Commit, &[])];
+    // Both rows are locked, so both are there.
+    if session.way == Way::MultiRow {
+        session.send(&steps[..2])?;
+        session.commit()?;
+    } else {
+        session.send_with_commit(&steps)?;
+    }
+    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+}
+
+fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+    let params = input.items.map(|item| Value::Int(item.get()));
+    session.call(Statement::BeginWrite, Statement::CallUpdateItem, &params, |rows| {
+        let prices = rows.array(0, 0)?;
+        Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] }))
+    })
+}

@@ -1,0 +1,143 @@
+//! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and how each way sends them.
+
+use crate::profile::left_in_stock;
+use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::new_order::taken_from_stock;
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
+use crate::sql::statement::SqlText::Sql;
+use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::stop::Stop;
+use crate::sql::value::{Rows, Value};
+use arrayvec::ArrayVec;
+use lydite_tpcc::outcome::UpdateStockOutcome;
+use lydite_tpcc::transaction::{MAX_ORDER_LINES, UpdateStock};
+use lydite_tpcc::{Outcome, TransactionKind};
+
+statements! {
+    from first(TransactionKind::UpdateStock);
+
+    /// The update behind it is New-Order's.
+    StockQuantity [Statements MultiRow]
+        Sql("SELECT s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = $2{for_update}");
+
+    /// One array per column of the rounds, then the home. A missing row is an error as in [`Statement::BatchLines`].
+    BatchUpdateStock [Batched]
+        Sql("WITH line AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[]) \
+             AS line (number, item, supply, quantity)), \
+             taken AS (UPDATE stock SET \
+             s_quantity = s_quantity - quantity + CASE WHEN s_quantity >= quantity + 10 THEN 0 ELSE 91 END, \
+             s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + 1, \
+             s_remote_cnt = s_remote_cnt + CASE WHEN supply <> $5::int THEN 1 ELSE 0 END \
+             FROM line WHERE s_w_id = supply AND s_i_id = item RETURNING number, s_quantity) \
+             SELECT array_agg(number), array_agg(s_quantity), \
+             CAST(CASE WHEN count(*) = cardinality($1::int[]) THEN '1' \
+             ELSE 'stock is missing: run lydite check' END AS int) FROM taken");
+
+    CallUpdateStock [Procedures] Sql("{call} lydite_update_stock($1, $2, $3, $4)");
+}
+
+/// Runs one dUpdateStock.
+pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    match session.way {
+        Way::Statements => statements(session, input),
+        Way::Batched => batched(session, input),
+        Way::MultiRow => multi_row(session, input),
+        Way::Procedures => procedures(session, input),
+    }
+}
+
+fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    session.step(Statement::BeginWrite, &[])?;
+    let mut quantities = Vec::with_capacity(input.rounds.len());
+    for round in &input.rounds {
+        let (supply, item) = (Value::Int(round.supply_w_id.get()), Value::Int(round.i_id.get()));
+        let rows = session.step(Statement::StockQuantity, &[supply, item])?;
+        present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+        let left = left_in_stock(rows.int(0, 0)?, i32::from(round.quantity));
+        session.change(Statement::UpdateStock, &taken_from_stock(left, round, input.w_id))?;
+        quantities.push(left);
+    }
+    session.commit()?;
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+/// The rounds as columns: items, supplying warehouses, quantities.
+fn columns(input: &UpdateStock) -> [ArrayVec<i32, MAX_ORDER_LINES>; 3] {
+    [
+        input.rounds.iter().map(|round| round.i_id.0 as i32).collect(),
+        input.rounds.iter().map(|round| round.supply_w_id.0 as i32).collect(),
+        input.rounds.iter().map(|round| i32::from(round.quantity)).collect(),
+    ]
+}
+
+fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    let numbers: ArrayVec<i32, MAX_ORDER_LINES> = (0..).take(input.rounds.len()).collect();
+    let [items, supplies, quantities] = columns(input);
+    let params = [
+        Value::Ints(&numbers),
+        Value::Ints(&items),
+        Value::Ints(&supplies),
+        Value::Ints(&quantities),
+        Value::Int(input.w_id.get()),
+    ];
+    session.send_with_commit(&[
+        (Statement::BeginWrite, &[]),
+        (Statement::BatchUpdateStock, &params),
+        (Statement::Commit, &[]),
+    ])?;
+    // The commit came with it: an answer that can't be read does not undo it.
+    left_in_rounds(&session.rows[1], input).map_err(Stop::CommitFailed)
+}
+
+/// Reads the answer of [`Statement::BatchUpdateStock`].
+fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError> {
+    let (numbers, left) = (rows.array(0, 0)?, rows.array(0, 1)?);
+    let mut quantities = vec![0; input.rounds.len()];
+    for row in 0..numbers.len() {
+        let number: usize = numbers.int(row)?;
+        let slot =
+            quantities.get_mut(number).ok_or_else(|| SqlError::Decode(format!("no round {number}")))?;
+        *slot = left.int(row)?;
+    }
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    let rows_of: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = input
+        .rounds
+        .iter()
+        .map(|round| [Value::Int(round.supply_w_id.get()), Value::Int(round.i_id.get())])
+        .collect();
+    let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
+    steps.push((Statement::BeginWrite, &[]));
+    steps.extend(rows_of.iter().map(|row| -> Step<'_> { (Statement::StockQuantity, row) }));
+    session.send(&steps)?;
+    let mut quantities = Vec::with_capacity(input.rounds.len());
+    for (round, rows) in input.rounds.iter().zip(&session.rows[1..]) {
+        present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+        quantities.push(left_in_stock(rows.int(0, 0)?, i32::from(round.quantity)));
+    }
+    let updates: ArrayVec<[Value<'_>; 5], MAX_ORDER_LINES> = input
+        .rounds
+        .iter()
+        .zip(&quantities)
+        .map(|(round, &left)| taken_from_stock(left, round, input.w_id))
+        .collect();
+    let steps: ArrayVec<Step<'_>, MAX_ORDER_LINES> =
+        updates.iter().map(|update| -> Step<'_> { (Statement::UpdateStock, update) }).collect();
+    session.send(&steps)?;
+    changed(&session.rows[..updates.len()], 1, || format!("a stock of warehouse {}", input.w_id))?;
+    session.commit()?;
+    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+}
+
+fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+    let [items, supplies, quantities] = columns(input);
+    let params =
+        [Value::Int(input.w_id.get()), Value::Ints(&items), Value::Ints(&supplies), Value::Ints(&quantities)];
+    session.call(Statement::BeginWrite, Statement::CallUpdateStock, &params, |rows| {
+        let left = rows.array(0, 0)?;
+        let quantities = (0..input.rounds.len()).map(|round| left.int(round));
+        Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities: quantities.collect::<Result<_, _>>()? }))
+    })
+}
