@@ -77,6 +77,14 @@ impl Destination {
         }
     }
 
+    /// Refuses a place that is one of the files that the document is made of.
+    pub(crate) fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), String> {
+        match inputs.iter().find(|input| self.is(&Self::new(input))) {
+            Some(input) => Err(format!("{} is one of the results: name another file", input.display())),
+            None => Ok(()),
+        }
+    }
+
     /// Name for people.
     pub(crate) fn shown(&self) -> String {
         match self {

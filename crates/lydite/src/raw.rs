@@ -1,14 +1,12 @@
 //! What the user wrote, before it is a plan: values from a file and from flags, each with the place it stands in.
 
 use crate::phases;
+use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::de::{DeArray, DeTable, DeValue};
-
-/// How alike a key must be to one that there is to be taken for it, from 0 to 1: more than that, as clap has it for flags.
-const NEAR: f64 = 0.7;
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,10 +90,7 @@ pub(crate) struct Listed(BTreeSet<String>);
 impl Listed {
     /// Returns the problem of a name that is not among the known ones, with the nearest of them as a suggestion.
     pub(crate) fn not_known(&mut self, name: &str, known: &[&str]) -> String {
-        let near = known.iter().map(|known| (strsim::jaro(name, known), known));
-        let nearest =
-            near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other));
-        let meant = nearest.map(|(_, known)| format!("did you mean {known}?"));
+        let meant = nearest(name, known).map(|known| format!("did you mean {known}?"));
         let list = known.join(", ");
         let hint = match (meant, self.0.insert(list.clone())) {
             (Some(meant), true) => format!("{meant} use {list}"),
@@ -119,7 +114,7 @@ pub(crate) fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
 }
 
 /// Keys whose values may be lists in a file; elsewhere the values stand behind each other, with commas between.
-const LISTS: &[&str] = &["replicas"];
+const LISTS: &[&str] = &["replicas", "require"];
 
 /// All values by key.
 #[derive(Clone, Debug, Default)]

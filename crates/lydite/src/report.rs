@@ -8,6 +8,7 @@ use crate::output::{print, reserve_stdout};
 use crate::plan::{number, time, whole};
 use crate::result::load;
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
+use lydite_report::names::names;
 use lydite_report::{render_metrics, render_report};
 
 /// More nodes than these are a mistake.
@@ -19,16 +20,12 @@ const MAX_HOLD_S: u32 = 86_400;
 pub(crate) fn command(args: &ReportArgs) -> Outcome {
     let asked = asked(args)?;
     let output = Destination::new(&args.output);
-    if let Some(input) = args.results.iter().find(|input| output.is(&Destination::new(input))) {
-        return Err(Failure::usage(format!(
-            "--output: {} is one of the results: name another file",
-            input.display()
-        )));
-    }
+    output.apart_from(&args.results).map_err(|problem| Failure::usage(format!("--output: {problem}")))?;
     if output.is_stdout() {
         reserve_stdout();
     }
     let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&results, &args.results);
     let name = |run: usize| args.results.get(run).map(|path| path.display().to_string()).unwrap_or_default();
     let metrics = Metrics::of(&results, &asked).map_err(|error| {
         Failure::usage(match &error {
@@ -36,8 +33,7 @@ pub(crate) fn command(args: &ReportArgs) -> Outcome {
             MetricsError::Nodes(_) => format!("--nodes: {error}"),
         })
     })?;
-    output.write(render_report(&results, &metrics).as_bytes(), None)?;
-    let names: Vec<String> = (0..results.len()).map(name).collect();
+    output.write(render_report(&results, &args.results, &metrics).as_bytes(), None)?;
     print(&format!("{}{}\n", render_metrics(&metrics, &names), output.shown()))
 }
 

@@ -53,5 +53,5 @@ fn main() -> std::io::Result<()> {
         ..Asked::default()
     };
     let metrics = Metrics::of(&sizes, &asked).map_err(std::io::Error::other)?;
-    std::fs::write(directory.join("metrics.html"), render_report(&sizes, &metrics))
+    std::fs::write(directory.join("metrics.html"), render_report(&sizes, &[], &metrics))
 }

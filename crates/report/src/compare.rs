@@ -1,4 +1,4 @@
-//! Two results side by side: ratios, how sure they are, and whether they may be compared at all.
+//! Results side by side, each compared with the first: ratios, how sure they are, and whether they are comparable.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
-use crate::figures::{number, type_name};
+use crate::figures::{aligned, clean, number, type_name};
 use crate::model::{RunResult, Status, TransactionResult};
+use crate::names::letter;
 
 /// What the comparison says about throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,8 +60,12 @@ pub struct Comparison {
     pub sentence: String,
     /// All metrics, throughput first.
     pub metrics: Vec<Metric>,
-    /// Reasons why the two may not be comparable, or not mean what they seem to.
+    /// What must be known of either result before its numbers are believed.
     pub warnings: Vec<String>,
+    /// What else differs between the two, and why they may not be comparable.
+    pub differences: Vec<String>,
+    /// Whole measured seconds of both.
+    seconds: (usize, usize),
     /// How the intervals came about and what they do not cover.
     pub method: String,
 }
@@ -68,37 +73,70 @@ pub struct Comparison {
 /// Compares `b` with `a`: every ratio is `b / a`.
 #[must_use]
 pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
+    compare_as(a, b, &letter(1))
+}
+
+/// Compares each of the others with the first of some results, by their letters: A with B, A with C, and so on.
+#[must_use]
+pub fn compare_all(results: &[RunResult]) -> Vec<Comparison> {
+    let Some((first, others)) = results.split_first() else { return Vec::new() };
+    others.iter().zip(1..).map(|(other, place)| compare_as(first, other, &letter(place))).collect()
+}
+
+/// Compares `b`, which is called by the letter `other`, with `a`.
+fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     if a.workload() != b.workload() {
-        return other_workload(a, b);
+        return other_workload(a, b, other);
     }
     let metrics = metrics(a, b);
-    let (verdict, sentence) = match (other_size(a, b), verdict(&metrics, a, b)) {
+    let (verdict, sentence) = match (other_size(a, b, other), verdict(&metrics, a, b, other)) {
         (Some(words), (_, sentence)) => (Verdict::NotJudged, format!("{words} {sentence}")),
         (None, judged) => judged,
     };
-    let lengths = (a.whole_seconds(), b.whole_seconds());
-    let method = if lengths.0.min(lengths.1) < SECONDS_NEEDED {
-        format!(
-            "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, here are {} and {}.",
-            lengths.0, lengths.1
-        )
-    } else {
-        format!(
-            "Intervals: 95 %, moving-block bootstrap over the measured seconds, {RESAMPLES} resamples, blocks of {} s \
-             (A) and {} s (B). They cover the variation within these two runs, not that from run to run: repeat \
-             the runs to learn it.",
-            block_length(lengths.0),
-            block_length(lengths.1)
-        )
+    let seconds = (a.whole_seconds(), b.whole_seconds());
+    let method = method(seconds.0, &[(other.to_owned(), seconds.1)]);
+    let (warnings, differences) = (warnings(a, b, other), differences(a, b));
+    Comparison { verdict, sentence, metrics, warnings, differences, seconds, method }
+}
+
+/// How the intervals came about: `seconds` are those of A, and with their letters those of the others.
+fn method(seconds: usize, others: &[(String, usize)]) -> String {
+    let in_words = |of: &dyn Fn(usize) -> String| {
+        let others = others.iter().map(|(letter, seconds)| format!("{} ({letter})", of(*seconds)));
+        let all: Vec<String> = std::iter::once(format!("{} (A)", of(seconds))).chain(others).collect();
+        match all.split_last() {
+            Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+            _ => all.join(""),
+        }
     };
-    Comparison { verdict, sentence, metrics, warnings: warnings(a, b), method }
+    let intervals = |other: &usize| seconds.min(*other) >= SECONDS_NEEDED;
+    if !others.iter().any(|(_, seconds)| intervals(seconds)) {
+        return format!(
+            "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, here are {}.",
+            in_words(&|seconds| seconds.to_string())
+        );
+    }
+    let without: Vec<&str> =
+        others.iter().filter(|(_, seconds)| !intervals(seconds)).map(|(letter, _)| letter.as_str()).collect();
+    let without = if without.is_empty() {
+        String::new()
+    } else {
+        let letters = without.join(", ");
+        format!(" None for {letters}: they need at least {SECONDS_NEEDED} measured seconds.")
+    };
+    let these = if others.len() > 1 { "these runs" } else { "these two runs" };
+    format!(
+        "Intervals: 95 %, moving-block bootstrap over the measured seconds, {RESAMPLES} resamples, blocks of {}. They \
+         cover the variation within {these}, not that from run to run: repeat the runs to learn it.{without}",
+        in_words(&|seconds| format!("{} s", block_length(seconds)))
+    )
 }
 
 /// What is said before all numbers of results whose warehouses have different sizes.
-fn other_size(a: &RunResult, b: &RunResult) -> Option<String> {
+fn other_size(a: &RunResult, b: &RunResult, other: &str) -> Option<String> {
     let (small, standard) = match (a.has_small_warehouses(), b.has_small_warehouses()) {
-        (true, false) => ("A", "B"),
-        (false, true) => ("B", "A"),
+        (true, false) => ("A", other),
+        (false, true) => (other, "A"),
         _ => return None,
     };
     Some(format!(
@@ -108,16 +146,18 @@ fn other_size(a: &RunResult, b: &RunResult) -> Option<String> {
 }
 
 /// What is said of two results that have nothing in common but the program.
-fn other_workload(a: &RunResult, b: &RunResult) -> Comparison {
+fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     Comparison {
         verdict: Verdict::NotJudged,
         sentence: format!(
-            "A and B are of different workloads ({} and {}): there is nothing to compare.",
+            "A and {other} are of different workloads ({} and {}): there is nothing to compare.",
             a.workload(),
             b.workload()
         ),
         metrics: Vec::new(),
         warnings: Vec::new(),
+        differences: Vec::new(),
+        seconds: (a.whole_seconds(), b.whole_seconds()),
         method: "Compare two results of the same workload.".to_owned(),
     }
 }
@@ -200,7 +240,7 @@ fn aborts_per_thousand(r: &RunResult) -> f64 {
 }
 
 /// Judges by NOPM, or by all transactions where the workload has no New-Orders.
-fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult) -> (Verdict, String) {
+fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (Verdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
     let wanted = if has_new_orders { "NOPM" } else { "transactions/s" };
     let found = metrics.iter().find(|m| m.name == wanted).and_then(|m| Some((m.ratio?, m.interval)));
@@ -209,27 +249,27 @@ fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult) -> (Verdict, String
         Some((ratio, None)) => (
             Verdict::NotJudged,
             format!(
-                "B has {ratio:.2}x the throughput of A, but the data is too little to say how sure that is."
+                "{other} has {ratio:.2}x the throughput of A, but the data is too little to say how sure that is."
             ),
         ),
         Some((ratio, Some((low, high)))) if low > 1.0 || high < 1.0 => (
             if low > 1.0 { Verdict::Faster } else { Verdict::Slower },
-            format!("B is {ratio:.2}x as fast as A ({wanted}, 95 % CI {low:.2} to {high:.2})."),
+            format!("{other} is {ratio:.2}x as fast as A ({wanted}, 95 % CI {low:.2} to {high:.2})."),
         ),
         Some((ratio, Some((low, high)))) => (
             Verdict::NoDifferenceShown,
             format!(
-                "There is no difference in {wanted} that this data can show (B is {ratio:.2}x as fast as A, 95 % CI \
-                 {low:.2} to {high:.2})."
+                "There is no difference in {wanted} that this data can show ({other} is {ratio:.2}x as fast as A, 95 % \
+                 CI {low:.2} to {high:.2})."
             ),
         ),
     }
 }
 
-/// What a reader must know before believing the ratios.
-fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
+/// What a reader must know of each of the two before believing the ratios.
+fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
     let mut all = Vec::new();
-    for (name, r) in [("A", a), ("B", b)] {
+    for (name, r) in [("A", a), (other, b)] {
         if r.status == Status::Partial {
             all.push(format!(
                 "{name} is partial: the run ended early, or failed, or was not checked to the end."
@@ -249,7 +289,7 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
             all.push(format!("In {name} the client was the limit; the ratio compares clients."));
         }
     }
-    for (name, r) in [("A", a), ("B", b)] {
+    for (name, r) in [("A", a), (other, b)] {
         let types = r.types_in_order().into_iter();
         let none: Vec<&str> =
             types.filter(|(_, t)| t.completed() == 0).map(|(key, _)| type_name(key)).collect();
@@ -257,6 +297,12 @@ fn warnings(a: &RunResult, b: &RunResult) -> Vec<String> {
             all.push(format!("{name} completed no {}: its latency is not compared.", none.join(", no ")));
         }
     }
+    all
+}
+
+/// What is not the same in both.
+fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
+    let mut all = Vec::new();
     let plan_keys = differing_plan_keys(a, b);
     if !plan_keys.is_empty() {
         all.push(format!("The plans differ: {}.", plan_keys.join(", ")));
@@ -330,32 +376,91 @@ fn or_unknown(text: &str) -> &str {
 /// Renders a comparison for a terminal: the sentence, the metrics, the warnings, the method.
 #[must_use]
 pub fn render_comparison(comparison: &Comparison) -> String {
-    let mut out = format!("{}\n\n", comparison.sentence);
-    if comparison.metrics.is_empty() {
-        let _ = writeln!(out, "{}", comparison.method);
-        return out;
+    render_comparisons(std::slice::from_ref(comparison))
+}
+
+/// Renders comparisons with the same first result, see [`compare_all`]: the sentences, a table with columns for each of
+/// the others, the warnings, the method.
+#[must_use]
+pub fn render_comparisons(comparisons: &[Comparison]) -> String {
+    let mut out = String::new();
+    for comparison in comparisons {
+        let _ = writeln!(out, "{}", comparison.sentence);
     }
-    let name_width = comparison.metrics.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
-    let _ = writeln!(out, "{:<name_width$}  {:>10}  {:>10}  {:>6}  95 % CI", "", "A", "B", "B/A");
-    for m in &comparison.metrics {
-        let ratio = m.ratio.map_or("–".to_owned(), |r| format!("{r:.2}"));
-        let interval = m.interval.map_or(String::new(), |(low, high)| format!("{low:.2} to {high:.2}"));
-        let line = format!(
-            "{:<name_width$}  {:>10}  {:>10}  {ratio:>6}  {interval}",
-            m.name,
-            number(m.a),
-            number(m.b)
-        );
-        let _ = writeln!(out, "{}", line.trim_end());
+    out.push('\n');
+    let names = metric_names(comparisons);
+    if !names.is_empty() {
+        let mut head = vec![String::new(), "A".to_owned()];
+        for place in 1..=comparisons.len() {
+            head.extend([letter(place), format!("{}/A", letter(place)), "95 % CI".to_owned()]);
+        }
+        let rows = names.iter().map(|name| row(name, comparisons));
+        out.push_str(&aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1));
     }
-    if !comparison.warnings.is_empty() {
+    let warnings = all_warnings(comparisons);
+    if !warnings.is_empty() {
         out.push('\n');
     }
-    for warning in &comparison.warnings {
+    for warning in warnings {
         // Settings and versions come from a database: no control characters reach the terminal.
-        let clean: String = warning.chars().filter(|c| !c.is_control()).collect();
-        let _ = writeln!(out, "! {clean}");
+        let _ = writeln!(out, "! {}", clean(&warning));
     }
-    let _ = writeln!(out, "\n{}", comparison.method);
+    out.push_str(if names.is_empty() { "" } else { "\n" });
+    let _ = writeln!(out, "{}", method_of_all(comparisons));
     out
+}
+
+/// The metrics of comparisons with the same first result, each once.
+pub(crate) fn metric_names(comparisons: &[Comparison]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (place, metric) in comparisons.iter().flat_map(|comparison| comparison.metrics.iter().enumerate()) {
+        if !names.contains(&metric.name) {
+            // Where the other comparisons have none, it stands where its own has it.
+            names.insert(place.min(names.len()), metric.name.clone());
+        }
+    }
+    names
+}
+
+/// The cells of a metric in comparisons with the same first result: its name, A's value, and for each other result the
+/// value, the ratio and the interval.
+pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
+    let of = |comparison: &Comparison| comparison.metrics.iter().find(|metric| metric.name == name).cloned();
+    let first = comparisons.iter().find_map(of).map(|metric| metric.a);
+    let mut cells = vec![name.to_owned(), number(first)];
+    for metric in comparisons.iter().map(of) {
+        let ratio = metric.as_ref().and_then(|metric| metric.ratio);
+        let interval = metric.as_ref().and_then(|metric| metric.interval);
+        cells.push(number(metric.map(|metric| metric.b)));
+        cells.push(ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}")));
+        cells.push(interval.map_or(String::new(), |(low, high)| format!("{low:.2} to {high:.2}")));
+    }
+    cells
+}
+
+/// The warnings of comparisons with the same first result, each once, and then the differences, with the letter of the
+/// other result where there are several.
+pub(crate) fn all_warnings(comparisons: &[Comparison]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for warning in comparisons.iter().flat_map(|comparison| &comparison.warnings) {
+        if !all.contains(warning) {
+            all.push(warning.clone());
+        }
+    }
+    for (comparison, place) in comparisons.iter().zip(1..) {
+        let other = if comparisons.len() > 1 { format!("A and {}: ", letter(place)) } else { String::new() };
+        all.extend(comparison.differences.iter().map(|difference| format!("{other}{difference}")));
+    }
+    all
+}
+
+/// How the intervals of comparisons with the same first result came about.
+pub(crate) fn method_of_all(comparisons: &[Comparison]) -> String {
+    let compared = comparisons.iter().zip(1..).filter(|(comparison, _)| !comparison.metrics.is_empty());
+    let others: Vec<_> = compared.map(|(comparison, place)| (letter(place), comparison.seconds.1)).collect();
+    match (comparisons, others.is_empty()) {
+        ([], _) => String::new(),
+        ([first, ..], true) => first.method.clone(),
+        ([first, ..], false) => method(first.seconds.0, &others),
+    }
 }

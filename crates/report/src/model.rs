@@ -35,6 +35,9 @@ pub struct RunResult {
     pub lydite: String,
     /// Version of the document, [`FORMAT`].
     pub format: u32,
+    /// The user's name for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Whether the run reached its planned end as a result that counts.
     #[serde(default)]
     pub status: Status,
@@ -85,6 +88,9 @@ pub struct RunResult {
     /// Consistency conditions (TPC-C 3.3.2) and whatever else was checked.
     #[serde(default)]
     pub checks: Vec<CheckResult>,
+    /// The requirements of the plan, and whether the run met them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementResult>,
     /// Whether the inputs were as random as TPC-C 5.5.1.5 wants them.
     #[serde(default)]
     pub inputs: Vec<InputFinding>,
@@ -119,6 +125,7 @@ impl Default for RunResult {
         Self {
             lydite: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
+            label: None,
             status: Status::default(),
             plan: PlanInfo::default(),
             target: TargetInfo::default(),
@@ -135,6 +142,7 @@ impl Default for RunResult {
             warmup_series: Series::default(),
             client: ClientCost::default(),
             checks: Vec::new(),
+            requirements: Vec::new(),
             inputs: Vec::new(),
             controls: Controls::default(),
             phases: Vec::new(),
@@ -593,6 +601,27 @@ pub struct CheckResult {
     /// How long it took, in seconds.
     #[serde(default)]
     pub seconds: f64,
+}
+
+/// A requirement of the plan, and whether the run met it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RequirementResult {
+    /// The requirement as it was written.
+    pub text: String,
+    /// Name of its metric (see [`crate::metric`]).
+    #[serde(default)]
+    pub metric: String,
+    /// Measured value in `unit`; `None` (null) if there was none to judge.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// Unit of `value`; empty if it has none.
+    #[serde(default)]
+    pub unit: String,
+    /// Whether it was met.
+    pub met: bool,
+    /// Reason why there is no value.
+    #[serde(default)]
+    pub note: String,
 }
 
 /// How a measured input compares with the standard's window.

@@ -134,11 +134,15 @@ impl Page {
             Status::Complete => "complete",
             Status::Partial => "PARTIAL",
         };
+        if let Some(label) = &r.label {
+            self.wrapped(out, "label    ", label, Style::Bold);
+        }
         if has_new_orders(r) {
             self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
         }
         self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
         self.checks(out, r);
+        self.requirements(out, r);
         let style = if r.status == Status::Complete { Style::Good } else { Style::Warning };
         self.wrapped(out, "status   ", status, style);
     }
@@ -409,6 +413,16 @@ impl Page {
             for check in r.checks.iter().filter(|c| !c.ok) {
                 self.wrapped(out, "         ", &format!("{}: {}", check.id, check.detail), Style::Bad);
             }
+        }
+    }
+
+    /// A line for each requirement of the plan.
+    fn requirements(&self, out: &mut String, r: &RunResult) {
+        for (place, requirement) in r.requirements.iter().enumerate() {
+            let (mark, style) =
+                if requirement.met { ("✓", Style::Good) } else { ("✗ not met:", Style::Bad) };
+            let lead = if place == 0 { "require  " } else { "         " };
+            self.wrapped(out, lead, &format!("{mark} {requirement}"), style);
         }
     }
 

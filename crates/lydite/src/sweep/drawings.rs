@@ -3,8 +3,8 @@
 use super::grid::Axis;
 use crate::source::{Entry, Source};
 use lydite_database::AbortReason;
+use lydite_report::metric::{BOXED, Metric};
 use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
-use lydite_report::sweep::metric::{BOXED, Metric};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 

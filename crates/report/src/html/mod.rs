@@ -16,9 +16,11 @@ mod sweep;
 use crate::findings::disclaimer;
 use crate::metrics::Metrics;
 use crate::model::RunResult;
+use crate::names::names;
 use data::{PageData, RunData};
 use markup::Markup;
 use metrics::MetricsData;
+use std::path::PathBuf;
 
 pub use sweep::render_sweep;
 
@@ -33,12 +35,12 @@ const POLICY: &str =
 /// the results tell of themselves.
 #[must_use]
 pub fn render_html(results: &[RunResult]) -> String {
-    render_report(results, &Metrics::told_by(results))
+    render_report(results, &[], &Metrics::told_by(results))
 }
 
-/// The same with metrics for which the user has said something.
+/// The same of results whose `files` may give them their names, with metrics for which the user has said something.
 #[must_use]
-pub fn render_report(results: &[RunResult], metrics: &Metrics) -> String {
+pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics) -> String {
     match results {
         [] => {
             let nothing = Markup::with_text("p", &[], "There are no results to report.");
@@ -46,14 +48,14 @@ pub fn render_report(results: &[RunResult], metrics: &Metrics) -> String {
             page("No results", vec![Section::first("Summary", nothing)], &data, results)
         }
         [result] => {
-            let names = [result.target.kind.clone()];
+            let names = [result.label.clone().unwrap_or_else(|| result.target.kind.clone())];
             let run = RunData::new(result, &names[0]);
             let sections = with_metrics(single::sections(result, &run), metrics, &names);
             let data = data_of(vec![run], metrics, &names);
             page(&single::title(result), sections, &data, results)
         }
         several => {
-            let names = overlay::names(several);
+            let names = names(several, files);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
             let sections = with_metrics(overlay::sections(several, &names), metrics, &names);
             let data = data_of(runs, metrics, &names);

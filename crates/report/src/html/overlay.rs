@@ -2,46 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::markup::{Markup, figures, pairs, pill, table, words};
-use super::single::findings_list;
+use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
+use super::single::{findings_list, requirements};
 use super::{Chart, Section};
-use crate::compare::{Comparison, compare};
-use crate::figures::{P50, P90, P99, THIN_NOTE, number};
+use crate::compare::{Comparison, all_warnings, compare_all, method_of_all, metric_names, row};
+use crate::figures::{P50, P90, P99, THIN_NOTE, moment, number};
 use crate::model::{RunResult, TransactionResult};
-
-/// A short name for each run: a letter and the target.
-pub(super) fn names(results: &[RunResult]) -> Vec<String> {
-    results
-        .iter()
-        .enumerate()
-        .map(|(i, r)| format!("{}\u{a0}{}", letter(i), r.target.kind).trim().to_owned())
-        .collect()
-}
-
-fn letter(i: usize) -> String {
-    match u8::try_from(i) {
-        Ok(n) if n < 26 => char::from(b'A' + n).to_string(),
-        _ => (i + 1).to_string(),
-    }
-}
+use crate::names::letter;
 
 /// Content of the page.
 pub(super) fn sections(results: &[RunResult], names: &[String]) -> Vec<Section> {
-    let comparisons: Vec<Option<Comparison>> =
-        results.iter().enumerate().map(|(i, r)| (i > 0).then(|| compare(&results[0], r))).collect();
-    let pair = if results.len() == 2 { pair(&comparisons) } else { Markup::default() };
+    let comparisons = compare_all(results);
+    let heading = if results.len() == 2 { "B against A" } else { "The others against A" };
     vec![
         Section::first("All runs", summary(results, names, &comparisons)),
-        Section::new("comparison", "Comparison", "B against A", pair),
+        Section::new("comparison", "Comparison", heading, comparison(&comparisons)),
         Section::new("charts", "Charts", "Side by side", charts(results, names)),
         Section::new("differences", "Differences", "What differs", differences(results, names)),
         Section::new("notes", "Notes", "What to know about each run", notes(results, names)),
     ]
 }
 
-fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Comparison>]) -> Markup {
+fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) -> Markup {
     let mut all = Markup::with_text("h1", &[], &format!("{} runs side by side", results.len()));
-    let rows = results.iter().zip(names).zip(comparisons).map(|((r, name), comparison)| {
+    let compared = std::iter::once(None).chain(comparisons.iter().map(Some));
+    let rows = results.iter().zip(names).zip(compared).map(|((r, name), comparison)| {
         let first = first_of(r).map(|t| t.latency_ms).unwrap_or_default();
         let samples = first_of(r).map_or(0, TransactionResult::completed);
         let aborts: u64 = r.aborts.values().sum();
@@ -52,12 +37,14 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
             (n, h) if n == h => pill("good", &format!("{h}/{n}")),
             (n, h) => pill("bad", &format!("{h}/{n}")),
         };
-        let ratio = comparison.as_ref().and_then(|c| c.metrics.first()).map_or("1".to_owned(), |m| {
-            let interval =
-                m.interval.map_or(String::new(), |(low, high)| format!(" ({low:.2} to {high:.2})"));
-            m.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}{interval}"))
-        });
-        let plan = |of: &Option<String>| Markup::text(of.as_deref().unwrap_or("–"));
+        let ratio = match comparison {
+            None => "1".to_owned(),
+            Some(comparison) => comparison.metrics.first().map_or("–".to_owned(), |m| {
+                let interval =
+                    m.interval.map_or(String::new(), |(low, high)| format!(" ({low:.2} to {high:.2})"));
+                m.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}{interval}"))
+            }),
+        };
         let numbers = [
             number(r.is_tpcc().then_some(r.nopm)),
             ratio,
@@ -71,11 +58,8 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         cells.push(checked);
         cells.push(Markup::text(&number(aborts as f64)));
         cells.push(Markup::text(&number(r.client_percent_of_core())));
-        cells.push(Markup::text(&r.warehouses().map_or("–".to_owned(), |w| w.to_string())));
-        cells.extend([plan(&r.plan.mode), plan(&r.plan.tx), Markup::text(&r.target.version)]);
         cells
     });
-    // What was found before what was asked: on a phone the rest is a swipe away.
     let columns = [
         words("Run"),
         figures("NOPM"),
@@ -87,41 +71,63 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Option<Compar
         words("checks"),
         figures("aborts"),
         figures("client % of a core"),
-        figures("warehouses"),
-        words("mode"),
-        words("tx"),
-        words("version"),
     ];
     let caption = format!("All runs; latencies are those of {}", first_types(results));
     all.push(table(&caption, &columns, rows.collect()));
     if results.iter().filter_map(first_of).any(|t| P99.is_thin(t.completed())) {
         all.push(Markup::with_text("p", &[("class", "note")], THIN_NOTE));
     }
-    if let Some(Some(comparison)) = comparisons.get(1) {
-        all.push(Markup::with_text(
-            "p",
-            &[("class", "note")],
-            &comparison.method.replace(" (B)", " (others)"),
-        ));
-    }
+    all.push(setups(results, names));
+    all.push(Markup::with_text("p", &[("class", "note")], &method_of_all(comparisons)));
     all
 }
 
-/// The full comparison of two runs.
-fn pair(comparisons: &[Option<Comparison>]) -> Markup {
-    let Some(Some(comparison)) = comparisons.get(1) else { return Markup::default() };
-    let mut all = Markup::with_text("p", &[("class", "verdict")], &comparison.sentence);
-    let warnings: Markup = comparison.warnings.iter().map(|w| Markup::with_text("li", &[], w)).collect();
+/// What was run on what. A table of its own, and what is long in it first: so a version is in sight also on a phone.
+fn setups(results: &[RunResult], names: &[String]) -> Markup {
+    let rows = results.iter().zip(names).map(|(r, name)| {
+        let plan = |key| r.plan_text(key).unwrap_or_else(|| "–".to_owned());
+        let target = format!("{} {}", r.target.kind, r.target.version);
+        let start = timestamp(&r.window.start);
+        let warehouses = r.warehouses().map_or("–".to_owned(), |w| w.to_string());
+        [name.as_str(), target.trim(), &warehouses, &plan("mode"), &plan("tx"), &start, &r.lydite]
+            .iter()
+            .map(|cell| Markup::text(cell))
+            .collect()
+    });
+    let columns = [
+        words("Run"),
+        words("Database"),
+        figures("warehouses"),
+        words("mode"),
+        words("tx"),
+        words("started"),
+        words("Lydite"),
+    ];
+    table("What was run", &columns, rows.collect())
+}
+
+/// The full comparison of the others with the first run, each in columns of its own.
+fn comparison(comparisons: &[Comparison]) -> Markup {
+    let mut all: Markup = comparisons
+        .iter()
+        .map(|comparison| Markup::with_text("p", &[("class", "verdict")], &comparison.sentence))
+        .collect();
+    let warnings: Markup =
+        all_warnings(comparisons).iter().map(|warning| Markup::with_text("li", &[], warning)).collect();
     if !warnings.is_empty() {
         all.push(Markup::element("ul", &[("class", "plain")], warnings));
     }
-    let rows = comparison.metrics.iter().map(|m| {
-        let ratio = m.ratio.map_or("–".to_owned(), |r| format!("{r:.2}"));
-        let interval = m.interval.map_or("–".to_owned(), |(low, high)| format!("{low:.2} to {high:.2}"));
-        [m.name.clone(), number(m.a), number(m.b), ratio, interval].iter().map(|c| Markup::text(c)).collect()
-    });
-    let columns = [words("Metric"), figures("A"), figures("B"), figures("B/A"), figures("95 % CI")];
-    all.push(table("All metrics", &columns, rows.collect()));
+    let mut columns = vec![("Metric".to_owned(), false), ("A".to_owned(), true)];
+    for place in 1..=comparisons.len() {
+        let letter = letter(place);
+        columns
+            .extend([letter.clone(), format!("{letter}/A"), "95 % CI".to_owned()].map(|name| (name, true)));
+    }
+    let cells = |name: &String| row(name, comparisons).iter().map(|cell| Markup::text(cell)).collect();
+    let rows: Vec<Vec<Markup>> = metric_names(comparisons).iter().map(cells).collect();
+    if !rows.is_empty() {
+        all.push(named_table("All metrics", &columns, rows));
+    }
     all
 }
 
@@ -225,6 +231,7 @@ fn notes(results: &[RunResult], names: &[String]) -> Markup {
         .zip(names)
         .filter_map(|(r, name)| {
             let mut list = findings_list(r);
+            list.push(requirements(r));
             let unmet = r.compliance.iter().filter(|c| c.met == Some(false)).count();
             if list.is_empty() && unmet == 0 {
                 return None;

@@ -19,7 +19,8 @@ use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 /// Title of the page.
 pub(super) fn title(r: &RunResult) -> String {
     let target = format!("{} {}", r.target.kind, r.target.version);
-    if target.trim().is_empty() { "Benchmark result".to_owned() } else { target.trim().to_owned() }
+    let target = if target.trim().is_empty() { "Benchmark result" } else { target.trim() };
+    r.label.as_ref().map_or_else(|| target.to_owned(), |label| format!("{label}: {target}"))
 }
 
 /// Content of the page.
@@ -50,8 +51,26 @@ fn summary(r: &RunResult) -> Markup {
     all.push(Markup::with_text("p", &[("class", "lead")], &format!("{lead} · {measured}")));
     all.push(cards(r));
     all.push(findings_list(r));
+    all.push(requirements(r));
     all.push(transactions_table(r));
     all
+}
+
+/// The requirements of the plan, and whether they were met.
+pub(super) fn requirements(r: &RunResult) -> Markup {
+    if r.requirements.is_empty() {
+        return Markup::default();
+    }
+    let rows = r.requirements.iter().map(|requirement| {
+        let verdict = if requirement.met { pill("good", "met") } else { pill("bad", "not met") };
+        vec![Markup::text(&requirement.text), verdict, Markup::text(&requirement.measured())]
+    });
+    let columns = [words("Requirement"), words("Verdict"), words("Measured")];
+    Markup::element(
+        "div",
+        &[("class", "narrow")],
+        table("Requirements of the plan", &columns, rows.collect()),
+    )
 }
 
 /// One number with what it is and what to know about it.

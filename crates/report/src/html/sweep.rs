@@ -4,8 +4,8 @@ use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
+use crate::metric::Metric;
 use crate::sweep::figure::{Cell, Figure, Kind, Series, axis_title, metric_title};
-use crate::sweep::metric::Metric;
 use crate::sweep::{Run, Spread, State, Sweep};
 
 const STYLE: &str = include_str!("plot.css");

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::Metric;
 use super::{Axis, Point, Run, Spread, State};
 use crate::figures::plural;
+use crate::metric::Metric;
 use crate::metrics::FiveNumbers;
 
 /// The `x` of a figure over time: the seconds of a run's window, unless an axis has this name.

@@ -5,16 +5,15 @@
 //! functions of it alone, as those of a run are of its result.
 
 pub mod figure;
-pub mod metric;
 mod summary;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::Metric;
 use crate::model::{RunResult, Status};
 use figure::Figure;
-use metric::Metric;
 
 pub use summary::{render_csv, render_summary};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::metric::Metric;
 use super::{Spread, State, Sweep};
 use crate::figures::{aligned, clean, number};
+use crate::metric::Metric;
 
 /// The median, from the least to the greatest if they differ, and of how many runs if not of all that are complete.
 fn cell(spread: Option<&Spread>, complete: usize) -> String {

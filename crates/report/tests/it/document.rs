@@ -73,6 +73,23 @@ fn the_json_names_are_those_of_the_contract() {
 }
 
 #[test]
+fn a_label_and_verdicts_on_requirements_are_written_where_there_are_any() {
+    let json = serde_json::to_value(RunResult::default()).unwrap();
+    assert!(json.get("label").is_none() && json.get("requirements").is_none());
+    let mut result = RunResult { label: Some("main".to_owned()), ..RunResult::default() };
+    result.requirements = vec![lydite_report::Requirement::parse("tps > 5").unwrap().judge(&result)];
+    let json = serde_json::to_value(&result).unwrap();
+    assert_eq!(json["label"], "main");
+    assert_eq!(
+        json["requirements"],
+        serde_json::json!([{
+            "text": "tps > 5", "metric": "tps", "value": null, "unit": "transactions/s", "met": false,
+            "note": "no transaction was completed in the window",
+        }])
+    );
+}
+
+#[test]
 fn absent_options_are_not_written() {
     let json = serde_json::to_value(RunResult::default()).unwrap();
     for name in ["load", "delivery", "pacing"] {

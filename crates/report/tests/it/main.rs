@@ -6,5 +6,6 @@ mod fixtures;
 mod metrics;
 mod page;
 mod sample;
+mod summary;
 mod sweep;
 mod terminal;

@@ -50,7 +50,7 @@ fn availability_is_told_with_its_settings_in_the_terminal_and_on_the_page() {
     assert!(text.contains("means of 5 s stay within 10 % of their level for 10 s"), "{text}");
     assert!(line(&text, "run-1.json shutdown 30 1,000 800 0 9 0.800 0.100").is_some(), "{text}");
     assert!(line(&text, "shutdown, its end 45 1,000 800 800 0 0.800 1.000").is_some(), "{text}");
-    let page = render_report(&results, &metrics);
+    let page = render_report(&results, &[], &metrics);
     for wanted in ["data-chart=\"availability\"", "R_e 0.800, T_e 0.100", "shutdown, its end", "\"r_e\":0.8"]
     {
         assert!(page.contains(wanted), "{wanted}");
@@ -65,7 +65,7 @@ fn a_database_that_does_not_come_back_is_told_as_such() {
     let words = "! run-1.json, shutdown: throughput did not become stable again within the 40 s";
     assert!(text.contains(words), "{text}");
     assert!(line(&text, "shutdown 30 1,000 – 0 – – –").is_some(), "{text}");
-    let page = render_report(&results, &metrics);
+    let page = render_report(&results, &[], &metrics);
     assert!(page.contains("did not become stable again") && !page.contains("data-chart=\"availability\""));
 }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
+use lydite_report::metric::Metric;
 use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
-use lydite_report::sweep::metric::Metric;
 use lydite_report::sweep::{
     Axis, Environment, Point, Run, SWEEP_FORMAT, Spread, State, Sweep, render_csv, render_summary,
 };

@@ -1,31 +1,56 @@
-//! What a figure can show of a result: short names, and paths into the document.
+//! The numbers of a result that can be named: by a short name, or by a path into the document. Figures of sweeps,
+//! requirements of runs and gates of comparisons use the same names.
 
 use hdrhistogram::Histogram;
 
 use crate::document::Document;
-use crate::figures::type_name;
+use crate::figures::{number, type_name};
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
-use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
+use crate::model::{
+    ClientCost, DeliveryReport, HostInfo, Latency, LoadInfo, RunResult, TRANSACTION_TYPES, TransactionResult,
+    Window,
+};
+use crate::suggest::nearest;
 
 /// Types of transactions of workloads other than TPC-C's.
 const OTHER_TYPES: [&str; 1] = ["micro"];
 
-/// The percentiles that a latency is told in, beside `mean` and `max`, and their names in words.
-const SHARES: [(&str, &str); 7] = [
-    ("mean", "Mean"),
-    ("p50", "Median"),
-    ("p90", "90th percentile"),
-    ("p95", "95th percentile"),
-    ("p99", "99th percentile"),
-    ("p999", "99.9th percentile"),
-    ("max", "Greatest"),
+/// The numbers that a latency is told in: the name, the name in words, and the fewest transactions that such a number
+/// can be taken from. With fewer, a percentile is nothing but the greatest value.
+const SHARES: [(&str, &str, u64); 7] = [
+    ("mean", "Mean", 1),
+    ("p50", "Median", 2),
+    ("p90", "90th percentile", 10),
+    ("p95", "95th percentile", 20),
+    ("p99", "99th percentile", 100),
+    ("p999", "99.9th percentile", 1000),
+    ("max", "Greatest", 1),
+];
+
+/// The short names that stand alone.
+const ALONE: [&str; 11] = [
+    "nopm",
+    "tps",
+    "efficiency",
+    "failed",
+    "unknown",
+    "failed_rate",
+    "abort_rate",
+    "rollback_rate",
+    "cpu_per_transaction",
+    "driver_cpu_per_transaction",
+    "tps_per_node",
 ];
 
 /// The short names, for messages.
-pub const SHORT_NAMES: &str = "tps, tps.TYPE, nopm, latency.p95, latency.TYPE.p95 (or mean, p50, p90, p99, p999, max), \
-     abort_rate, abort_rate.REASON, rollback_rate, cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, \
-     nodes.ops.median, nodes.bytes.median (or nodes.warehouses, nodes.districts; or min, q1, q3, max)";
+pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95, latency.p95 (or mean, p50, p90, p99, \
+     p999, max), efficiency, failed, unknown, failed_rate, abort_rate, abort_rate.REASON, rollback_rate, \
+     cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, nodes.ops.median, nodes.bytes.median (or \
+     nodes.warehouses, nodes.districts; or min, q1, q3, max)";
+
+/// The units of times, and how many seconds each is.
+const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
 
 /// The metrics that a box plot shows: over the nodes of a run.
 pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
@@ -101,6 +126,10 @@ pub struct Metric {
 enum What {
     Tps(Option<String>),
     Nopm,
+    Efficiency,
+    Failed,
+    Unknown,
+    FailedRate,
     Latency {
         of: Option<String>,
         share: &'static str,
@@ -129,6 +158,10 @@ impl Metric {
             ["tps"] => What::Tps(None),
             ["tps", of] => What::Tps(Some(type_of(of)?)),
             ["nopm"] => What::Nopm,
+            ["efficiency"] => What::Efficiency,
+            ["failed"] => What::Failed,
+            ["unknown"] => What::Unknown,
+            ["failed_rate"] => What::FailedRate,
             ["latency", share] => What::Latency { of: None, share: share_of(share)? },
             ["latency", of, share] => What::Latency { of: Some(type_of(of)?), share: share_of(share)? },
             ["abort_rate"] => What::AbortRate(None),
@@ -141,6 +174,10 @@ impl Metric {
                 Some(of) => What::Nodes { of, number: number.first().map(|name| place(name)).transpose()? },
                 None => What::Path(path(&parts)?),
             },
+            // The deferred part of Delivery has the name of its type, and other fields.
+            [of, share] if type_of(of).is_ok() && share_of(share).is_ok() => {
+                What::Latency { of: Some(type_of(of)?), share: share_of(share)? }
+            }
             _ => What::Path(path(&parts)?),
         };
         Ok(Self { name: name.to_owned(), what })
@@ -186,8 +223,12 @@ impl Metric {
         match &self.what {
             What::Tps(of) => format!("Throughput{}", of_type(of)),
             What::Nopm => "New orders".to_owned(),
+            What::Efficiency => "Efficiency".to_owned(),
+            What::Failed => "Failed transactions".to_owned(),
+            What::Unknown => "Transactions without a known outcome".to_owned(),
+            What::FailedRate => "Failed transactions, share".to_owned(),
             What::Latency { of, share } => {
-                let words = SHARES.iter().find(|(name, _)| name == share).map_or("", |(_, words)| words);
+                let words = SHARES.iter().find(|(name, ..)| name == share).map_or("", |(_, words, _)| words);
                 format!("{words} latency{}", of_type(of))
             }
             What::AbortRate(None) => "Aborted attempts".to_owned(),
@@ -211,19 +252,29 @@ impl Metric {
         match &self.what {
             What::Tps(_) => "transactions/s",
             What::Nopm => "per minute",
+            What::Efficiency => "%",
+            What::Failed | What::Unknown => "transactions",
             What::Latency { .. } => "ms",
             What::AbortRate(_) => "% of attempts",
-            What::RollbackRate => "% of transactions",
+            What::RollbackRate | What::FailedRate => "% of transactions",
             What::CpuPerTransaction | What::DriverCpuPerTransaction => "µs/transaction",
             What::TpsPerNode => "transactions/s and node",
             What::Nodes { of, .. } => of.unit(),
             What::Path(parts) => {
                 // The unit is the last part of a name; of a latency's percentile, of the name before.
                 let named = |part: &String| {
-                    [("_ms", "ms"), ("_us", "µs"), ("_s", "s"), ("_bytes", "bytes"), ("_percent", "%")]
-                        .into_iter()
-                        .find(|(end, _)| part.ends_with(end))
-                        .map(|(_, unit)| unit)
+                    [
+                        ("_ms", "ms"),
+                        ("_us", "µs"),
+                        ("_per_s", "per second"),
+                        ("_s", "s"),
+                        ("seconds", "s"),
+                        ("_bytes", "bytes"),
+                        ("_percent", "%"),
+                    ]
+                    .into_iter()
+                    .find(|(end, _)| part.ends_with(end))
+                    .map(|(_, unit)| unit)
                 };
                 parts.iter().rev().take(2).find_map(named).unwrap_or("")
             }
@@ -270,6 +321,12 @@ impl Metric {
                 (seconds > 0.0).then(|| done / seconds)
             }
             What::Nopm => Some(result.nopm),
+            What::Efficiency => Some(result.efficiency_percent),
+            What::Failed => Some(failed(result) as f64),
+            What::Unknown => Some(unknown(result) as f64),
+            What::FailedRate => {
+                share_percent(failed(result), completed(result) + failed(result) + unknown(result))
+            }
             What::Latency { of: Some(of), share } => at(&result.transactions.get(of)?.latency_ms, share),
             What::Latency { of: None, share } => at(&latency_of_all(result)?, share),
             What::AbortRate(reason) => {
@@ -298,6 +355,138 @@ impl Metric {
     }
 }
 
+/// Uses as a gate: values that can be judged, values as the user writes and reads them.
+impl Metric {
+    /// The type of transactions that it is about, if it is about one.
+    #[must_use]
+    pub fn transaction_type(&self) -> Option<&str> {
+        match &self.what {
+            What::Tps(of) | What::Latency { of, .. } => of.as_deref(),
+            What::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
+                parts.get(1).map(String::as_str)
+            }
+            _ => None,
+        }
+    }
+
+    /// True if only results of TPC-C have it.
+    #[must_use]
+    pub fn is_of_tpcc(&self) -> bool {
+        matches!(self.what, What::Nopm | What::Efficiency)
+    }
+
+    /// True if it means something only where users wait as the standard wants.
+    #[must_use]
+    pub fn is_of_emulated_users(&self) -> bool {
+        self.what == What::Efficiency
+    }
+
+    /// True if it is a share in percent.
+    #[must_use]
+    pub fn is_percent(&self) -> bool {
+        self.unit().starts_with('%')
+    }
+
+    /// Its value in a result, if there is one that can be judged.
+    ///
+    /// # Errors
+    /// Why there is none, as a sentence without its full stop.
+    pub fn judged(&self, result: &RunResult) -> Result<f64, String> {
+        if self.is_of_tpcc() && !result.is_tpcc() {
+            return Err(format!("a result of the workload {} has none", result.workload()));
+        }
+        let share = match &self.what {
+            What::Latency { share, .. } => Some(*share),
+            What::Path(parts) if self.transaction_type().is_some() => {
+                parts.last().and_then(|last| share_of(last).ok())
+            }
+            _ => None,
+        };
+        let of = match &self.what {
+            What::Nopm => Some("new_order"),
+            _ => self.transaction_type(),
+        };
+        let count = of.map_or_else(
+            || completed(result),
+            |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
+        );
+        let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
+        let failures = matches!(self.what, What::Failed | What::Unknown | What::FailedRate);
+        let counted = if failures { count + failed(result) + unknown(result) } else { count };
+        if counted == 0 && (share.is_some() || !matches!(self.what, What::Path(_) | What::AbortRate(_))) {
+            return Err(format!("no transaction{of_type} was completed in the window"));
+        }
+        if let Some((_, words, least)) = SHARES.iter().find(|(name, ..)| Some(*name) == share)
+            && count < *least
+        {
+            let words = words.to_lowercase();
+            return Err(format!(
+                "the {words} needs {least} transactions{of_type} at least, and {} completed",
+                if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
+            ));
+        }
+        self.of(result).ok_or_else(|| "the result has no such number".to_owned())
+    }
+
+    /// Reads a value in its unit: a number, with a unit of time if it is a time.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words that follow the text.
+    pub fn read(&self, text: &str) -> Result<f64, String> {
+        let text = text.trim();
+        let unit_at = text.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |last| last + 1);
+        let (digits, unit) = text.split_at(unit_at);
+        let unit = unit.trim();
+        // What counts in seconds or parts of them, by itself or for each transaction.
+        let own = self.unit().split('/').next().unwrap_or_default();
+        let own_time = TIMES.iter().find(|(name, _)| *name == own).map(|(_, seconds)| seconds);
+        let given_time = TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
+        let wrong_unit = |wanted: &str| Err(format!("must be {wanted}"));
+        let factor = match (own_time, given_time) {
+            (Some(own), Some(given)) => given / own,
+            (Some(_), None) => return wrong_unit("a time with its unit: ms, s or us, as 50ms"),
+            (None, _) if unit.is_empty() => 1.0,
+            (None, _) if unit == "%" && self.is_percent() => 1.0,
+            (None, _) if self.is_percent() => return wrong_unit("a share in percent, as 95%"),
+            (None, _) => return wrong_unit("a plain number, without a unit"),
+        };
+        // Text such as "inf" has no digits.
+        let number = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        number.map(|number| number * factor).ok_or_else(|| "must be a number".to_owned())
+    }
+
+    /// Returns a value with its unit, as people read it; with all digits if fewer would make it look equal to `beside`.
+    #[must_use]
+    pub fn shown(&self, value: f64, beside: Option<f64>) -> String {
+        let mut text = number(value);
+        if beside.is_some_and(|beside| beside != value && number(beside) == text) {
+            text = value.to_string();
+        }
+        match self.unit().split('/').next().unwrap_or_default() {
+            unit if TIMES.iter().any(|(name, _)| *name == unit) => format!("{text} {unit}"),
+            unit if unit.starts_with('%') => format!("{text} %"),
+            "bytes" => format!("{text} bytes"),
+            _ => text,
+        }
+    }
+}
+
+/// Every short name but those with a reason of aborts, and the latencies of `latency.TYPE`.
+fn short_names() -> Vec<String> {
+    let mut all: Vec<String> = ALONE.iter().map(|name| (*name).to_owned()).collect();
+    for (share, ..) in SHARES {
+        all.push(format!("latency.{share}"));
+    }
+    for of in TRANSACTION_TYPES.iter().chain(&OTHER_TYPES) {
+        all.push(format!("tps.{of}"));
+        all.extend(SHARES.iter().map(|(share, ..)| format!("{of}.{share}")));
+    }
+    for boxed in BOXED {
+        all.extend(FiveNumbers::NAMES.iter().map(|number| format!("{boxed}.{number}")));
+    }
+    all
+}
+
 /// The place of one of the five numbers.
 fn place(name: &str) -> Result<usize, String> {
     FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
@@ -308,6 +497,16 @@ fn place(name: &str) -> Result<usize, String> {
 /// Completed transactions of all types.
 fn completed(result: &RunResult) -> u64 {
     result.transactions.values().map(TransactionResult::completed).sum()
+}
+
+/// Transactions of all types that were given up.
+fn failed(result: &RunResult) -> u64 {
+    result.transactions.values().map(|t| t.failed).sum()
+}
+
+/// Transactions of all types of which the database did not say whether they committed.
+fn unknown(result: &RunResult) -> u64 {
+    result.transactions.values().map(|t| t.unknown).sum()
 }
 
 fn share_percent(part: u64, whole: u64) -> Option<f64> {
@@ -357,7 +556,7 @@ fn type_of(name: &str) -> Result<String, String> {
 fn share_of(name: &str) -> Result<&'static str, String> {
     SHARES
         .iter()
-        .map(|(known, _)| *known)
+        .map(|(known, ..)| *known)
         .find(|known| *known == name)
         .ok_or_else(|| "names no percentile: use mean, p50, p90, p95, p99, p999 or max".to_owned())
 }
@@ -370,17 +569,54 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let first = parts.first().copied().unwrap_or_default();
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {
+        let names = short_names();
+        let meant =
+            nearest(&parts.join("."), &names).map_or(String::new(), |name| format!("did you mean {name}? "));
         return Err(format!(
-            "is not known: use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
+            "is not known: {meant}use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
         ));
     }
-    // What an empty result holds as an object of fixed names can be checked further.
-    if matches!(first, "window" | "client" | "host")
-        && let Some(second) = parts.get(1)
-        && !has(&[first, *second])
-        && *second != "lateness_ms"
-    {
-        return Err(format!("is not known: a result has no {first}.{second}"));
+    // What has fixed names can be checked further.
+    let (inner, begun) = match parts {
+        ["window", inner @ ..] => (fixed(&Window::default(), &[]), inner),
+        ["client", inner @ ..] => (fixed(&client(), &["lateness_ms"]), inner),
+        ["host", inner @ ..] => (fixed(&HostInfo::default(), &[]), inner),
+        ["load", inner @ ..] => (fixed(&LoadInfo { tables: Some(0), ..LoadInfo::default() }, &[]), inner),
+        ["delivery", inner @ ..] => (fixed(&DeliveryReport::default(), &[]), inner),
+        ["transactions", of, inner @ ..] => {
+            type_of(of)?;
+            (fixed(&TransactionResult::default(), &["interactive_ms"]), inner)
+        }
+        _ => return Ok(parts.iter().map(|part| (*part).to_owned()).collect()),
+    };
+    let mut at = &inner;
+    for (depth, name) in begun.iter().enumerate() {
+        match at.get(*name) {
+            Some(next) => at = next,
+            None => {
+                let before = parts[..parts.len() - begun.len() + depth].join(".");
+                let names: Vec<String> =
+                    at.as_object().into_iter().flat_map(|of| of.keys().cloned()).collect();
+                let meant =
+                    nearest(name, &names).map_or(String::new(), |name| format!(": did you mean {name}?"));
+                return Err(format!("is not known: a result has no {before}.{name}{meant}"));
+            }
+        }
     }
     Ok(parts.iter().map(|part| (*part).to_owned()).collect())
+}
+
+/// A part of a result with all its names; `latencies` are those that may be absent.
+fn fixed(part: &impl serde::Serialize, latencies: &[&str]) -> serde_json::Value {
+    let mut names = serde_json::to_value(part).unwrap_or_default();
+    let latency = serde_json::to_value(Latency::default()).unwrap_or_default();
+    for name in latencies {
+        names[*name] = latency.clone();
+    }
+    names
+}
+
+/// What the client cost, with the fields that not every result has.
+fn client() -> ClientCost {
+    ClientCost { driver_cpu_s: Some(0.0), driver_cpu_us_per_transaction: Some(0.0), ..ClientCost::default() }
 }
