@@ -1,7 +1,7 @@
 //! redb: a copy-on-write B-tree in a file, one writer at a time, so serializable.
 
 use crate::options::{Config, Durability, SYNC_EVERY};
-use lydite_database::{kv::Access, kv::Direction, kv::KeyRange, kv::KvTable, kv::Store, kv::StoreError, kv::StoreTx};
+use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{Committed, Description};
 use redb::{
     Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table,

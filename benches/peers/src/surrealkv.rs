@@ -1,7 +1,7 @@
 //! surrealkv: an LSM tree, snapshots, many writers at once; of two that write the same key the first to commit wins.
 
 use crate::options::{Config, Durability};
-use lydite_database::{kv::Access, kv::Direction, kv::KeyRange, kv::KvTable, kv::Store, kv::StoreError, kv::StoreTx};
+use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
 use std::ops::ControlFlow;
 use surrealkv::{LSMIterator, Mode, Transaction, Tree, TreeBuilder};

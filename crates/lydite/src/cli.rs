@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Make an HTML report from results
     Report(ReportArgs),
-    /// Compare two results
+    /// Compare results with the first; exit 4 if a change is worse than --fail-if allows
     Compare(CompareArgs),
     /// List the databases that are built in, with their URLs and options
     Targets,
@@ -206,6 +206,15 @@ pub(crate) struct RunArgs {
     /// Write the result as an HTML page; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
+    /// Write a summary in Markdown, for a pull request; - is the standard output
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) summary: Option<String>,
+    /// Name of the run in tables and pages, instead of the file's
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// What the run must reach, as 'new_order.p99 < 50ms' or 'tps > 1000', else exit 4; repeat it for more
+    #[arg(long, value_name = "METRIC < VALUE")]
+    pub(crate) require: Vec<String>,
     /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -371,7 +380,14 @@ pub(crate) struct CompareArgs {
     /// The result to compare with
     #[arg(value_name = "A.json")]
     pub(crate) a: PathBuf,
-    /// The result that is compared
-    #[arg(value_name = "B.json")]
-    pub(crate) b: PathBuf,
+    /// The results that are compared with it
+    #[arg(value_name = "B.json", required = true)]
+    pub(crate) others: Vec<PathBuf>,
+    /// Change from A that fails the comparison with exit 4, as 'nopm < -5%', 'new_order.p99 > +10%' or
+    /// 'new_order.p99 > +5ms'; without a sign a limit of the value itself; repeat it for more
+    #[arg(long, value_name = "METRIC < CHANGE")]
+    pub(crate) fail_if: Vec<String>,
+    /// Write a summary in Markdown, for a pull request; - is the standard output
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) summary: Option<PathBuf>,
 }

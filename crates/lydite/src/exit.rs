@@ -14,14 +14,17 @@ pub(crate) enum Failure {
     Usage(Vec<String>),
     /// The target was unreachable, refused, or was lost. Exit code 3.
     Target(String),
+    /// A result did not meet a threshold of the user's. Exit code 4.
+    Threshold(Vec<String>),
     /// The user interrupted. Exit code 130.
     Interrupted(String),
     /// Several of these. The exit code is the first in the order of [`PRECEDENCE`].
     Several(Vec<Failure>),
 }
 
-/// Which exit code wins: that a database is wrong must not be hidden by anything else.
-const PRECEDENCE: [u8; 4] = [1, 3, 2, 130];
+/// Which exit code wins: nothing may hide that a database is wrong, and 4 says that nothing else went wrong, so that the
+/// numbers are those of a whole run.
+const PRECEDENCE: [u8; 5] = [1, 3, 2, 130, 4];
 
 impl Failure {
     /// A single error of usage.
@@ -42,7 +45,9 @@ impl Failure {
     pub(crate) fn lines(&self) -> Vec<&str> {
         match self {
             Self::CheckFailed => Vec::new(),
-            Self::Usage(messages) => messages.iter().map(String::as_str).collect(),
+            Self::Usage(messages) | Self::Threshold(messages) => {
+                messages.iter().map(String::as_str).collect()
+            }
             Self::Target(message) | Self::Interrupted(message) => vec![message],
             Self::Several(failures) => failures.iter().flat_map(Self::lines).collect(),
         }
@@ -58,6 +63,7 @@ impl Failure {
             Self::CheckFailed => 1,
             Self::Usage(_) => 2,
             Self::Target(_) => 3,
+            Self::Threshold(_) => 4,
             Self::Interrupted(_) => 130,
             Self::Several(failures) => {
                 let has = |code: &u8| failures.iter().any(|failure| failure.code() == *code);

@@ -4,12 +4,14 @@
 mod balances;
 mod check;
 mod cli;
+mod compare;
 mod controls;
 mod curve;
 mod data;
 mod destination;
 mod driver;
 mod exit;
+mod gates;
 mod host;
 mod interrupt;
 mod lab;
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::command(&args),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),
-        Command::Compare(args) => result::compare(args),
+        Command::Compare(args) => compare::command(&args),
         Command::Targets => targets::list(),
         Command::Lab(args) => lab::command(args),
         Command::Driver(command) => driver::command(command),

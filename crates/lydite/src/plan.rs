@@ -5,6 +5,7 @@ use crate::controls::{self, About, Scale};
 use crate::data::{self, Data};
 use crate::destination::Destination;
 use crate::exit::Failure;
+use crate::gates;
 use crate::interrupt::Interrupt;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
@@ -12,6 +13,7 @@ use crate::raw::Raw;
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_database::TxMode;
 use lydite_families::{TargetSpec, duration};
+use lydite_report::Requirement;
 use lydite_report::figures::plural;
 use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -38,6 +40,9 @@ const OWN_KEYS: &[&str] = &[
     "jobs",
     "json",
     "report",
+    "summary",
+    "label",
+    "require",
     "check",
     "rte.wait_factor",
     "rte.delivery_log",
@@ -66,6 +71,8 @@ const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
 const MAX_RATE: f64 = 1e7;
 /// The greatest factor on waiting times.
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
+/// Characters of a label at most.
+pub(crate) const MAX_LABEL: usize = 100;
 /// The window when none is asked for.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 /// Sessions when none are asked for.
@@ -94,6 +101,11 @@ pub(crate) struct Plan {
     pub(crate) verbose: bool,
     pub(crate) json: Option<Destination>,
     pub(crate) report: Option<Destination>,
+    pub(crate) summary: Option<Destination>,
+    /// The user's name for the run.
+    pub(crate) label: Option<String>,
+    /// What the run must reach.
+    pub(crate) requirements: Vec<Requirement>,
     /// The microbenchmark, if that is the workload.
     pub(crate) micro: Option<MicroWanted>,
     /// The phases, at least one.
@@ -152,6 +164,9 @@ impl Plan {
             ("jobs", &args.jobs),
             ("json", &args.json),
             ("report", &args.report),
+            ("summary", &args.summary),
+            ("label", &args.label),
+            ("require", &(!args.require.is_empty()).then(|| args.require.join(","))),
             ("workload", &args.workload),
             ("dis_ratio", &args.dis_ratio),
             ("dis_degree", &args.dis_degree),
@@ -239,14 +254,16 @@ impl Plan {
         if micro_asked && matches!(wanted, Some(WantedMode::Rte { .. })) {
             raw.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
         }
+        let requirements = gates::wanted(&mut raw, workload, wanted.as_ref().map(|_| rte), &steps);
+        let label = raw.read("label", label);
         let json = output(&mut raw, "json", target.as_ref());
         let report = output(&mut raw, "report", target.as_ref());
+        let summary = output(&mut raw, "summary", target.as_ref());
         let log = raw.text("rte.delivery_log").map(Destination::new);
-        for (key, own, others) in [
-            ("report", &report, [("json", &json)].as_slice()),
-            ("rte.delivery_log", &log, &[("json", &json), ("report", &report)]),
-        ] {
-            for (other, place) in others {
+        let places =
+            [("json", &json), ("report", &report), ("summary", &summary), ("rte.delivery_log", &log)];
+        for (number, (key, own)) in places.iter().enumerate() {
+            for (other, place) in &places[..number] {
                 if let (Some(own), Some(place)) = (own, place)
                     && own.is(place)
                 {
@@ -277,6 +294,9 @@ impl Plan {
                 verbose: false,
                 json,
                 report,
+                summary,
+                label,
+                requirements,
                 micro,
                 phases,
                 steps,
@@ -323,7 +343,7 @@ impl Plan {
 
     /// True if a document goes to the standard output.
     pub(crate) fn writes_stdout(&self) -> bool {
-        [&self.json, &self.report].into_iter().flatten().any(Destination::is_stdout)
+        [&self.json, &self.report, &self.summary].into_iter().flatten().any(Destination::is_stdout)
     }
 
     /// Whether anything changes while the run lasts.
@@ -406,6 +426,14 @@ pub(crate) fn workload(raw: &mut Raw) -> Option<Name> {
             _ => Err("is not known: use tpcc or micro".into()),
         }),
     }
+}
+
+/// Reads a label: one line for the head of a column.
+fn label(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.chars().count() > MAX_LABEL || text.chars().any(char::is_control) {
+        return Err(format!("must be one line of 1 to {MAX_LABEL} characters"));
+    }
+    Ok(text.to_owned())
 }
 
 /// The place of a document that the run will write. That it can be written is made sure before anything runs.

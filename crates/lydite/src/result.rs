@@ -1,11 +1,8 @@
-//! From a measurement to the result document; and the commands that only read results.
+//! From a measurement to the result document.
 
-use crate::Outcome;
-use crate::cli::CompareArgs;
 use crate::controls::{PhaseOf, Settled};
 use crate::exit::Failure;
 use crate::host;
-use crate::output::print;
 use crate::phases::Span;
 use crate::plan::Plan;
 use lydite_bench::{
@@ -18,7 +15,7 @@ use lydite_report::model::{
     TransactionResult, Verdict, Window,
 };
 use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
-use lydite_report::{RunResult, compare as compare_results, hdr, render_comparison};
+use lydite_report::{RunResult, hdr};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
 use lydite_tpcc::consistency::CONDITION_COUNT;
@@ -540,11 +537,6 @@ fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
 /// Reads a result.
 pub(crate) fn load(path: &Path) -> Result<RunResult, Failure> {
     RunResult::load(path).map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// `lydite compare`.
-pub(crate) fn compare(args: CompareArgs) -> Outcome {
-    print(&render_comparison(&compare_results(&load(&args.a)?, &load(&args.b)?)))
 }
 
 /// What must be said of a driver whose transactions are worth less than the standard wants.

@@ -10,6 +10,7 @@ use crate::controls::{Ground, Scale, replicas};
 use crate::data;
 use crate::destination::Destination;
 use crate::exit::Failure;
+use crate::gates;
 use crate::interrupt::Interrupt;
 use crate::loading;
 use crate::memory;
@@ -27,7 +28,7 @@ use lydite_database::{DatabaseState, Demand, Kind, Replicas, Target, Tpcc, Workl
 use lydite_report::live::{Phase, RunSnapshot, RunView, Style, Times, TypeRow, columns};
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_report::phases::asked_in_words;
-use lydite_report::{RunResult, render_html, render_table, render_verbose_table};
+use lydite_report::{RunResult, render_html, render_run_summary, render_table, render_verbose_table};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
@@ -221,6 +222,13 @@ impl Measured<'_> {
     ) -> Outcome {
         measurement.warnings.iter().for_each(|warning| complain(warning));
         let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+        let document_of = |checks, checked| -> Result<RunResult, Failure> {
+            let mut result = (self.result)(checks, checked)?;
+            result.label.clone_from(&self.plan.label);
+            result.requirements =
+                self.plan.requirements.iter().map(|requirement| requirement.judge(&result)).collect();
+            Ok(result)
+        };
         let mut failures = Vec::new();
         let mut broken = false;
         match balances {
@@ -248,7 +256,7 @@ impl Measured<'_> {
             // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if
             // it still can't be.
             if let Some(place) = self.plan.json.as_ref().filter(|place| place.is_replaced()) {
-                let partial = document(&(self.result)(checks.clone(), false)?)?;
+                let partial = document(&document_of(checks.clone(), false)?)?;
                 let _told_at_the_end = place.write(partial.as_bytes(), Some(interrupt));
             }
             match (self.after)() {
@@ -271,7 +279,12 @@ impl Measured<'_> {
         if broken {
             failures.push(Failure::CheckFailed);
         }
-        tell(self.plan, &(self.result)(checks, checked)?, &mut failures, interrupt)?;
+        let result = document_of(checks, checked)?;
+        tell(self.plan, &result, &mut failures, interrupt)?;
+        let unmet = gates::unmet(&result.requirements);
+        if !unmet.is_empty() {
+            failures.push(Failure::Threshold(unmet));
+        }
         Failure::all(failures)
     }
 }
@@ -498,6 +511,9 @@ fn tell(plan: &Plan, result: &RunResult, failures: &mut Vec<Failure>, interrupt:
     }
     if let Some(place) = &plan.report {
         write("report", place, "report.html", &render_html(std::slice::from_ref(result)));
+    }
+    if let Some(place) = &plan.summary {
+        write("summary", place, "summary.md", &render_run_summary(result));
     }
     failures.extend(print(&text).err());
     Ok(())

@@ -303,6 +303,10 @@ mod tests {
         (found.met, found.measured())
     }
 
+    fn micro_plan() -> crate::plan::PlanInfo {
+        crate::plan::PlanInfo { workload: Some("micro".to_owned()), ..Default::default() }
+    }
+
     #[test]
     fn requirements_are_judged_in_the_units_of_their_metrics() {
         let result = result(1_000.0, 500, 49.25);
@@ -375,7 +379,7 @@ mod tests {
         ] {
             assert_eq!(judged(text, &of(count)), (met, words.to_owned()), "{text}, {count}");
         }
-        let micro = RunResult { plan: serde_json::json!({ "workload": "micro" }), ..of(5) };
+        let micro = RunResult { plan: micro_plan(), ..of(5) };
         assert_eq!(judged("nopm > 0", &micro), (false, "a result of the workload micro has none".to_owned()));
     }
 
@@ -445,7 +449,7 @@ mod tests {
         let none = result(0.0, 0, 40.0);
         let mut failing = usual.clone();
         failing.transactions.get_mut("new_order").expect("New-Orders").failed = 5;
-        let micro = RunResult { plan: serde_json::json!({ "workload": "micro" }), ..usual.clone() };
+        let micro = RunResult { plan: micro_plan(), ..usual.clone() };
         for (text, a, b, words) in [
             ("tps < -5%", &usual, &none, "1,000 in A, – in B: no transaction was completed in the window"),
             (

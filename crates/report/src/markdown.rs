@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Comparison, all_warnings};
-use crate::figures::{count, duration, number, timestamp, type_name};
+use crate::figures::{count, duration, moment, number, type_name};
 use crate::findings::{disclaimer, findings, has_new_orders, shown_types};
 use crate::gate::{Gate, change_percent, signed_percent};
 use crate::model::{Latency, RunResult, Status, TransactionResult};
@@ -15,7 +15,7 @@ pub fn render_run_summary(result: &RunResult) -> String {
     let title = result.label.as_deref().unwrap_or(&result.target.kind);
     let mut out = format!("### Lydite: {}\n\n", escaped(title));
     let mut rows = facts(result);
-    let start = match timestamp(&result.window.start) {
+    let start = match moment(&result.window.start) {
         start if start.is_empty() => String::new(),
         start => format!(" from {start}"),
     };

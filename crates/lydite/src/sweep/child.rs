@@ -4,6 +4,7 @@
 use super::grid::Point;
 use super::store::Ending;
 use crate::interrupt::Interrupt;
+use crate::plan::MAX_LABEL;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -46,6 +47,10 @@ pub(super) fn run(
     let begun = Instant::now();
     let mut command = Command::new(program()?);
     command.args(["run", "--quiet", "--config", "/dev/stdin", "--json"]).arg(json);
+    let label = label(&point.label);
+    if !label.is_empty() {
+        command.arg(format!("--label={label}"));
+    }
     match begin {
         Begin::Fresh => _ = command.arg("--fresh"),
         Begin::Template(name) => _ = command.args(["--template", name]),
@@ -101,6 +106,12 @@ fn wait(
 /// This program, also if its file was replaced since it was started.
 fn program() -> io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// A point's label as a run takes it.
+fn label(of_point: &str) -> String {
+    let line = of_point.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    line.take(MAX_LABEL).collect::<String>().trim().to_owned()
 }
 
 /// The plan as a plan file; values are texts there as well as anywhere.

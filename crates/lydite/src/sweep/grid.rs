@@ -10,8 +10,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// More points than this are a mistake.
 const MAX_POINTS: usize = 10_000;
-/// Keys of a plan that the sweep sets itself, or that all runs would write to.
-const OWN_KEYS: [&str; 3] = ["json", "report", "rte.delivery_log"];
+/// Keys of a plan that the sweep sets itself, or that all runs would write to, and why they are no keys of a sweep.
+const OWN_KEYS: [(&str, &str); 6] = [
+    ("json", SAME_FILE),
+    ("report", SAME_FILE),
+    ("summary", SAME_FILE),
+    ("rte.delivery_log", SAME_FILE),
+    ("label", "each run has the label of its point: leave it out"),
+    ("require", "is for single runs: leave it out, and let a figure show the metric"),
+];
+const SAME_FILE: &str = "each run would write the same file: leave it out, the sweep keeps every result";
 /// Before the name of an option of the target's URL.
 const OPTION: &str = "target.";
 /// The axis that `[[point]]` makes.
@@ -117,13 +125,14 @@ fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
 /// Why a key can't be set, if it can't.
 fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
     let option = key.strip_prefix(OPTION).is_some_and(|name| !name.is_empty());
-    if OWN_KEYS.contains(&key) {
-        return Some("each run would write the same file: leave it out, the sweep keeps every result".into());
+    let own = |key: &str| OWN_KEYS.iter().find(|(own, _)| *own == key);
+    if let Some((_, why)) = own(key) {
+        return Some((*why).into());
     }
     if option || KEYS.contains(&key) {
         return None;
     }
-    let keys: Vec<&str> = KEYS.iter().copied().filter(|key| !OWN_KEYS.contains(key)).collect();
+    let keys: Vec<&str> = KEYS.iter().copied().filter(|key| own(key).is_none()).collect();
     let problem = listed.not_known(key, &keys);
     let meant = problem.ends_with('?');
     Some(if meant {

@@ -85,11 +85,11 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
 /// What was run on what. A table of its own, and what is long in it first: so a version is in sight also on a phone.
 fn setups(results: &[RunResult], names: &[String]) -> Markup {
     let rows = results.iter().zip(names).map(|(r, name)| {
-        let plan = |key| r.plan_text(key).unwrap_or_else(|| "–".to_owned());
+        let plan = |of: &Option<String>| of.clone().unwrap_or_else(|| "–".to_owned());
         let target = format!("{} {}", r.target.kind, r.target.version);
-        let start = timestamp(&r.window.start);
+        let start = moment(&r.window.start);
         let warehouses = r.warehouses().map_or("–".to_owned(), |w| w.to_string());
-        [name.as_str(), target.trim(), &warehouses, &plan("mode"), &plan("tx"), &start, &r.lydite]
+        [name.as_str(), target.trim(), &warehouses, &plan(&r.plan.mode), &plan(&r.plan.tx), &start, &r.lydite]
             .iter()
             .map(|cell| Markup::text(cell))
             .collect()

@@ -1,0 +1,286 @@
+//! Thresholds: `--require` of runs, `--fail-if` of comparisons, and the summaries and labels that show them.
+
+use crate::program::{Program, json, lydite, scratch, text};
+use lydite_report::RunResult;
+use lydite_report::model::{Latency, TransactionResult};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const RUN: [&str; 7] = ["run", "null:", "-d", "500ms", "--warmup", "0", "--quiet"];
+
+fn run(more: &[&str]) -> crate::program::Ended {
+    lydite(&[RUN.as_slice(), more].concat())
+}
+
+/// Writes a result with this throughput and this 99th percentile of its New-Orders.
+fn write(path: &Path, tps: f64, p99: f64, label: Option<&str>) {
+    let new_order = TransactionResult {
+        committed: 5_000,
+        latency_ms: Latency { p99: Some(p99), ..Latency::default() },
+        ..TransactionResult::default()
+    };
+    let mut result =
+        RunResult { tps, nopm: 27.0 * tps, label: label.map(str::to_owned), ..RunResult::default() };
+    result.target.kind = "postgres".into();
+    result.transactions.insert("new_order".into(), new_order);
+    result.save(path).expect("a result");
+}
+
+/// Two results: throughput falls by 10 %, and the 99th percentile rises by 50 %.
+fn two(directory: &Path) -> [PathBuf; 2] {
+    let [a, b] = ["a.json", "b.json"].map(|name| directory.join(name));
+    write(&a, 1_000.0, 20.0, Some("main"));
+    write(&b, 900.0, 30.0, None);
+    [a, b]
+}
+
+#[test]
+fn a_requirement_decides_the_exit_code_and_is_in_the_result() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let met = run(&["--require", "tps > 10", "--require", "new_order.p99 < 1s"]).code(0);
+    assert!(met.stdout.contains("✓ tps > 10: ") && met.errors().is_empty(), "{met:?}");
+
+    let requires = ["--require", "tps < 10", "--require", "tps > 10", "--json", text(&result)];
+    let unmet = run(&requires).code(4);
+    assert!(unmet.stdout.contains("✗ not met: tps < 10: "), "{}", unmet.stdout);
+    assert!(unmet.only_error().starts_with("not met: tps < 10: "), "{unmet:?}");
+    let found = json(&result);
+    assert_eq!(found["status"], "complete");
+    let requirements = found["requirements"].as_array().expect("requirements");
+    let verdicts: Vec<_> = requirements.iter().map(|of| (of["text"].as_str(), of["met"].as_bool())).collect();
+    assert_eq!(verdicts, [(Some("tps < 10"), Some(false)), (Some("tps > 10"), Some(true))]);
+    assert_eq!((&requirements[0]["metric"], &requirements[0]["value"]), (&"tps".into(), &found["tps"]));
+
+    // The stored result shows them.
+    let page = directory.path().join("page.html");
+    lydite(&["report", text(&result), "-o", text(&page)]).code(0);
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("Requirements of the plan") && page.contains("tps &lt; 10"));
+}
+
+#[test]
+fn a_metric_without_samples_is_not_met_and_says_why() {
+    // One transaction each two seconds on average is no 99th percentile.
+    let slow =
+        ["--mode", "open", "--rate", "0.5", "--arrival", "constant", "--require", "new_order.p99 < 1h"];
+    assert!(run(&slow).code(2).only_error().contains("must be a time with its unit: ms, s or us"));
+    let slow = [&slow[..7], &["new_order.p99 < 1000s"]].concat();
+    let unmet = run(&slow).code(4);
+    assert!(unmet.only_error().contains("new_order.p99 < 1000s: "), "{unmet:?}");
+    assert!(unmet.only_error().contains("of type New-Order"), "{unmet:?}");
+}
+
+#[test]
+fn wrong_requirements_are_told_all_at_once_and_nothing_is_touched() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    let mut arguments = vec!["run", url.as_str(), "--mix", "new_order=100", "--label", "a\nb"];
+    for requirement in [
+        "new_ordr.p99 < 50ms",
+        "tps >",
+        "payment.p99 < 50ms",
+        "micro.p99 < 50ms",
+        "efficiency > 95%",
+        "abort_rate.bad_luck < 1%",
+        "tps > 5, tsp > 5",
+    ] {
+        arguments.extend(["--require", requirement]);
+    }
+    lydite(&arguments).code(2).told(&[
+        &["--require: \"new_ordr.p99 < 50ms\"", "is not known: did you mean new_order.p99?"],
+        &["--require: \"tps >\" has a value \"\" that must be"],
+        &["--require: \"payment.p99 < 50ms\" can't be met: the mix has no payment"],
+        &["--require: \"micro.p99 < 50ms\" can't be met", "--workload micro only"],
+        &["--require: \"efficiency > 95%\" can't be met", "--mode rte only"],
+        &["--require: \"abort_rate.bad_luck < 1%\"", "no reason of aborts: use serialization"],
+        &["--require: \"tsp > 5\"", "did you mean tps?"],
+        &["--label: ", "must be one line of 1 to 100 characters"],
+    ]);
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0, "nothing is touched");
+    let micro =
+        ["run", "null:", "--workload", "micro", "--require", "nopm > 5", "--require", "payment.p99 < 1s"];
+    lydite(&micro)
+        .code(2)
+        .told(&[&["nopm is for --workload tpcc only"], &["payment are for --workload tpcc only"]]);
+}
+
+#[test]
+fn a_plan_file_lists_requirements_and_flags_win_over_it() {
+    let directory = scratch();
+    let plan = directory.path().join("plan.toml");
+    let write = |require: &str| {
+        fs::write(&plan, format!("label = \"nightly\"\nrequire = {require}\n")).expect("a plan")
+    };
+    write("[\"tps > 1\", \"nopm < 1\"]");
+    let summary = ["--config", text(&plan), "--summary", "-"];
+    let ended = run(&summary).code(4);
+    assert!(ended.stdout.starts_with("### Lydite: nightly\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("| ✓ | <code>tps &gt; 1</code> |"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("| ✗ | <code>nopm &lt; 1</code> |"), "{}", ended.stdout);
+    let flagged = run(&[&summary[..], &["--require", "tps > 2"]].concat()).code(0);
+    assert!(
+        flagged.stdout.contains("tps &gt; 2") && !flagged.stdout.contains("nopm &lt;"),
+        "{}",
+        flagged.stdout
+    );
+    write("[\"tps > 1\", \"tsp > 1\"]");
+    let refused = run(&["--config", text(&plan)]).code(2);
+    assert!(refused.only_error().contains("line 2, require: \"tsp > 1\""), "{refused:?}");
+    write("\"tps > 1\"");
+    run(&["--config", text(&plan)]).code(0);
+}
+
+#[test]
+fn an_interrupted_run_ends_with_its_own_exit_code() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let arguments =
+        ["run", "null:", "-d", "1h", "--warmup", "0", "--require", "tps < 1", "--json", text(&result)];
+    let mut running = Program::new(&arguments).start();
+    let said = running.said();
+    running.wait_until("it measures", || said.has("measuring"));
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(ended.errors().iter().any(|error| error.starts_with("interrupted")), "{ended:?}");
+    assert_eq!(json(&result)["requirements"][0]["met"], false);
+}
+
+#[test]
+fn a_database_that_is_wrong_weighs_more_than_a_threshold() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    let load = [
+        "load",
+        &url,
+        "--workload",
+        "micro",
+        "--set",
+        "micro.records=50",
+        "--set",
+        "micro.tables=1",
+        "--quiet",
+    ];
+    lydite(&load).code(0);
+    let run = [
+        "run",
+        &url,
+        "--workload",
+        "micro",
+        "-d",
+        "300ms",
+        "--warmup",
+        "0",
+        "--quiet",
+        "--require",
+        "tps < 0.001",
+    ];
+    lydite(&run).code(4);
+    // Each update counts twice.
+    let trigger = "CREATE TRIGGER wrong AFTER UPDATE ON lydite_micro_1 BEGIN \
+                   UPDATE lydite_micro_1 SET counter = counter + 1 WHERE id = NEW.id; END";
+    let database = rusqlite::Connection::open(&path).expect("the database");
+    database.execute_batch(trigger).expect("a trigger");
+    drop(database);
+    let ended = lydite(&run).code(1);
+    assert!(ended.errors().iter().any(|error| error.starts_with("not met: tps < 0.001")), "{ended:?}");
+}
+
+#[test]
+fn a_comparison_fails_by_what_changed_too_much() {
+    let directory = scratch();
+    let [a, b] = two(directory.path());
+    let compare = |more: &[&str]| lydite(&[&["compare", text(&a), text(&b)], more].concat());
+    let fine = compare(&["--fail-if", "nopm < -15%", "--fail-if", "new_order.p99 > +15ms"]).code(0);
+    assert!(
+        fine.stdout.contains("✓ nopm < -15%: 27,000 in A\u{a0}main, 24,300 in B\u{a0}b.json (-10.00 %)"),
+        "{fine:?}"
+    );
+    let failed =
+        compare(&["--fail-if", "nopm < -5%", "--fail-if", "tps < -15%", "--fail-if", "new_order.p99 > +10%"]);
+    failed.code(4).told(&[
+        &["failed by nopm < -5%: 27,000 in A\u{a0}main, 24,300 in B\u{a0}b.json (-10.00 %)"],
+        &["failed by new_order.p99 > +10%: 20.0 ms in A\u{a0}main, 30.0 ms in B\u{a0}b.json (+50.00 %)"],
+    ]);
+    compare(&["--fail-if", "payment.p99 > +10%"])
+        .code(4)
+        .told(&[&["no transaction of type Payment was completed"]]);
+    let refused =
+        compare(&["--fail-if", "nopm < 5%", "--fail-if", "nopn < -5%", "--summary", text(&a)]).code(2);
+    refused.told(&[
+        &["--fail-if: \"nopm < 5%\" has a change \"5%\" that has no sign"],
+        &["--fail-if: \"nopn < -5%\"", "did you mean nopm?"],
+        &["--summary: ", "a.json is one of the results"],
+    ]);
+    assert_eq!(json(&a)["label"], "main", "it is as it was");
+}
+
+#[test]
+fn each_of_several_results_is_judged_against_the_first() {
+    let directory = scratch();
+    let [a, b] = two(directory.path());
+    let c = directory.path().join("c.json");
+    write(&c, 2_000.0, 20.0, Some("main"));
+    let summary = directory.path().join("summary.md");
+    let gate = ["--fail-if", "tps < -5%", "--summary", text(&summary)];
+    let ended = lydite(&[&["compare", text(&a), text(&b), text(&c)], &gate[..]].concat()).code(4);
+    assert_eq!(ended.errors().len(), 1, "{ended:?}");
+    assert!(ended.errors()[0].contains("in B\u{a0}b.json"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("✓ tps < -5%: 1,000 in A\u{a0}main, 2,000 in C\u{a0}main (+100.00 %)"),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.contains("C/A"), "{ended:?}");
+    let summary = fs::read_to_string(&summary).expect("a summary");
+    assert!(summary.contains("|  | A main | B b.json | C main |"), "{summary}");
+    assert!(summary.contains("| **tps** | 1,000 | 900 (-10.00 %) | 2,000 (+100.00 %) |"), "{summary}");
+    assert!(summary.contains("| ✗ | <code>tps &lt; -5%</code> |"), "{summary}");
+    let piped = lydite(&["compare", text(&a), text(&c), "--summary", "-"]).code(0);
+    assert!(piped.stdout.starts_with("### Lydite: comparison\n"), "{piped:?}");
+    assert!(piped.stderr.contains("C/A") || piped.stderr.contains("B/A"), "{piped:?}");
+    lydite(&["compare", text(&a)]).code(2);
+}
+
+#[test]
+fn a_summary_shares_the_rules_of_other_documents() {
+    let directory = scratch();
+    let both = directory.path().join("both");
+    let twice = lydite(&["run", "null:", "--report", text(&both), "--summary", text(&both)]).code(2);
+    assert!(twice.only_error().contains("is where report goes"), "{twice:?}");
+    let database = directory.path().join("shop.sqlite");
+    fs::write(&database, "").expect("a file");
+    let url = format!("sqlite:{}", text(&database));
+    let lost = lydite(&["run", &url, "--summary", text(&database)]).code(2);
+    assert!(lost.only_error().contains("belongs to the database"), "{lost:?}");
+    let summary = directory.path().join("summary.md");
+    run(&["--label", "pr 7", "--summary", text(&summary)]).code(0);
+    let summary = fs::read_to_string(&summary).expect("a summary");
+    assert!(summary.starts_with("### Lydite: pr 7\n") && summary.contains("| New-Order |"), "{summary}");
+}
+
+#[test]
+fn the_runs_of_a_sweep_have_the_labels_of_their_points() {
+    let directory = scratch();
+    let file = directory.path().join("grid.toml");
+    let experiment = |plan: &str| {
+        let text = format!(
+            "[plan]\ntarget = \"null:\"\nduration = \"200ms\"\nwarmup = \"0s\"\n{plan}\n[axes]\nseed = [1, 2]\n"
+        );
+        fs::write(&file, text).expect("an experiment");
+    };
+    experiment("");
+    Program::new(&["sweep", "grid.toml", "--quiet"]).within(directory.path()).run().code(0);
+    let mut labels: Vec<String> = fs::read_dir(directory.path().join("grid/results"))
+        .expect("results")
+        .map(|entry| json(&entry.expect("an entry").path())["label"].as_str().expect("a label").to_owned())
+        .collect();
+    labels.sort();
+    assert_eq!(labels, ["seed=1", "seed=2"]);
+    experiment("label = \"x\"\nrequire = \"tps > 5\"\nsummary = \"x.md\"\n");
+    lydite(&["sweep", text(&file), "--dry-run"]).code(2).told(&[
+        &["line 5, label: each run has the label of its point"],
+        &["line 6, require: is for single runs"],
+        &["line 7, summary: each run would write the same file"],
+    ]);
+}
