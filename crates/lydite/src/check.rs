@@ -1,8 +1,7 @@
 //! `lydite check`, and the checks before and after a run.
 
-use crate::Outcome;
 use crate::cli::CheckArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::loading::{unusable, watch, watched};
 use crate::micro;

@@ -1,9 +1,8 @@
 //! `lydite compare`: results against the first, and the changes that are not allowed.
 
-use crate::Outcome;
 use crate::cli::CompareArgs;
 use crate::destination::Destination;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::gates;
 use crate::output::{print, reserve_stdout};
 use crate::result::load;

@@ -2,7 +2,7 @@
 //! `hotspot(0.1, ramp(0.2,0.9))` for `homes`, and are replaced by their number at a moment before the value is read. So
 //! whatever can be controlled can follow a curve.
 
-use crate::plan::time;
+use crate::values::time;
 use std::time::Duration;
 
 /// A number over the time of a phase.

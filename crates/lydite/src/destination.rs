@@ -4,6 +4,7 @@
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
+use lydite_families::TargetSpec;
 use lydite_report::store::{without_links, write_atomically};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -322,6 +323,34 @@ fn is_stdout(path: &Path) -> bool {
     let Ok(stdout) = own(STDOUT).and_then(|file| file.metadata()) else { return false };
     let shared = stdout.file_type().is_char_device() && !io::stdout().is_terminal();
     !shared && fs::metadata(path).is_ok_and(|there| place(&there) == place(&stdout))
+}
+
+/// Refuses a place whose file belongs to the database, or is the plan file.
+pub(crate) fn apart(
+    place: &Destination,
+    target: Option<&TargetSpec>,
+    config: Option<&Path>,
+) -> Result<(), String> {
+    let file = place.file();
+    let of = |path: &Path| Destination::Path(path.to_owned());
+    // SQLite's log, its index, and the journal of other modes stand beside the database.
+    let beside = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        Destination::Path(name.into()).is(place)
+    };
+    if let (Some(file), Some(path)) = (&file, target.and_then(TargetSpec::path))
+        && (["", "-wal", "-shm", "-journal"].iter().any(|end| beside(path, end))
+            || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
+    {
+        return Err("belongs to the database: choose another place".into());
+    }
+    match config {
+        Some(config) if file.is_some() && of(config).is(place) => {
+            Err("is the plan file: choose another place".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Exit codes, and errors on their way to the user: one line each.
 
-use crate::Outcome;
 use crate::output::complain;
 use lydite_database::{TargetError, TargetErrorKind};
 use std::process::ExitCode;
+
+/// The end of a command.
+pub(crate) type Outcome = Result<(), Failure>;
 
 /// Why a command did not end well.
 #[derive(Debug)]

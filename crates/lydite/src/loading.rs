@@ -1,16 +1,16 @@
 //! `lydite load`, and the loading that `lydite run` does first on an empty database.
 
-use crate::Outcome;
 use crate::cli::LoadArgs;
 use crate::data::{self, Data};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::micro;
 use crate::output::complain;
-use crate::plan::{Name, number, whole, workload};
+use crate::plan::{Name, workload};
 use crate::raw::Raw;
 use crate::targets::typed;
+use crate::values::{number, whole};
 use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
 use lydite_database::{DatabaseState, Demand, Target, TargetError, TxMode};
 use lydite_families::TargetSpec;

@@ -1,17 +1,17 @@
 //! The microbenchmark on the command line: its part of the plan, its loading, its checks, its runs and its results.
 
-use crate::Outcome;
 use crate::cli::{CheckArgs, LoadArgs};
 use crate::controls::rate::{queue, rate};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::loading::{self, watch};
 use crate::output::print;
-use crate::plan::{Plan, number, whole};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::{common, direct, loaded, micro_series, open, plan_common, ratio};
 use crate::run::{Conditions, Live, Measured, before, measure};
 use crate::targets::typed;
+use crate::values::{number, whole};
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
 use lydite_database::{DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, Workload};
 use lydite_families::{TargetSpec, families};

@@ -1,8 +1,7 @@
 //! Text to the standard streams. Whoever reads them may go away (`lydite run … | head`): that is no error of ours, and
 //! ends nothing. If a document goes to the standard output, text goes to the standard error.
 
-use crate::Outcome;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 

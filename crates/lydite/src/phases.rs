@@ -6,8 +6,8 @@
 
 use crate::controls;
 use crate::curve::Template;
-use crate::plan::time;
 use crate::raw::{Given, Raw};
+use crate::values::time;
 use lydite_tpcc::Mix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -421,9 +421,9 @@ fn read(raw: &mut Raw, values: &Values, set: &BTreeSet<&str>, (open, rte): (bool
         }
     }
     let mix = raw.read("mix", read_mix).unwrap_or_default();
-    let rate = if set.contains("rate") && open { raw.read("rate", crate::plan::step_rate) } else { None };
+    let rate = if set.contains("rate") && open { raw.read("rate", crate::values::step_rate) } else { None };
     let sessions = if set.contains(sessions_key) && !rte {
-        raw.read(sessions_key, |text| crate::plan::whole(text, 0, crate::plan::MAX_SESSIONS))
+        raw.read(sessions_key, |text| crate::values::whole(text, 0, crate::values::MAX_SESSIONS))
     } else {
         None
     };

@@ -3,22 +3,22 @@
 use crate::cli::RunArgs;
 use crate::controls::{self, About, Scale};
 use crate::data::{self, Data};
-use crate::destination::Destination;
+use crate::destination::{Destination, apart};
 use crate::exit::Failure;
 use crate::gates;
 use crate::interrupt::Interrupt;
 use crate::micro::{self, MicroWanted};
 use crate::phases::{self, Phases, Span, WantedStep};
 use crate::raw::Raw;
+use crate::values::{MAX_RATE, MAX_SESSIONS, number, time, whole};
 use lydite_bench::{Arrival, MicroMode, Mode, RetryPolicy};
 use lydite_database::TxMode;
-use lydite_families::{TargetSpec, duration};
+use lydite_families::TargetSpec;
 use lydite_report::Requirement;
 use lydite_report::figures::plural;
 use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -63,12 +63,6 @@ pub(crate) static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     OWN_KEYS.iter().copied().chain(others).collect()
 });
 
-/// Sessions are threads and connections of this machine.
-pub(crate) const MAX_SESSIONS: u32 = 20_000;
-/// The longest time that a plan may name: far beyond any run, and far within any arithmetic on times.
-const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
-/// The most requests per second: more than this machine can make.
-const MAX_RATE: f64 = 1e7;
 /// The greatest factor on waiting times.
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
 /// Characters of a label at most.
@@ -455,34 +449,6 @@ fn delivery_log(raw: &mut Raw, target: Option<&TargetSpec>) -> Option<PathBuf> {
     Some(path.into())
 }
 
-/// Refuses a place whose file belongs to the database, or is the plan file.
-pub(crate) fn apart(
-    place: &Destination,
-    target: Option<&TargetSpec>,
-    config: Option<&Path>,
-) -> Result<(), String> {
-    let file = place.file();
-    let of = |path: &Path| Destination::Path(path.to_owned());
-    // SQLite's log, its index, and the journal of other modes stand beside the database.
-    let beside = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        Destination::Path(name.into()).is(place)
-    };
-    if let (Some(file), Some(path)) = (&file, target.and_then(TargetSpec::path))
-        && (["", "-wal", "-shm", "-journal"].iter().any(|end| beside(path, end))
-            || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
-    {
-        return Err("belongs to the database: choose another place".into());
-    }
-    match config {
-        Some(config) if file.is_some() && of(config).is(place) => {
-            Err("is the plan file: choose another place".into())
-        }
-        _ => Ok(()),
-    }
-}
-
 fn wanted(raw: &mut Raw, warehouses: Option<u32>, target: Option<&TargetSpec>) -> Option<WantedMode> {
     let mode = match raw.read("mode", |text| match text {
         "direct" | "rte" | "open" => Ok(text.to_string()),
@@ -564,12 +530,6 @@ fn wanted(raw: &mut Raw, warehouses: Option<u32>, target: Option<&TargetSpec>) -
     }
 }
 
-/// Reads the rate of a step, which may be zero: then nothing is due.
-pub(crate) fn step_rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = number(text, "must be a number of transactions per second")?;
-    if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
-}
-
 /// Clause 4.2.1: ten terminals for each warehouse.
 fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
     let most = warehouses.saturating_mul(10);
@@ -597,30 +557,4 @@ fn retry(raw: &mut Raw) -> RetryPolicy {
 
 fn tx_mode(text: &str) -> Result<TxMode, String> {
     TxMode::from_name(text).ok_or_else(|| "is not known: use statements, batched or procedures".into())
-}
-
-/// A whole number within bounds.
-pub(crate) fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(value) if (low..=high).contains(&value) => Ok(value),
-        _ => Err(format!("must be a whole number from {low} to {high}")),
-    }
-}
-
-/// A share in percent.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
-    let percent: f64 = number(text, "must be a number of percent")?;
-    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
-}
-
-/// Anything that parses.
-pub(crate) fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String> {
-    text.parse().map_err(|_| problem.to_string())
-}
-
-/// A time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    duration(text)
-        .filter(|time| *time <= MAX_TIME)
-        .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
 }

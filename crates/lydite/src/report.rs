@@ -1,12 +1,11 @@
 //! `lydite report`: a page of results, and the metrics that the user asks for.
 
-use crate::Outcome;
 use crate::cli::ReportArgs;
 use crate::destination::Destination;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::output::{print, reserve_stdout};
-use crate::plan::{number, time, whole};
 use crate::result::load;
+use crate::values::{number, time, whole};
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
 use lydite_report::names::names;
 use lydite_report::{render_metrics, render_report};

@@ -1,6 +1,5 @@
 //! `lydite run`: load if need be, check, measure, check, and tell.
 
-use crate::Outcome;
 use crate::balances;
 use crate::check;
 use crate::cli::RunArgs;
@@ -9,7 +8,7 @@ use crate::controls::function_tests::{Before, FoundBefore};
 use crate::controls::{Ground, Scale, replicas};
 use crate::data;
 use crate::destination::Destination;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::gates;
 use crate::interrupt::Interrupt;
 use crate::loading;

@@ -15,7 +15,7 @@ pub(crate) fn typed(url: &str) -> Cow<'_, str> {
 }
 
 /// Lists the families of databases with their URLs, ways of sending transactions, and options.
-pub(crate) fn list() -> crate::Outcome {
+pub(crate) fn list() -> crate::exit::Outcome {
     let mut text = String::new();
     for family in families() {
         let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();

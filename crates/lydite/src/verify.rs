@@ -1,14 +1,14 @@
 //! `lydite verify`: the function tests on a loaded database, as a table.
 
-use crate::Outcome;
 use crate::cli::VerifyArgs;
 use crate::destination::Destination;
-use crate::exit::Failure;
+use crate::destination::apart;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::loading::{unusable, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
-use crate::plan::{apart, number, time, whole};
 use crate::targets::typed;
+use crate::values::{number, time, whole};
 use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_report::live::Style;

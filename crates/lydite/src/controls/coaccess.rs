@@ -1,13 +1,13 @@
 //! The Dike paper's transactions beside the standard's, and co-access: groups of warehouses that dUpdateStocks are of.
 
-use crate::Outcome;
 use crate::check;
 use crate::controls::{About, Control, Ground, PhaseOf, Scale};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::phases::{PhaseKey, WantedStep};
-use crate::plan::{Plan, percent, whole};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::Parts;
+use crate::values::{percent, whole};
 use lydite_bench::{PhaseFacts, RunPlan, Step};
 use lydite_database::Placement;
 use lydite_report::controls::coaccess::{self as report, Actual, Asked};

@@ -1,12 +1,12 @@
 //! Contention control: transactions that compete for hot rows.
 
-use crate::Outcome;
 use crate::controls::{About, Control, Ground, PhaseOf, Scale};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::phases::{PhaseKey, WantedStep};
-use crate::plan::{Plan, number};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::Parts;
+use crate::values::number;
 use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
 use lydite_report::controls::contention::{self as report, Competing, Contention};
 use lydite_report::controls::{Controls, PhaseControls};

@@ -1,12 +1,12 @@
 //! Distribution control: nodes of the warehouses, and New-Orders over several of them.
 
-use crate::Outcome;
 use crate::controls::{About, Control, Ground, PhaseOf};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::phases::{PhaseKey, WantedStep};
-use crate::plan::{Plan, percent, time};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::Parts;
+use crate::values::{percent, time};
 use lydite_bench::{RunPlan, Step};
 use lydite_database::{DatabaseState, Demand, Placement, Target};
 use lydite_report::controls::distribution::{Actual, Asked, Move, Node, PerSecond, PhaseDistribution};
@@ -97,7 +97,7 @@ impl Control for Nodes {
         let ratio = raw.read("dis_ratio", percent);
         let payment = raw.read("dis_payment", percent);
         let stock_level = raw.read("dis_stock_level", percent);
-        let degree = raw.read("dis_degree", |text| crate::plan::whole(text, 2, MAX_NODES));
+        let degree = raw.read("dis_degree", |text| crate::values::whole(text, 2, MAX_NODES));
         let strategy = raw.read("dis_strategy", |text| {
             Strategy::from_name(text).ok_or_else(|| "is not known: use paper, expected or placed".into())
         });

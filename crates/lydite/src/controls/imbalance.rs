@@ -1,13 +1,13 @@
 //! Imbalance control: spread of the homes of transactions over the warehouses, and of the data that was loaded.
 
-use crate::Outcome;
 use crate::controls::{About, Control, Ground, PhaseOf, Scale};
 use crate::data::TEN_USERS;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::phases::{PhaseKey, WantedStep};
-use crate::plan::{Plan, whole};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::Parts;
+use crate::values::whole;
 use lydite_bench::{Mode, PhaseFacts, Step};
 use lydite_database::Placement;
 use lydite_report::controls::imbalance::{

@@ -9,8 +9,7 @@ pub(crate) mod imbalance;
 pub(crate) mod rate;
 pub(crate) mod replicas;
 
-use crate::Outcome;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::phases::{PhaseKey, Span, WantedStep};
 use crate::plan::Plan;
 use crate::raw::Raw;

@@ -1,13 +1,13 @@
 //! Reading on replicas: those of the plan, their state before the run, and the reads that they answered.
 
-use crate::Outcome;
 use crate::controls::{About, Control, Ground};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
-use crate::plan::{Plan, time};
+use crate::plan::Plan;
 use crate::raw::Raw;
 use crate::result::Parts;
+use crate::values::time;
 use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_report::controls::Controls;

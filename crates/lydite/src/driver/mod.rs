@@ -6,8 +6,8 @@ mod test;
 
 pub(crate) use scaffold::Language;
 
-use crate::Outcome;
 use crate::cli::DriverCommand;
+use crate::exit::Outcome;
 
 /// `lydite driver`.
 pub(crate) fn command(command: DriverCommand) -> Outcome {

@@ -2,9 +2,8 @@
 //! nothing needs to be installed.
 
 use super::spec;
-use crate::Outcome;
 use crate::cli::DriverNewArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::targets::typed;
 use lydite_families::{GO_SDK, PYTHON_SDK, SdkFile};

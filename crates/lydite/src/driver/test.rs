@@ -1,11 +1,10 @@
 //! `lydite driver test`: the conformance kit on a target of any kind, as a table.
 
-use crate::Outcome;
 use crate::cli::DriverTestArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::loading::watch;
 use crate::output::print;
-use crate::plan::whole;
+use crate::values::whole;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, families};
 use lydite_report::live::Style;

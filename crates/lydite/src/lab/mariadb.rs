@@ -3,8 +3,7 @@
 use super::{
     Server, Servers, finish, free_ports, in_parallel, judge, make_directory, unprivileged, write_private,
 };
-use crate::Outcome;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;

@@ -9,9 +9,8 @@
 mod mariadb;
 mod postgres;
 
-use crate::Outcome;
 use crate::cli::{LabArgs, LabCommand};
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::loading::watch;
 use crate::output::{complain, print};
 use crate::targets::typed;

@@ -1,8 +1,7 @@
 //! Labs of PostgreSQL servers.
 
 use super::{Server, Servers, finish, make_directory, write_private};
-use crate::Outcome;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

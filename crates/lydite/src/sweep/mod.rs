@@ -8,9 +8,8 @@ mod grid;
 mod store;
 mod view;
 
-use crate::Outcome;
 use crate::cli::SweepArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::loading::watch;
 use crate::output::{complain, print};
