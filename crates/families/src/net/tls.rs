@@ -78,7 +78,8 @@ pub(crate) fn not_offered() -> SqlError {
 fn advice(error: &rustls::Error) -> &'static str {
     let rustls::Error::InvalidCertificate(problem) = error else { return NO_TLS };
     match problem {
-        CertificateError::UnknownIssuer => TRUST,
+        // A bad signature is that of another CA of the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => TRUST,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "write in the URL a name of the host that the certificate has, or have one made for this name"
         }

@@ -276,9 +276,10 @@ fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError>
     }
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
-    stream.write_all(&request).map_err(lost)?;
+    let unread = |error| of_another_kind(lost(error));
+    stream.write_all(&request).map_err(unread)?;
     let mut answer = [0];
-    stream.read_exact(&mut answer).map_err(lost)?;
+    stream.read_exact(&mut answer).map_err(unread)?;
     match answer[0] {
         b'S' => {
             net::tls::handshake(&config.host, config.sslmode, stream).map(|tls| Transport::Tls(Box::new(tls)))

@@ -187,7 +187,8 @@ fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
     let authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"];
     for name in ["ca", "other"] {
         let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-        let files = ["-subj", "/CN=private", "-keyout", &key, "-out", &certificate];
+        let subject = format!("/CN={name}");
+        let files = ["-subj", &subject, "-keyout", &key, "-out", &certificate];
         openssl(directory.path(), &[&authority[..], &files].concat());
     }
     fs::write(path("names"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").expect("names");

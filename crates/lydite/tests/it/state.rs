@@ -93,7 +93,7 @@ fn a_foreign_table_of_the_same_name_is_left_alone_unless_told_fresh() {
         let error = ended.only_error();
         assert!(error.contains("did not make (stock)"), "{error}");
         assert!(error.contains("name another database or schema; if nobody needs these tables, "), "{error}");
-        assert!(error.contains("--fresh` drops them with all their rows"), "{error}");
+        assert!(error.contains("--fresh") && error.contains(" drops them with all their rows"), "{error}");
     }
     let micro = [["run", &url, "--workload", "micro"], ["load", &url, "--workload", "micro"]];
     for arguments in [micro[0].as_slice(), &micro[1], &["driver", "test", &url]] {

@@ -50,6 +50,15 @@ impl History {
         self.samples.iter().skip(self.samples.len().saturating_sub(count))
     }
 
+    /// The highest rate of the kept samples that are measured; of all before any is.
+    pub(super) fn peak(&self) -> f64 {
+        let highest = |measured: bool| {
+            let of = self.samples.iter().filter(|sample| sample.measured || !measured);
+            of.map(|sample| sample.rate).fold(0.0, f64::max)
+        };
+        if self.measured_s > 0.0 { highest(true) } else { highest(false) }
+    }
+
     /// Mean rate over the measured time, weighted by time; none before any was measured.
     pub(super) fn mean(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.rate_seconds / self.measured_s)
@@ -67,11 +76,11 @@ mod tests {
     #[test]
     fn the_mean_excludes_the_warm_up_and_weighs_by_time() {
         let mut history = History::default();
-        history.push(sample(5, 1.0, false));
-        assert_eq!(history.mean(), None);
+        history.push(sample(5, 900.0, false));
+        assert_eq!((history.mean(), history.peak()), (None, 900.0));
         history.push(sample(6, 100.0, true));
         history.push(sample(9, 200.0, true));
-        assert_eq!(history.mean(), Some(175.0));
+        assert_eq!((history.mean(), history.peak()), (Some(175.0), 200.0));
         history.push(sample(10, f64::NAN, true));
         assert_eq!(history.mean(), Some(175.0));
     }

@@ -89,6 +89,8 @@ pub struct RunView {
     screen: Screen,
     title: String,
     times: Times,
+    /// When the last snapshot was taken.
+    seen_at: Duration,
     history: History,
     plain: Plain,
 }
@@ -123,8 +125,6 @@ struct Plain {
     message: String,
     /// When the last line was written.
     line_at: Duration,
-    /// When the last snapshot was taken.
-    seen_at: Duration,
     /// Integrals over the time since the last line.
     nopm_seconds: f64,
     transactions: f64,
@@ -142,16 +142,25 @@ impl RunView {
             screen.line(&title);
         }
         let (history, plain) = (History::default(), Plain::default());
-        Self { screen, title, times, history, plain }
+        Self { screen, title, times, seen_at: Duration::ZERO, history, plain }
     }
 
     /// Shows the state of the run. Call it once a second, at the interval over which the rates were taken.
     pub fn update(&mut self, now: &RunSnapshot<'_>) {
+        let interval = now.elapsed.saturating_sub(self.seen_at);
+        // The rates of an interval that ends with the warm-up are the warm-up's.
+        let measured = now.elapsed.saturating_sub(self.times.warmup);
+        let of_warmup =
+            now.phase == Phase::Measuring && !self.times.warmup.is_zero() && measured < interval / 2;
         match self.screen.style() {
             Style::Quiet => {}
-            Style::Plain => self.update_plain(now),
-            Style::Live => self.update_live(now),
+            Style::Plain if of_warmup => {
+                self.update_plain(&RunSnapshot { phase: Phase::Warmup, ..*now }, interval)
+            }
+            Style::Plain => self.update_plain(now, interval),
+            Style::Live => self.update_live(now, of_warmup),
         }
+        self.seen_at = now.elapsed;
     }
 
     /// Writes a line that stays; a live frame moves below it.
@@ -164,26 +173,25 @@ impl RunView {
         self.screen.clear();
     }
 
-    fn update_live(&mut self, now: &RunSnapshot<'_>) {
+    fn update_live(&mut self, now: &RunSnapshot<'_>, of_warmup: bool) {
         // Connecting and checking run no transactions: their zeros are no history.
         if matches!(now.phase, Phase::Warmup | Phase::Measuring | Phase::Draining) {
-            let measured = now.phase == Phase::Measuring;
+            let measured = now.phase == Phase::Measuring && !of_warmup;
             self.history.push(Sample { at: now.elapsed, rate: now.nopm.unwrap_or(now.tps), measured });
         }
         self.screen.paint(RunFrame { title: &self.title, times: self.times, now, history: &self.history });
     }
 
-    fn update_plain(&mut self, now: &RunSnapshot<'_>) {
+    fn update_plain(&mut self, now: &RunSnapshot<'_>, interval: Duration) {
         let (clock, _) = self.times.of(now.phase, now.elapsed);
         let plain = &mut self.plain;
         let phase_changed = plain.phase != Some(now.phase);
         // A line tells of one phase: nothing of the warm-up counts as measured.
         if phase_changed {
             (plain.nopm_seconds, plain.transactions) = (0.0, 0.0);
-            plain.line_at = plain.seen_at;
+            plain.line_at = self.seen_at;
         }
-        let interval_s = now.elapsed.saturating_sub(plain.seen_at).as_secs_f64();
-        plain.seen_at = now.elapsed;
+        let interval_s = interval.as_secs_f64();
         plain.nopm_seconds += finite(now.nopm.unwrap_or(0.0)) * interval_s;
         plain.transactions += finite(now.tps) * interval_s;
 

@@ -112,7 +112,7 @@ impl RunFrame<'_> {
 
     fn headline(&self) -> Vec<Vec<Span<'static>>> {
         let count = |n: f64| number_within(n, 19);
-        let peak = self.history.last(usize::MAX).map(|s| s.rate).fold(0.0, f64::max);
+        let peak = self.history.peak();
         // As wide as the peak, so that nothing moves sideways when the number dips.
         let width = count(peak).chars().count();
         let headline = |rate: f64, unit: &'static str| {

@@ -131,7 +131,9 @@ pub fn prove(
         description = Some(found);
         Ok(seen)
     });
-    if description.is_some() {
+    if let Some(found) = &description {
+        // Without the password that the kit's own may have.
+        let url = &found.url;
         match target.state() {
             Ok(DatabaseState::Empty) => {}
             Ok(_) if kit.fresh => steps.needed("drop", || {
@@ -140,17 +142,15 @@ pub fn prove(
             }),
             Ok(DatabaseState::Foreign { tables }) => {
                 return Err(KitError::Usage(vec![format!(
-                    "{} has tables that Lydite did not make ({}), and the kit needs an empty database: name another one; \
+                    "{url} has tables that Lydite did not make ({}), and the kit needs an empty database: name another one; \
                      if nobody needs these tables, --fresh drops them with all their rows",
-                    kit.url,
                     tables.join(", ")
                 )]));
             }
             Ok(_) => {
                 return Err(KitError::Usage(vec![format!(
-                    "{} is not empty, and the kit needs an empty database: name another one, or drop what it holds \
-                     with --fresh",
-                    kit.url
+                    "{url} is not empty, and the kit needs an empty database: name another one, or drop what it holds \
+                     with --fresh"
                 )]));
             }
             Err(error) => steps.needed("state", || Err(error.into())),
