@@ -1,5 +1,6 @@
-//! What every store must pass, as functions over the store; each store's tests call them with a configuration of which
-//! nothing is there yet. They panic where it fails.
+//! Tests that every key-value store must pass, as functions over the store.
+//!
+//! The tests of each store call them with the configuration of an empty store. They panic on failure.
 
 use crate::registry::TargetSpec;
 use lydite_database::kv::KvTarget;
@@ -15,7 +16,7 @@ use lydite_tpcc::{Transaction, WarehouseId, rows};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// The same inputs leave the same database as in SQLite, and get the same answers.
+/// The same inputs get the same answers as in SQLite and leave the same database.
 pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config) {
     let warehouses = 2;
     let inputs = inputs(warehouses, 1_000);
@@ -46,7 +47,7 @@ pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config)
     assert!(target.checksums().expect("checksums").iter().all(|sum| sum.rows == 0));
 }
 
-/// Secondary entries are written by hand, so they may be forgotten.
+/// Secondary entries are written by hand, so one may be forgotten.
 fn the_indexes_name_every_row_once<S: Store>(target: &KvTarget<S>) {
     let store = target.store().expect("open");
     let mut tx = store.begin(Access::Read).expect("begin");
@@ -74,7 +75,7 @@ fn keys(tx: &mut impl StoreTx, table: KvTable) -> BTreeSet<Vec<u8>> {
     keys
 }
 
-/// Sessions that fight for one warehouse keep the conditions (clause 3.4); what is aborted is sent again.
+/// Sessions that compete for one warehouse keep the conditions (clause 3.4). Aborted transactions are retried.
 pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(config: S::Config) {
     let target = KvTarget::<S>::new(config);
     load(&target, 1);
@@ -97,7 +98,7 @@ pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(confi
     assert_eq!(sums[4].rows, loaded + payments, "a row of HISTORY for each payment");
 }
 
-/// A load that was interrupted is seen as such and can be taken up again.
+/// An interrupted load is found as such and can be resumed.
 pub fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
     let target = KvTarget::<S>::new(config);
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
@@ -130,9 +131,9 @@ pub fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
     }
 }
 
-/// Each spoiled row is found by the conditions that speak of it, by name.
+/// The conditions about a spoiled row find it and name it.
 pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
-    /// Where the offender is, what is done to it, and the conditions that speak of it.
+    /// The name of the spoiled row, the function that spoils it, and the conditions about it.
     type Case<T> = (&'static str, fn(&mut T), &'static [u8]);
     let target = KvTarget::<S>::new(config);
     load(&target, 1);
@@ -185,7 +186,7 @@ pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
         for finding in findings.iter().filter(|finding| !finding.holds()) {
             assert!(finding.examples[0].starts_with(place), "{:?}", finding.examples);
         }
-        // Dropped: rolled back.
+        // Dropped: the change is rolled back.
     }
     assert_conditions(&target);
     let only = target.check(&CONDITIONS[2..3], &|_| ()).expect("check");

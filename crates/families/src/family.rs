@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads a URL of a family. The errors are everything that is wrong with it, one line each.
+/// Function that reads a URL of a family. It returns all errors in the URL, one line each.
 pub(crate) type Parse = fn(&ParsedUrl, TxMode) -> Result<Arc<dyn Configured>, Vec<String>>;
 
 /// A family of databases.
@@ -20,62 +20,62 @@ pub struct Family {
     pub schemes: &'static [&'static str],
     /// The form of its URLs.
     pub url: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
-    /// The ways of sending transactions that it has.
+    /// Supported values of `--tx`.
     pub modes: &'static [TxMode],
     /// Guarantees of its transactions, in a few words.
     pub guarantees: &'static str,
-    /// The nodes that it can name for a warehouse; none for databases of one node.
+    /// Kind of node that it can name for a warehouse; `None` for databases of one node.
     pub placement: Option<&'static str>,
-    /// Servers that it is tested on with every change.
+    /// Servers that every change is tested on.
     pub tested: &'static str,
-    /// Options behind `?` in the URL.
+    /// Options after `?` in the URL.
     pub options: &'static [OptionSpec],
-    /// Those of them that are about TPC-C's tables, and mean nothing to other workloads.
+    /// Options about TPC-C's tables. Other workloads reject them.
     pub tpcc_options: &'static [&'static str],
     pub(crate) parse: Parse,
 }
 
-/// The place of a database, as far as the URL tells.
+/// Place of a database, as far as the URL says.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Home<'a> {
-    /// On a server, in a program, or nowhere.
+    /// On a server, in another program, or nowhere.
     Elsewhere,
-    /// Built in, and gone when it is closed.
+    /// In this process, deleted when it is closed.
     Temporary,
-    /// Built in, in this file or directory.
+    /// In this process, in this file or directory.
     Path(&'a Path),
 }
 
-/// A URL of a family, read and found good. Nothing has been touched yet.
+/// A valid URL of a family. Nothing has been touched yet.
 pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
-    /// The URL without its password; none in families whose URLs have no password.
+    /// Returns the URL without its password, or `None` if URLs of the family have no password.
     fn shown_url(&self) -> Option<&str> {
         None
     }
 
-    /// True if the database stores anything at all.
+    /// True if the database stores any data.
     fn stores(&self) -> bool {
         true
     }
 
-    /// True if it plays the microbenchmark.
+    /// True if the database supports the microbenchmark.
     fn plays_micro(&self) -> bool {
         true
     }
 
-    /// Engines that the database spreads tables over.
+    /// Returns the engines that the database spreads tables over.
     fn engines(&self) -> Engines {
         Engines::One
     }
 
-    /// The place of the database.
+    /// Returns the place of the database.
     fn home(&self) -> Home<'_> {
         Home::Elsewhere
     }
 
-    /// True if all that is loaded there is on one node, as far as the URL tells.
+    /// True if all loaded data is on one node, as far as the URL says.
     fn loads_one_node(&self) -> bool;
 
     /// True if requests go to a server, which may freeze or vanish.
@@ -83,18 +83,21 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
         false
     }
 
-    /// True if it can be a primary that others follow.
+    /// True if it can be the primary of replicas.
     fn may_lead(&self) -> bool {
         false
     }
 
-    /// Refuses, without touching anything, what can't be a replica of `primary`. The error follows the replica's URL.
+    /// Checks, without touching anything, that this target can be a replica of `primary`.
+    ///
+    /// # Errors
+    /// It can't. The text follows the replica's URL.
     fn can_follow(&self, _primary: &dyn Configured) -> Result<(), String> {
         Err(OTHER_FAMILY.into())
     }
 
-    /// Returns its templates; none if it has no way to copy a database that is quicker than loading, or nothing to keep.
-    /// `patience` limits the requests to a server.
+    /// Returns the templates of the database. `None` if it has no way to copy a database that is quicker than loading,
+    /// or if it stores no data. `patience` limits the requests to a server.
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
         None
     }
@@ -106,11 +109,11 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
     fn open(&self) -> Result<Arc<dyn Target>, TargetError>;
 }
 
-/// The error of a replica of another family than its primary, behind its URL.
+/// Error for a replica of another family than its primary. It follows the replica's URL.
 pub(crate) const OTHER_FAMILY: &str =
     "is of another family than the target: a replica speaks the protocol of its primary";
 
-/// Reads a configuration as that of a family, or as none.
+/// Returns the configuration as type `C`, or `None` if it belongs to another family.
 pub(crate) fn as_config<C: 'static>(configured: &dyn Configured) -> Option<&C> {
     let configured: &dyn Any = configured;
     configured.downcast_ref()

@@ -1,4 +1,4 @@
-//! Gemel, built in: the embedded database of this project, through its layer of byte keys.
+//! Gemel, the embedded database of this project, through its layer of byte keys.
 
 mod family;
 mod micro;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "placement",
@@ -114,7 +114,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
-/// Those of them that are about TPC-C's tables.
+/// Options about TPC-C's tables.
 pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "placement",
     "item",
@@ -161,18 +161,19 @@ pub(crate) struct Config {
     isolation: Isolation,
     pipelined: bool,
     options: Options,
-    /// All options, for results.
+    /// All options with their values, for results.
     settings: BTreeMap<String, String>,
-    /// Those that were given, as they stand in a URL.
+    /// Options that were given, as they stand in the URL.
     query: String,
-    /// The database while it is open: one process has it open once, whatever tables are used.
+    /// The database while it is open. A process opens it once, whatever tables it uses.
     opened: Arc<Mutex<Option<Database>>>,
-    /// Keeps a temporary directory as long as anybody has the configuration; deleted after the database is closed.
+    /// Temporary directory. It lives as long as any copy of the configuration and is deleted after the database is
+    /// closed.
     temporary: Option<Arc<Temporary>>,
 }
 
 impl Config {
-    /// The database, opened unless it is open.
+    /// Returns the database, and opens it first if necessary.
     fn database(&self) -> Result<Database, Error> {
         let mut opened = self.opened.lock();
         if let Some(database) = &*opened {
@@ -184,7 +185,7 @@ impl Config {
     }
 }
 
-/// What stands in the URL, before a temporary directory is made.
+/// Contents of the URL, before a temporary directory is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed(Config);
 
@@ -313,7 +314,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
     }
 }
 
-/// Whether an option is told with a result: every one but tables that live where the placement says.
+/// True if results report this option. A table's engine is left out if the placement implies it.
 fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engine>) -> bool {
     match Table::from_name(name) {
         Some(table) => homes.get(name) != Some(&home_by_placement(placement, table)),
@@ -322,14 +323,14 @@ fn homes_option(name: &str, placement: &str, homes: &BTreeMap<&'static str, Engi
 }
 
 impl Parsed {
-    /// Its directory, unless that is temporary.
+    /// Returns the directory, or `None` if it is temporary.
     pub(crate) fn path(&self) -> Option<&Path> {
         Some(self.0.path.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// Makes the temporary directory, when no path was given.
+    /// Returns the configuration, with a new temporary directory if no path was given.
     pub(crate) fn config(&self) -> std::io::Result<Config> {
-        // A database of its own, opened by nobody yet.
+        // A new cell for the database: nobody has opened this one yet.
         let mut config = Config { opened: Arc::default(), ..self.0.clone() };
         if config.path.as_os_str().is_empty() {
             let directory = Temporary::new()?;
@@ -350,7 +351,7 @@ pub(crate) struct GemelStore {
     _temporary: Option<Arc<Temporary>>,
 }
 
-/// Whether a keyspace is one of those of TPC-C, Lydite's notes about it included.
+/// True if a keyspace belongs to TPC-C. Lydite's notes about TPC-C count.
 fn is_tpcc(name: &str) -> bool {
     KvTable::ALL.into_iter().any(|table| table.name() == name)
 }
@@ -360,14 +361,14 @@ fn home_of(config: &Config, table: KvTable) -> Engine {
     match table {
         KvTable::CustomerByName => of(Table::Customer),
         KvTable::OrderByCustomer => of(Table::Orders),
-        // Lydite's own notes are small, and where most of the rest is.
+        // Lydite's own notes are small. They go where most of the other rows are.
         KvTable::Meta => of(Table::Warehouse),
         _ => table.table().map_or(Engine::Memory, of),
     }
 }
 
 fn store_error(error: Error) -> StoreError {
-    // For a URL's user, who knows the option by another name.
+    // The user of a URL knows the option by another name.
     let detail = error.to_string().replace("memory_limit_bytes", "the option memory=");
     match error {
         Error::Conflict { kind, .. } => StoreError::Retry {
@@ -407,7 +408,7 @@ impl Store for GemelStore {
                 Isolation::Serializable => "serializable",
             }
             .into(),
-            // The five transactions can't tell snapshots with the first committer winning from serial execution.
+            // With snapshots and first-committer-wins, the five transactions behave as in serial execution.
             isolation_is_level_3: config.isolation != Isolation::ReadCommitted && config.options.csr,
             embedded: true,
             durable: config.options.durability == Durability::Full,
@@ -416,7 +417,7 @@ impl Store for GemelStore {
     }
 
     fn is_there(config: &Config) -> bool {
-        // Opening makes a database where there is none, and reports everything else that can be wrong.
+        // Opening makes a database where there is none, and reports every other error.
         Database::is_in(&config.path).unwrap_or(true)
     }
 
@@ -444,8 +445,8 @@ impl Store for GemelStore {
     }
 
     fn begin(&self, access: Access) -> Result<GemelTx<'_>, StoreError> {
-        // A transaction that only reads gets the same from a snapshot as from serializable, for less; and who checks
-        // needs a snapshot whatever the workload runs at.
+        // A read-only transaction gets the same from a snapshot as from serializable, for less. A check needs a
+        // snapshot at any isolation level of the workload.
         let isolation = if access == Access::Write { self.isolation } else { Isolation::Snapshot };
         let transaction = self.db.begin(isolation).map_err(store_error)?;
         Ok(GemelTx { store: self, transaction })

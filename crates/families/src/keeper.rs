@@ -1,4 +1,4 @@
-//! A thread that renews what would expire: the right to load, where a store has no other way to know that its holder lives.
+//! A thread that renews the right to load. It serves stores that can tell a live holder only by an expiry time.
 
 use lydite_database::kv::{LoadRight, StoreError};
 use parking_lot::Mutex;
@@ -8,32 +8,33 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often it renews.
+/// Time between renewals.
 const AGAIN: Duration = Duration::from_secs(3);
-/// What has not been renewed for so many seconds may expire.
+/// Time in seconds without a renewal after which the right may expire.
 pub(crate) const EXPIRES_S: u64 = 15;
 
-/// What a renewal came to.
+/// Result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewed {
-    /// It is held for as long as it takes to expire, from when that was asked for.
+    /// The right is held for the expiry time, counted from the moment of the request.
     Held,
-    /// It had expired, whoever has it now.
+    /// The right has expired. Somebody else may have it now.
     Lost,
-    /// The server is away, and may keep it meanwhile.
+    /// The server is away. It may keep the right meanwhile.
     Away,
 }
 
-/// Renews until it is dropped.
+/// Renews the right until it is dropped.
 pub(crate) struct Keeper {
-    /// When what was last renewed may expire; none once it is lost.
+    /// Earliest time at which the last renewal may expire; `None` once the right is lost.
     until: Arc<Mutex<Option<Instant>>>,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    /// `renew` is called every three seconds, and `end` when this is dropped. `taken`: when it was first asked for.
+    /// Starts the thread. It calls `renew` every three seconds, and `end` when the keeper is dropped. `taken` is the
+    /// time of the first request for the right.
     ///
     /// # Errors
     /// The thread can't be started.
@@ -70,7 +71,7 @@ impl Keeper {
 
 impl LoadRight for Keeper {
     fn check(&self) -> Result<(), StoreError> {
-        // By the clock too: this may be the first thread that goes on after the process was stopped.
+        // The clock is checked too: after the process was stopped, this thread may run before the one that renews.
         if self.until.lock().is_some_and(|until| Instant::now() < until) {
             return Ok(());
         }
@@ -85,13 +86,13 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It gives back what it held, or has lost the server.
+            // The thread gives the right back, or has lost the server.
             let _ended = thread.join();
         }
     }
 }
 
-/// What holds the right to load, for messages and to tell it from every other load.
+/// Returns the name of this load, for messages and to distinguish it from every other load.
 pub(crate) fn holder() -> String {
     static LOADS: AtomicU32 = AtomicU32::new(1);
     let host = rustix::system::uname();
@@ -106,7 +107,7 @@ pub(crate) fn holder() -> String {
     )
 }
 
-/// The error of a load that finds another one.
+/// Returns the error of a load that finds another one at work.
 pub(crate) fn held_by(other: &str) -> StoreError {
     StoreError::Failed(format!(
         "another load is running on this database ({other}): wait for it, or end it; of one that was killed this is true for \

@@ -1,7 +1,7 @@
-//! The families of databases that Lydite drives, and how a URL chooses one.
+//! The families of databases that Lydite drives, and the choice of a family by URL.
 //!
-//! [`TargetSpec::parse`] validates a URL without touching anything; [`TargetSpec::open`] makes the
-//! [`Target`](lydite_database::Target). [`families`] lists what is built in.
+//! [`TargetSpec::parse`] validates a URL without touching anything. [`TargetSpec::open`] makes the
+//! [`Target`](lydite_database::Target). [`families`] lists all families.
 
 #[cfg(any(test, feature = "conformance"))]
 #[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]

@@ -1,4 +1,4 @@
-//! `null:`: a database that answers at once and stores nothing. What a run on it costs is what Lydite costs.
+//! `null:` answers at once and stores nothing. A run on it measures Lydite itself.
 
 use crate::family::{Configured, Family};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
@@ -24,7 +24,7 @@ use lydite_tpcc::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
     name: "nodes",
     values: "1 to 10000",
@@ -35,7 +35,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
 /// The target `null:`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Null {
-    /// Nodes that it pretends to have.
+    /// Number of simulated nodes.
     nodes: Option<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Target for Null {
             url: self.nodes.map_or_else(|| "null:".into(), |nodes| format!("null:?nodes={nodes}")),
             settings: BTreeMap::new(),
             isolation: "none".into(),
-            // What runs in this process is Lydite itself, and no database.
+            // Only Lydite runs in this process, no database.
             embedded: false,
             isolation_is_level_3: false,
             durable: false,
@@ -158,10 +158,10 @@ impl Nodes for Null {
     }
 }
 
-/// Generates every row and drops it.
+/// Loader that generates every row and drops it.
 struct NullLoader;
 
-/// Counts the bytes of the rows' columns.
+/// Sink that counts the bytes of the rows' columns.
 #[derive(Default)]
 struct Discard {
     rows: u64,
@@ -352,7 +352,7 @@ impl MicroTarget for Null {
     }
 }
 
-/// Answers with the lengths of the texts that would have been read.
+/// Session that answers with the lengths of the texts that a database would read.
 struct NullMicroSession {
     text_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! The families of databases that are built in, and how a URL chooses one.
+//! The table of families, and the choice of a family by URL.
 
 use crate::duration::timeout;
 use crate::family::{Configured, Family, Home};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// All families, in the order in which people see them.
+/// All families, in display order.
 static FAMILIES: [&Family; 11] = [
     &gemel::FAMILY,
     &sqlite::FAMILY,
@@ -28,32 +28,32 @@ static FAMILIES: [&Family; 11] = [
     &null::FAMILY,
 ];
 
-/// All families.
+/// Returns all families, in display order.
 #[must_use]
 pub fn families() -> &'static [&'static Family] {
     &FAMILIES
 }
 
-/// A target URL that has been found good; nothing has been touched yet.
+/// A valid target URL. Nothing has been touched yet.
 #[derive(Clone, Debug)]
 pub struct TargetSpec {
     config: Arc<dyn Configured>,
-    /// Longest silence of its server outside of the measured window.
+    /// Longest silence of the server that is accepted outside of the measured window.
     silence: Duration,
     waiter: Option<Arc<dyn Waiter>>,
 }
 
 impl TargetSpec {
-    /// The URL that it was made from, without a password: fit for files and messages.
+    /// Returns the URL that the target was made from without a password, for files and messages.
     #[must_use]
     pub fn without_password(&self, url: &str) -> String {
         self.config.shown_url().unwrap_or(url).to_owned()
     }
 
-    /// A URL with one more option behind `?`.
+    /// Returns a URL with one more option after `?`.
     ///
     /// # Errors
-    /// If the URL has that option already; what is wrong, in words that follow its name.
+    /// The URL has that option already. The text follows the option's name.
     pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
         let parsed = ParsedUrl::new(url, &mut Vec::new());
         if parsed.options.contains_key(name) {
@@ -68,16 +68,16 @@ impl TargetSpec {
         Ok(format!("{url}{between}{option}"))
     }
 
-    /// Whether it stores anything at all.
+    /// True if the database stores any data.
     #[must_use]
     pub fn stores(&self) -> bool {
         self.config.stores()
     }
 
-    /// Checks a URL and whether the target can talk in `mode`.
+    /// Parses a URL and checks that the target supports `mode`.
     ///
     /// # Errors
-    /// Everything that is wrong, one line each, none with a password in it.
+    /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
             vec![format!(
@@ -93,7 +93,7 @@ impl TargetSpec {
             if !family.options.iter().any(|option| option.name == name) {
                 let known: Vec<&str> = family.options.iter().map(|option| option.name).collect();
                 let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
-                // What does not look like a name may be the rest of a password with a question mark in it.
+                // Text that is not a name may be the rest of a password that contains a question mark.
                 let named =
                     name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
                 let name = if named { format!("{name:?}") } else { "behind the question mark".to_string() };
@@ -104,7 +104,7 @@ impl TargetSpec {
             let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
             errors.push(format!("--tx {mode} is not offered by {scheme}: use --tx {}", modes.join(" or ")));
         }
-        // A driver's option of this name is its own.
+        // A driver may have its own option of this name.
         let waits = family.options.contains(&patience::TIMEOUT);
         let silence = match parsed.options.get(patience::TIMEOUT.name).filter(|_| waits) {
             None => patience::SILENCE,
@@ -123,10 +123,10 @@ impl TargetSpec {
         }
     }
 
-    /// As [`TargetSpec::parse`], for the microbenchmark: options about TPC-C's tables are refused.
+    /// Parses a URL as [`TargetSpec::parse`] does, for the microbenchmark: options about TPC-C's tables are rejected.
     ///
     /// # Errors
-    /// As [`TargetSpec::parse`].
+    /// See [`TargetSpec::parse`].
     pub fn parse_micro(url: &str) -> Result<Self, Vec<String>> {
         let mut errors = Vec::new();
         let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
@@ -151,10 +151,10 @@ impl TargetSpec {
         }
     }
 
-    /// Refuses, without touching anything, what can't be a replica of `primary`; what is wrong, in words that follow its URL.
+    /// Checks, without touching anything, that this target can be a replica of `primary`.
     ///
     /// # Errors
-    /// See above.
+    /// It can't. The text follows the replica's URL.
     pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
         if !primary.config.may_lead() {
             return Err("is for a target that has replicas, a server of SQL: leave it out".into());
@@ -162,19 +162,19 @@ impl TargetSpec {
         self.config.can_follow(&*primary.config)
     }
 
-    /// How many engines the database spreads tables over.
+    /// Returns the engines that the database spreads tables over.
     #[must_use]
     pub fn engines(&self) -> Engines {
         self.config.engines()
     }
 
-    /// True for a database that is made when it is opened and gone with it.
+    /// True for a database that is made when it is opened and deleted when it is closed.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         self.config.home() == Home::Temporary
     }
 
-    /// The file or the directory of a database that is built in, unless that is temporary.
+    /// Returns the file or directory of an embedded database. `None` for a temporary database or one on a server.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self.config.home() {
@@ -183,27 +183,27 @@ impl TargetSpec {
         }
     }
 
-    /// Whether what is loaded there is on one node, as far as the URL tells.
+    /// True if all loaded data is on one node, as far as the URL says.
     #[must_use]
     pub fn loads_one_node(&self) -> bool {
         self.config.loads_one_node()
     }
 
-    /// True if the target has a server, which [`TargetSpec::waited_for_by`] is about.
+    /// True if the target has a server. See [`TargetSpec::waited_for_by`].
     #[must_use]
     pub fn has_server(&self) -> bool {
         self.config.has_server()
     }
 
-    /// Gives the target a waiter: requests to its server have a limit, report what they wait for, and can be interrupted.
-    /// Without a waiter a request lasts as long as the server takes.
+    /// Gives the target a waiter. Requests to its server then have a limit, report what they wait for, and can be
+    /// interrupted. Without a waiter a request lasts as long as the server takes.
     #[must_use]
     pub fn waited_for_by(self, waiter: Arc<dyn Waiter>) -> Self {
         Self { waiter: Some(waiter), ..self }
     }
 
-    /// The waiter, if the target has a server. A database within this process is closed before the process ends, and a
-    /// driver's requests have a timeout of their own.
+    /// Returns the waiter if the target has a server. It is not needed elsewhere: a database within this process is
+    /// closed before the process ends, and a driver's requests have a timeout of their own.
     fn waiter(&self) -> Option<&Arc<dyn Waiter>> {
         self.waiter.as_ref().filter(|_| self.has_server())
     }
@@ -213,7 +213,8 @@ impl TargetSpec {
         Patience::new((place, self.silence), Arc::clone(waiter), move || tried.capabilities().answers())
     }
 
-    /// Its templates; none if it has no way to copy a database that is quicker than loading, or nothing to keep.
+    /// Returns the templates of the database. `None` if it has no way to copy a database that is quicker than loading,
+    /// or if it stores no data.
     #[must_use]
     pub fn templates(&self) -> Option<Templates> {
         self.config.templates(&|tried| self.waiter().map(|waiter| self.patience(waiter, tried)))

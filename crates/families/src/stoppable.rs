@@ -5,13 +5,13 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// The work of one target. `C` names a connection to the one that has its statement given up.
+/// Work of one target. `C` identifies a connection to the one that cancels its statement.
 pub(crate) struct Stoppable<C>(Mutex<State<C>>);
 
 struct State<C> {
     stopped: bool,
     entered: u64,
-    /// Connections at work, by the order in which they came.
+    /// Connections at work, numbered in the order in which they came.
     connections: BTreeMap<u64, C>,
 }
 
@@ -22,7 +22,7 @@ impl<C> Default for Stoppable<C> {
 }
 
 impl<C> Stoppable<C> {
-    /// Notes a connection that is at work until the result is dropped.
+    /// Registers a connection as at work until the result is dropped.
     pub(crate) fn enter(&self, connection: C) -> AtWork<'_, C> {
         let mut state = self.0.lock();
         let number = state.entered;
@@ -31,8 +31,11 @@ impl<C> Stoppable<C> {
         AtWork { work: self, number }
     }
 
-    /// Refuses to begin what the user wants no more. To be asked after [`Stoppable::enter`], so that a stop is either seen here
-    /// or reaches the connection.
+    /// Rejects new work after a stop. Call it after [`Stoppable::enter`]: a stop is then either seen here or reaches
+    /// the connection.
+    ///
+    /// # Errors
+    /// The work was stopped.
     pub(crate) fn unless_stopped(&self, place: impl Display) -> Result<(), TargetError> {
         if self.0.lock().stopped {
             return Err(TargetError::interrupted(format!("{place}: the work was stopped")));
@@ -40,7 +43,7 @@ impl<C> Stoppable<C> {
         Ok(())
     }
 
-    /// Stops the work, and returns the connections whose statements are to be given up.
+    /// Stops the work. Returns the connections whose statements must be cancelled.
     pub(crate) fn stop(&self) -> Vec<C> {
         let mut state = self.0.lock();
         state.stopped = true;

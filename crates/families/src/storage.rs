@@ -1,5 +1,7 @@
-//! The place of an embedded database's files. A file system in memory keeps nothing when power is lost, whatever
-//! the database does at a commit. A temporary directory goes with its process, or with the next one after a kill.
+//! Places of an embedded database's files.
+//!
+//! A file system in memory loses everything when power is lost, whatever the database does at a commit. A temporary
+//! directory is deleted when its process ends; after a kill, the next process deletes it.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::process::geteuid;
@@ -9,23 +11,25 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The beginning of the names of this host's temporary directories, and of no others: a run deletes those that nobody has
-/// locked. Hosts that share a file system may not see each other's locks.
+/// Returns the prefix of the names of this host's temporary directories. A run deletes the directories with this prefix
+/// that nobody has locked. Other hosts need other prefixes, because hosts that share a file system may not see each
+/// other's locks.
 fn prefix() -> String {
     format!("lydite-tmp-{}-", rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// A directory of this process alone. Dropping it deletes it; after a kill the next process that makes one does.
+/// A temporary directory of this process. Dropping it deletes it. After a kill, the next process that makes one deletes
+/// it.
 #[derive(Debug)]
 pub(crate) struct Temporary {
     directory: TempDir,
-    /// Locked as long as the process lives, and dropped after the directory. None on a file system without locks, where
-    /// nobody takes the directory for an abandoned one either.
+    /// Lock of the directory, held as long as the process lives and dropped after the directory. `None` on a file
+    /// system without locks, where no process takes the directory for an abandoned one.
     _lock: Option<File>,
 }
 
 impl Temporary {
-    /// Makes one where the system has temporary files, and deletes those of processes that were killed.
+    /// Makes a directory in the system's place for temporary files, and deletes those of killed processes.
     pub(crate) fn new() -> io::Result<Self> {
         Self::new_in(&std::env::temp_dir())
     }
@@ -44,7 +48,7 @@ impl Temporary {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => return Ok(Self { directory, _lock: None }),
             }
-            // The other one deletes it.
+            // The other process deletes it.
             let _gone = directory.keep();
         }
     }
@@ -54,17 +58,17 @@ impl Temporary {
     }
 }
 
-/// The outcome of [`lock`].
+/// Outcome of [`lock`].
 pub(crate) enum Lock {
-    /// Locked until it is closed.
+    /// The lock is held until the file is closed.
     Ours(File),
-    /// Another process has it.
+    /// Another process holds the lock.
     Others,
-    /// Another process had it, and deleted it.
+    /// Another process held the lock and deleted the file.
     Gone,
 }
 
-/// Opens and locks what stands at `path`, but not through a symbolic link.
+/// Opens and locks the file at `path`. Does not follow a symbolic link.
 pub(crate) fn lock(path: &Path, flags: OFlags, mode: Mode) -> io::Result<Lock> {
     let file = File::from(open(path, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)?);
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -85,8 +89,8 @@ fn lock_directory(path: &Path) -> io::Result<Lock> {
     lock(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
 }
 
-/// Deletes the temporary directories of processes of this user that were killed on this host. Failing is no error of the caller: what
-/// stays is tried again.
+/// Deletes the temporary directories of killed processes of this user on this host. Errors are ignored: a later process
+/// tries again.
 fn delete_abandoned(place: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
@@ -102,19 +106,19 @@ fn delete_abandoned(place: &Path, prefix: &str) {
     }
 }
 
-/// The kind of the file system in memory that `path` is on, or will be when it is made; none for any other, and where
-/// the system does not tell.
+/// Returns the kind of the file system in memory that `path` is on, or will be on when it is made. `None` for any other
+/// file system, and if the system does not say.
 pub(crate) fn in_memory(path: &Path) -> Option<&'static str> {
     let path = std::path::absolute(path).ok()?;
-    // What is not there yet will be made in the closest directory above.
+    // A missing path will be made in the closest existing directory above it.
     kind(path.ancestors().find(|place| place.exists())?)
 }
 
 #[cfg(target_os = "linux")]
 fn kind(path: &Path) -> Option<&'static str> {
-    /// From linux/magic.h.
+    /// Magic numbers and names, from `linux/magic.h`.
     const KINDS: [(u32, &str); 2] = [(0x0102_1994, "tmpfs"), (0x8584_58f6, "ramfs")];
-    // The width of the field differs between processors, not its lower 32 bits.
+    // The width of the field differs between processors, its lower 32 bits do not.
     let found = rustix::fs::statfs(path).ok()?.f_type as u32;
     KINDS.into_iter().find(|(magic, _)| *magic == found).map(|(_, name)| name)
 }
@@ -131,7 +135,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn shared_memory_is_memory_also_for_a_file_that_is_not_there_yet_and_the_kernels_own_files_are_not() {
-        // Mounted by every usual system; where it is not there is nothing to look at.
+        // Every usual system mounts it. Without it there is nothing to test.
         if Path::new("/dev/shm").exists() {
             assert_eq!(in_memory(Path::new("/dev/shm/lydite-is-not-here/tpcc.sqlite")), Some("tmpfs"));
         }
@@ -169,7 +173,7 @@ mod tests {
         let ours = |name: &str| format!("{prefix}{name}");
         make(&ours("killed"), 0o700);
         make(&ours("shared"), 0o755);
-        // A live one of another host, whose lock can't be seen here.
+        // A directory that a live process of another host has; its lock can't be seen here.
         make("lydite-tmp-elsewhere-abcdef", 0o700);
         let other = make("another", 0o700);
         fs::write(place.path().join(ours("file")), "kept").unwrap();

@@ -1,8 +1,8 @@
-//! Templates: copies of a loaded database that many runs can begin with, without loading it anew for each.
+//! Templates: copies of a loaded database that many runs can begin with, without a new load for each run.
 //!
-//! A template is a database of its own beside the one under test: with PostgreSQL in the same server, else a directory or a
-//! file with a longer name. Restoring replaces the database under test as a whole, so it is refused where that holds more
-//! than Lydite's tables.
+//! A template is a database of its own beside the database under test. With PostgreSQL it is in the same server, else
+//! it is a directory or a file with a longer name. Restoring replaces the database under test as a whole, so it is
+//! rejected if that database holds more than Lydite's tables.
 
 use crate::gemel;
 use crate::postgres;
@@ -21,7 +21,7 @@ pub struct Templates(Place);
 #[derive(Debug)]
 struct Server {
     config: Box<postgres::Config>,
-    /// Limits its requests; none if they last as long as the server takes.
+    /// Limit of its requests; `None` if they may last as long as the server takes.
     patience: Option<Patience>,
 }
 
@@ -59,7 +59,7 @@ impl Templates {
         Self(Place::Postgres(Server { config: Box::new(config), patience }))
     }
 
-    /// Whether there is a template of this name, which is of letters, digits and `_`.
+    /// Returns true if there is a template of this name, which consists of letters, digits and `_`.
     ///
     /// # Errors
     /// The database is away.
@@ -73,7 +73,7 @@ impl Templates {
         }
     }
 
-    /// Whether the database itself is there. Restoring that was cut off may have left none.
+    /// Returns true if the database itself exists. An interrupted restore may have left none.
     ///
     /// # Errors
     /// The server is away.
@@ -84,10 +84,10 @@ impl Templates {
         }
     }
 
-    /// Refuses a database that is there and holds more than what Lydite makes, because restoring would cost it.
+    /// Rejects an existing database that holds more than Lydite's tables, because restoring would delete the rest.
     ///
     /// # Errors
-    /// It does; it is away; or somebody else has it open.
+    /// The database holds more; it is away; or somebody else has it open.
     pub fn check(&self) -> Result<(), TargetError> {
         if let Place::Postgres(server) = &self.0 {
             server.ask("who has the database open", postgres::templates::check_alone)?;
@@ -107,7 +107,7 @@ impl Templates {
         }
     }
 
-    /// Makes the database as it is now a template. Nobody has it open.
+    /// Makes a template from the database as it is now. Nobody may have it open.
     ///
     /// # Errors
     /// The disk is full, a privilege is missing, or somebody has it open.
@@ -128,15 +128,15 @@ impl Templates {
         }
     }
 
-    /// Makes the database what a template holds. Nobody has it open.
+    /// Replaces the database by a copy of a template. Nobody may have it open.
     ///
     /// # Errors
-    /// As [`Templates::save`].
+    /// See [`Templates::save`].
     pub fn restore(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
             Place::Gemel(path, _) => self.bring_back(path, name),
             Place::Sqlite(path) => {
-                // What stands beside the old file must not become part of the new one.
+                // The journal beside the old file must not become part of the new one.
                 if path.exists() {
                     sqlite::close_journal(path)?;
                 } else {
@@ -155,10 +155,10 @@ impl Templates {
         }
     }
 
-    /// Deletes a template, if it is there.
+    /// Deletes a template, if it exists.
     ///
     /// # Errors
-    /// As [`Templates::save`].
+    /// See [`Templates::save`].
     pub fn delete(&self, name: &str) -> Result<(), TargetError> {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => {
@@ -193,7 +193,7 @@ impl Templates {
     }
 }
 
-/// A path without links and dots, so that a template is beside the database and not within it, nor on another disk.
+/// Returns the path without links and dots. With them a template could end up within the database or on another disk.
 fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
@@ -205,7 +205,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Where the template of a database in a directory or a file is.
+/// Returns the path of the template of a database in a directory or a file.
 fn beside(path: &Path, name: &str) -> PathBuf {
     with_suffix(path, &format!(".{name}"))
 }
@@ -224,8 +224,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives what is to be removed another name, all of it at once: half a directory must not be taken for a whole one. Returns
-/// that name, under which an earlier removal may have left something.
+/// Renames a path before it is removed, because half a directory must not be taken for a whole one. Returns the new
+/// name, under which an earlier removal may have left files.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let gone = with_suffix(path, ".gone");
     remove(&gone)?;
@@ -235,7 +235,7 @@ fn set_aside(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Copies a file or a directory to a place that it takes when it is complete, and on stable storage.
+/// Copies a file or a directory. The copy takes its name once it is complete and on stable storage.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let partial = with_suffix(to, ".partial");
     remove(&partial)?;

@@ -1,4 +1,4 @@
-//! Requests to etcd and their answers, in JSON. Keys and values are in base64, numbers of 64 bits are texts.
+//! Requests to etcd and their answers in JSON. Keys and values are in base64, 64-bit numbers are strings.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::time::Duration;
 use ureq::Agent;
 
-/// How long to wait for a server that does not answer.
+/// Time limit of an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait for a connection.
+/// Time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest answer that is read.
+/// Largest answer that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
 
-/// Bytes as JSON has them.
+/// Bytes, in JSON as base64.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
@@ -33,39 +33,39 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// A number of 64 bits, which comes as a text and is left out when it is 0.
+/// Reads a 64-bit number, which is a string in JSON and left out if it is 0.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
-/// What every answer begins with.
+/// The beginning of every answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Header {
-    /// The revision of the store when it answered.
+    /// Revision of the store at the time of the answer.
     #[serde(deserialize_with = "number")]
     pub(super) revision: i64,
 }
 
-/// `/v3/kv/range`.
+/// The request `/v3/kv/range`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Range {
     pub(super) key: Bytes,
-    /// All keys from `key` to before this one; `key` alone if none.
+    /// End of the keys, exclusive; `None` reads `key` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) range_end: Option<Bytes>,
-    /// Most keys; 0 for all.
+    /// Most keys to return; 0 for all.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) limit: i64,
-    /// At this revision; 0 for the newest.
+    /// Revision to read at; 0 for the newest.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) revision: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sort_order: Option<&'static str>,
-    /// Whether the member that is asked may answer alone.
+    /// True if the asked member may answer alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) serializable: bool,
-    /// Without the values.
+    /// True to leave out the values.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) keys_only: bool,
 }
@@ -80,7 +80,7 @@ fn is_zero(number: &i64) -> bool {
 pub(super) struct KeyValue {
     pub(super) key: Bytes,
     pub(super) value: Bytes,
-    /// The revision that last changed it.
+    /// Revision of the last change.
     #[serde(deserialize_with = "number")]
     pub(super) mod_revision: i64,
 }
@@ -93,17 +93,17 @@ pub(super) struct Found {
     pub(super) kvs: Vec<KeyValue>,
 }
 
-/// A comparison of a key's revision, which is 0 for one that is not there.
+/// A comparison of a key's revision. A missing key has revision 0.
 #[derive(Debug, Serialize)]
 pub(super) struct Compare {
     pub(super) key: Bytes,
-    /// `EQUAL`, `LESS`.
+    /// Comparison: `EQUAL` or `LESS`.
     pub(super) result: &'static str,
     pub(super) target: &'static str,
     pub(super) mod_revision: String,
 }
 
-/// Something that is done.
+/// A write of a transaction.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Operation {
@@ -120,7 +120,7 @@ pub(super) enum Operation {
     },
 }
 
-/// `/v3/kv/txn`: if all comparisons hold, all is done, else nothing.
+/// The request `/v3/kv/txn`: if all comparisons hold, all operations are done, else none.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Txn {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,20 +132,20 @@ pub(super) struct Txn {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Done {
-    /// Whether all comparisons held.
+    /// True if all comparisons held.
     pub(super) succeeded: bool,
 }
 
-/// An error as the server words it.
+/// An error, as the server sends it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Refused {
     error: String,
-    /// gRPC's code.
+    /// Error code of gRPC.
     code: u32,
 }
 
-/// A server.
+/// A client of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     agent: Agent,
@@ -153,7 +153,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Makes a client. Connects to nothing yet.
     pub(super) fn new(server: &str) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
@@ -165,7 +165,8 @@ impl Client {
         Self { agent: config.into(), server: server.to_string() }
     }
 
-    /// Asks; `committed`: what became of a commit that this may be, if no answer comes.
+    /// Sends a request and returns the answer. `committed` is the state of the commit in errors without an answer:
+    /// unknown if this request may be a commit.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -194,7 +195,7 @@ impl Client {
         }
         Err(match serde_json::from_slice::<Refused>(&body) {
             Ok(refused) if refused.code != 0 => refusal(&refused, committed),
-            // Of a proxy before it, perhaps: what it had handed on is not known.
+            // The error may come from a proxy, which may have passed the request on.
             _ if status.is_server_error() => {
                 StoreError::Unavailable { committed, detail: format!("{path}: HTTP status {status}") }
             }
@@ -211,11 +212,11 @@ fn advised(error: &ureq::Error) -> String {
     )
 }
 
-/// What a refusal means, by gRPC's codes.
+/// Converts an error by its gRPC code.
 fn refusal(refused: &Refused, committed: Committed) -> StoreError {
     let detail = refused.error.clone();
     match refused.code {
-        // Invalid argument, resource exhausted, failed precondition, out of range: it was refused before it was done.
+        // Invalid argument, resource exhausted, failed precondition, out of range: rejected before anything was done.
         3 if detail.contains("too many operations") => StoreError::Failed(format!(
             "{detail}: start etcd with --max-txn-ops=1024, since a Delivery writes up to 180 entries"
         )),
@@ -223,10 +224,10 @@ fn refusal(refused: &Refused, committed: Committed) -> StoreError {
             "{detail}: start etcd with a larger --quota-backend-bytes, and compact"
         )),
         8 if detail.contains("too many requests") => StoreError::Retry { reason: AbortReason::Other, detail },
-        // The revision at which it reads was compacted away.
+        // The transaction's revision was compacted away.
         11 => StoreError::Retry { reason: AbortReason::Other, detail },
         3 | 8 | 9 => StoreError::Failed(detail),
-        // After anything else it may have been done all the same.
+        // After any other error the commit may have been done all the same.
         _ if committed == Committed::Unknown => StoreError::Unavailable { committed, detail },
         // Cancelled, deadline exceeded, unavailable.
         1 | 4 | 14 => StoreError::Unavailable { committed, detail },

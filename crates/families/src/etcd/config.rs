@@ -1,10 +1,10 @@
-//! What an `etcd://` URL says.
+//! Settings in an `etcd://` URL.
 
 use crate::net::url::ServerUrl;
 use lydite_database::patience::TIMEOUT;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "prefix",
@@ -18,7 +18,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 /// A target `etcd://…`.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Where it is asked: `http://HOST:PORT`.
+    /// Address of its interface: `http://HOST:PORT`.
     pub(super) server: String,
     pub(super) prefix: String,
     pub(crate) url: String,

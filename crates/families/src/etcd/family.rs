@@ -1,4 +1,4 @@
-//! etcd among the families.
+//! The entry of etcd in the table of families.
 
 use super::config::{Config, OPTIONS, parse};
 use super::store::EtcdStore;

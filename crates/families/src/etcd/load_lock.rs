@@ -8,10 +8,10 @@ use lydite_database::kv::StoreError;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// More than the writes or the comparisons of any transaction of TPC-C.
+/// Number of operations that is above the writes and above the comparisons of any transaction of TPC-C.
 const MOST_OPERATIONS: u32 = 200;
 
-/// A lease, as it is granted, kept alive and revoked.
+/// Answer to the grant of a lease.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Lease {
@@ -21,14 +21,17 @@ struct Lease {
     ttl: String,
 }
 
-/// The answer to one that is kept alive.
+/// Answer to a keep-alive of a lease.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Alive {
     result: Lease,
 }
 
-/// Takes the right to load, or says who has it.
+/// Takes the right to load.
+///
+/// # Errors
+/// Another load has it; the error names that load.
 pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
     let (taken, client) = (Instant::now(), store.client.clone());
     let wanted = Lease { ttl: EXPIRES_S.to_string(), ..Lease::default() };
@@ -37,7 +40,7 @@ pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
     let (key, value) = (store.lock_name(), Bytes(holder().into_bytes()));
     let absent = Compare { key: key.clone(), result: "EQUAL", target: "MOD", mod_revision: "0".into() };
     let put = Operation::RequestPut { key: key.clone(), value, lease: Some(id.clone()) };
-    // So many operations that a server which refuses those of a Delivery refuses these, before anything is loaded.
+    // A server that rejects the many operations of a Delivery rejects this transaction too, before anything is loaded.
     let nothing = (0..MOST_OPERATIONS).map(|number| Operation::RequestDeleteRange {
         key: Bytes([&key.0[..], &number.to_be_bytes()].concat()),
         range_end: None,
@@ -54,7 +57,7 @@ pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
         |(client, id)| {
             let alive = Lease { id: id.clone(), ..Lease::default() };
             match client.ask::<Alive>("/v3/lease/keepalive", &alive, Committed::No) {
-                // A lease that has expired lives for no seconds more; its key went with it.
+                // An expired lease has no time to live left, and its key is gone.
                 Ok(Alive { result }) if matches!(result.ttl.as_str(), "" | "0") => Renewed::Lost,
                 Ok(_) => Renewed::Held,
                 // A server that is away for a while keeps the lease meanwhile.

@@ -1,8 +1,9 @@
-//! etcd, over the JSON form of its interface: a key-value store in which every change has a revision, and one request can
-//! compare revisions and write.
+//! etcd, over the JSON form of its interface. It is a key-value store in which every change has a revision, and one
+//! request can compare revisions and write.
 //!
-//! A transaction reads all at the revision of its first read. Its writes wait in the client, and go in one request that makes
-//! them only if none of their keys was changed since: snapshot isolation, the first committer wins.
+//! A transaction reads everything at the revision of its first read. Its writes wait in the client. One request sends
+//! them, and etcd applies them only if none of their keys has changed since. This is snapshot isolation with
+//! first-committer-wins.
 
 mod client;
 mod config;

@@ -1,4 +1,4 @@
-//! The store, and what a transaction reads and writes.
+//! The store, and the reads and writes of a transaction.
 
 use super::client::{Bytes, Client, Compare, Done, Found, Operation, Range, Txn};
 use super::config::Config;
@@ -10,29 +10,29 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Writes of a load that go in one request: fewer than etcd takes by default (128).
+/// Writes of a load per request, below etcd's default limit (128).
 const LOADED_AT_ONCE: usize = 120;
-/// Entries that one request deletes: etcd gives up a request after seven seconds, and does nothing else meanwhile.
+/// Entries that one request deletes. etcd gives up a request after seven seconds and does nothing else meanwhile.
 const CLEARED_AT_ONCE: i64 = 10_000;
 
-/// See the module.
+/// An etcd server as a store. See the module.
 pub(crate) struct EtcdStore {
     pub(super) client: Client,
     prefix: String,
 }
 
 impl EtcdStore {
-    /// The name of an entry.
+    /// Returns the name of an entry.
     pub(super) fn name(&self, table: KvTable, key: &[u8]) -> Bytes {
         Bytes([self.prefix.as_bytes(), b"/", table.name().as_bytes(), b"/", key].concat())
     }
 
-    /// The least name behind all of a table's: `0` comes behind `/`.
+    /// Returns the first name after all names of a table: `0` comes after `/`.
     fn behind(&self, table: KvTable) -> Bytes {
         Bytes([self.prefix.as_bytes(), b"/", table.name().as_bytes(), b"0"].concat())
     }
 
-    /// The name of the key that a load has.
+    /// Returns the name of the key that a load holds.
     pub(super) fn lock_name(&self) -> Bytes {
         Bytes(format!("{}#load", self.prefix).into_bytes())
     }
@@ -90,15 +90,14 @@ impl Store for EtcdStore {
                 .into(),
             embedded: false,
             isolation_is_level_3: true,
-            // Every change is in a log that is synchronised before it is answered; no setting that can be asked for says
-            // otherwise.
+            // etcd syncs every change to its log before it answers. No setting that can be read disables that.
             durable: true,
             in_memory: None,
         })
     }
 
     fn is_there(_config: &Config) -> bool {
-        // Opening makes nothing.
+        // Opening creates nothing.
         true
     }
 
@@ -130,7 +129,7 @@ impl Store for EtcdStore {
             };
             let mut found = self.range(&range)?.kvs;
             let is_full = found.len() as i64 == limit;
-            // Up to the last one that was found, which is the next request's first.
+            // If the page is full, its last key is not deleted but begins the next page.
             let next = if is_full { found.pop().map(|last| last.key) } else { None };
             let range_end = next.clone().or(behind);
             let delete =
@@ -144,21 +143,21 @@ impl Store for EtcdStore {
     }
 }
 
-/// See the module.
+/// A transaction. See the module.
 pub(crate) struct EtcdTx<'a> {
     store: &'a EtcdStore,
     access: Access,
-    /// At which it reads; 0 before the first read.
+    /// Revision of its reads; 0 before the first read.
     revision: i64,
-    /// The revisions of the keys that it has read, if it is to write; 0 of those that are not there.
+    /// Revisions of the keys that a writing transaction has read; 0 for missing keys.
     seen: BTreeMap<(KvTable, Vec<u8>), i64>,
 }
 
 impl EtcdTx<'_> {
-    /// Reads at this transaction's revision, which the first read finds.
+    /// Reads at this transaction's revision, which the first read sets.
     fn fetch(&mut self, mut range: Range) -> Result<Found, StoreError> {
         range.revision = self.revision;
-        // The member that gave the revision has it.
+        // The member that gave the revision has its data.
         range.serializable = self.revision != 0;
         let found = self.store.range(&range)?;
         if self.revision == 0 {
@@ -167,7 +166,8 @@ impl EtcdTx<'_> {
         Ok(found)
     }
 
-    /// Remembers at which revision a key was, if that can matter: a check reads every key and writes none.
+    /// Records the revision of a key that was read, unless the transaction is read-only: a check reads every key and
+    /// writes none.
     fn saw(&mut self, table: KvTable, key: &[u8], revision: i64) {
         if self.access == Access::Write {
             self.seen.insert((table, key.to_vec()), revision);
@@ -190,7 +190,7 @@ impl Remote for EtcdTx<'_> {
         direction: Direction,
         count: usize,
     ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError> {
-        // The next name behind one is that with a zero byte.
+        // The name with a zero byte appended is the next name.
         let behind = |key: &[u8]| {
             let mut name = self.store.name(table, key);
             name.0.push(0);
@@ -226,7 +226,7 @@ impl Remote for EtcdTx<'_> {
     }
 
     fn commit(self, writes: &Writes) -> Result<(), StoreError> {
-        // What only reads has seen one revision.
+        // A read-only transaction has read one revision, so there is nothing to check.
         if writes.is_empty() {
             return Ok(());
         }
@@ -248,7 +248,7 @@ impl Remote for EtcdTx<'_> {
         let compare = writes.keys().filter_map(|of| {
             let (result, revision) = match self.seen.get(of) {
                 Some(revision) => ("EQUAL", *revision),
-                // Not read; without any read there is nothing that it could have been changed since.
+                // The key was not read. If nothing was read, there is no revision since which it could have changed.
                 None if self.revision == 0 => return None,
                 None => ("LESS", self.revision + 1),
             };

@@ -1,4 +1,5 @@
-//! The store on a real server. What the kit of `lydite driver test` proves of it is not proved here again: a load takes long.
+//! The store on a real server. The kit of `lydite driver test` proves the rest; its proofs are not repeated here,
+//! because a load takes long.
 
 use super::config::{Config, parse};
 use super::store::EtcdStore;
@@ -51,7 +52,7 @@ fn a_transaction_reads_one_revision_and_loses_against_one_that_committed_first()
     other.delete(KvTable::Stock, &[7, 0xff]).expect("a deletion");
     other.put(KvTable::Stock, &[200], b"y").expect("a write");
     other.commit().expect("a commit");
-    // On its snapshot nothing has changed, and what only reads is not refused.
+    // The snapshot shows no change, and a read-only transaction does not fail.
     assert_eq!(reader.read(KvTable::Stock, &[7, 0xff], <[u8]>::to_vec), Ok(Some(vec![7])));
     let backward: Vec<_> = keys(&mut reader, Direction::Backward).into_iter().rev().collect();
     assert_eq!(backward, keys(&mut reader, Direction::Forward));
@@ -98,7 +99,7 @@ fn a_load_whose_lease_has_ended_is_told() {
         thread::sleep(Duration::from_millis(20));
     };
     assert!(lost.line().contains("the right to load is lost"), "{lost:?}");
-    // The other one's, who took it meanwhile.
+    // The lock belongs to the other load, which took it meanwhile.
     let other = EtcdStore::lock(&config).expect("the right to load");
     drop(right);
     assert!(EtcdStore::lock(&config).is_err());
@@ -136,7 +137,7 @@ fn a_server_that_takes_too_few_operations_is_told_with_what_to_do() {
     let refused = tx.commit().expect_err("too many");
     let advice = "start etcd with --max-txn-ops=1024";
     assert!(refused.line().contains(advice), "{refused:?}");
-    // A load has the default refused too, and before it loads anything.
+    // With etcd's default limit the load is rejected too, before it loads anything.
     let usual = Server::start(&["--max-txn-ops=128"]);
     let refused = EtcdStore::lock(&config(&usual.url())).map(drop).expect_err("too few for a Delivery");
     assert!(refused.line().contains(advice), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Gemel among the families.
+//! The entry of Gemel in the table of families.
 
 use super::{GemelTarget, OPTIONS, Parsed, TPCC_OPTIONS, parse};
 use crate::family::{Configured, Family, Home};

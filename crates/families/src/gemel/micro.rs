@@ -1,6 +1,6 @@
 //! The microbenchmark on Gemel: a keyspace per table, half of them in the memory engine and half in the disk engine.
 //!
-//! A record's key is its number, its value the counter (eight bytes, little end first) and the text behind it.
+//! A record's key is its number. The value is the counter (eight bytes, little-endian), followed by the text.
 
 use super::{GemelTarget, store_error};
 use ::gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Result as GemelResult, Ticket};
@@ -14,13 +14,13 @@ use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transa
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-/// Lydite's notes about the tables.
+/// Keyspace of Lydite's notes about the tables.
 const NOTES: &str = "lydite_micro";
-/// Where they are: small, and read at every start.
+/// Engine of the notes, which are small and read at every start.
 const NOTES_HOME: Engine = Engine::Memory;
-/// A transaction of a load is committed when it has so many bytes.
+/// Size in bytes at which a transaction of a load is committed.
 const BATCH_BYTES: usize = 1 << 20;
-/// Records that are dropped in one transaction.
+/// Records dropped per transaction.
 const DROPPED_AT_ONCE: usize = 4_096;
 /// Bytes of the counter.
 const COUNTER: usize = 8;
@@ -49,7 +49,8 @@ fn all_entries(
     transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, each)
 }
 
-/// What the notes say; none when there are none and no records without notes.
+/// Returns the state of the database: from the notes, or partly dropped if there are records without notes. `None` if
+/// there are neither.
 pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
     let keyspaces = database.keyspaces();
     let mut notes = BTreeMap::new();
@@ -66,7 +67,7 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
             .map_err(|name| Error::Usage(format!("{NOTES} has no {name} or a bad one: load with --fresh")))?;
         return Ok(Some(DatabaseState::Micro { meta, ready: note("state") == Some("ready") }));
     }
-    // Their drop was interrupted.
+    // Records without notes: a drop was interrupted.
     let mut tables = Vec::new();
     for (name, engine) in keyspaces.into_iter().filter(|(name, _)| is_table_name(name)) {
         let mut found = false;
@@ -81,7 +82,7 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
     Ok((!tables.is_empty()).then_some(DatabaseState::Foreign { tables }))
 }
 
-/// Whether a keyspace is that of the notes.
+/// True if the keyspace holds the notes.
 pub(super) fn is_notes(name: &str) -> bool {
     name == NOTES
 }
@@ -94,7 +95,7 @@ pub(super) fn forget(database: &Database) -> GemelResult<()> {
     }
 }
 
-/// Drops all entries of a keyspace.
+/// Deletes all entries of a keyspace.
 pub(super) fn clear(database: &Database, name: &str, engine: Engine) -> GemelResult<()> {
     let keyspace = database.keyspace(name, engine)?;
     loop {
@@ -236,7 +237,7 @@ impl<F: Fn(Error) -> TargetError + Send> MicroLoader for GemelTableLoader<F> {
 
 struct GemelMicroSession {
     database: Database,
-    /// By [`Home`], then by number.
+    /// Keyspaces by [`Home`], then by number.
     keyspaces: [Vec<Keyspace>; 2],
     isolation: Isolation,
     pipelined: bool,
@@ -246,7 +247,7 @@ impl GemelMicroSession {
     fn play(&self, transaction: &Transaction) -> Result<(Outcome, super::GemelCommit), TxError> {
         let failed = |error| store_error(error).in_transaction();
         let gone = |access| TxError::Fatal(missing(Engines::Two, access));
-        // Of what only reads, serializable costs more than a snapshot and gives no more.
+        // For a read-only transaction, serializable costs more than a snapshot and gives no more.
         let isolation = match self.isolation {
             Isolation::Serializable if transaction.is_read_only() => Isolation::Snapshot,
             isolation => isolation,
@@ -258,7 +259,7 @@ impl GemelMicroSession {
             let (keyspace, key) = at(access);
             let read = work.read(keyspace, &key, |value| {
                 let text = value.get(COUNTER..).unwrap_or_default();
-                // Looked at, as any use of it would.
+                // The text is read, as any use of it would.
                 std::hint::black_box(text.last());
                 (counter(value), text.len() as u64)
             });

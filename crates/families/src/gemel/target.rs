@@ -1,4 +1,5 @@
-//! Gemel as a target: the key-value text for TPC-C, keyspaces of its own for the microbenchmark, in one open database.
+//! Gemel as a target: one open database with the key-value text for TPC-C and separate keyspaces for the
+//! microbenchmark.
 
 use super::{Config, GemelStore, Parsed, home_of, is_tpcc, micro};
 use ::gemel::{Database, Error};
@@ -13,14 +14,15 @@ use lydite_tpcc::meta::DatabaseMeta;
 use std::path::Path;
 use std::time::Duration;
 
-/// See the module.
+/// Gemel as a target. See the module.
 pub(crate) struct GemelTarget {
-    /// TPC-C's tables. Asked only when there are any, or are to be: asking makes them.
+    /// TPC-C's tables. It creates them on use, so it is used only if they exist or are about to be made.
     tpcc: KvTarget<GemelStore>,
     pub(super) config: Config,
 }
 
-/// What is in a directory that Lydite did not make: keyspaces of its database if it has one, and files beside it.
+/// Returns everything in a directory that Lydite did not make: keyspaces of the database, if there is one, and other
+/// files.
 pub(crate) fn others(parsed: &Parsed, path: &Path) -> Result<Vec<String>, TargetError> {
     let config = parsed.config().map_err(|error| TargetError::database(format!("gemel: {error}")))?;
     let files = Database::foreign_entries(path)
@@ -49,12 +51,12 @@ impl GemelTarget {
         move |error| super::store_error(error).on_target(&doing, &place)
     }
 
-    /// The open database; none when there is nothing to open.
+    /// Returns the open database, or `None` if there is none to open.
     fn database_if_there(&self) -> Result<Option<Database>, TargetError> {
         if GemelStore::is_there(&self.config) { self.database().map(Some) } else { Ok(None) }
     }
 
-    /// Whether it has keyspaces of TPC-C, empty or not.
+    /// True if it has keyspaces of TPC-C, even empty ones.
     fn has_tpcc(database: &Database) -> bool {
         database.keyspaces().iter().any(|(name, _)| is_tpcc(name))
     }
@@ -77,7 +79,7 @@ impl Target for GemelTarget {
         self.tpcc.admit(demand)
     }
 
-    // The database is locked as long as it is open.
+    // An open database is locked, so no second load can begin.
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
         Ok(Box::new(()))
     }
@@ -101,7 +103,7 @@ impl Target for GemelTarget {
     fn reset(&self) -> Result<(), TargetError> {
         let Some(database) = self.database_if_there()? else { return Ok(()) };
         let failed = self.failed("remove the records");
-        // The notes first, as with TPC-C's.
+        // The notes go first, as with TPC-C's.
         micro::forget(&database).map_err(&failed)?;
         for (name, engine) in database.keyspaces() {
             if is_table_name(&name) {

@@ -1,4 +1,4 @@
-//! Gemel under the tests that every key-value store must pass.
+//! The tests that every key-value store must pass, on Gemel.
 
 use super::*;
 use crate::conformance;

@@ -1,5 +1,5 @@
-//! The way of bytes to a server that is reached by TCP, a Unix socket or TLS, for families that speak a protocol of
-//! their own.
+//! Transport of bytes to a server over TCP, a Unix socket or TLS, for families with a protocol implementation of their
+//! own.
 
 pub(crate) mod tls;
 pub(crate) mod url;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
-/// Where the server listens.
+/// Address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
     /// A name or an address.
@@ -22,31 +22,31 @@ pub(crate) enum Host {
     Unix(String),
 }
 
-/// Whether to talk TLS.
+/// Use of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SslMode {
-    /// No.
+    /// No TLS.
     Disable,
-    /// If the server offers it; its certificate is not checked.
+    /// TLS if the server offers it. The certificate is not checked.
     Prefer,
-    /// Yes; the certificate is not checked.
+    /// TLS always. The certificate is not checked.
     Require,
-    /// Yes; the certificate must be good for the host.
+    /// TLS always. The certificate must be valid for the host.
     VerifyFull,
 }
 
-/// The bytes' way to the server.
+/// An open byte stream to the server.
 pub(crate) enum Transport {
-    /// In clear over the network.
+    /// TCP without encryption.
     Tcp(TcpStream),
-    /// A socket of this machine.
+    /// A Unix socket.
     Unix(UnixStream),
-    /// Encrypted.
+    /// TCP with TLS.
     Tls(Box<tls::TlsStream>),
 }
 
 impl Transport {
-    /// The bytes themselves.
+    /// Returns the byte stream.
     pub(crate) fn stream(&mut self) -> &mut dyn ReadWrite {
         match self {
             Self::Tcp(stream) => stream,
@@ -55,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// Gives up reads and writes that take longer; none for never.
+    /// Sets the timeout of reads and writes; `None` for no timeout.
     pub(crate) fn limit(&self, longest: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => limit(stream, longest),
@@ -72,7 +72,7 @@ fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
     stream.set_write_timeout(longest)
 }
 
-/// Bytes that go both ways.
+/// A byte stream in both directions.
 pub(crate) trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
@@ -87,7 +87,7 @@ pub(crate) fn dial_tcp(name: &str, port: u16) -> Result<TcpStream, SqlError> {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(lost)?;
                 watch(&stream).map_err(lost)?;
-                // A frozen server's system takes connections, but nobody answers on them.
+                // The kernel of a frozen server accepts connections, but the server does not answer on them.
                 limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
                 return Ok(stream);
             }
@@ -108,12 +108,12 @@ pub(crate) fn dial_unix(path: &str) -> Result<UnixStream, SqlError> {
         .map_err(|error| SqlError::Lost(format!("{}: is the server running?", os_text(&error))))
 }
 
-/// When the kernel asks a silent host whether it is there.
+/// Returns the times after which the kernel probes a silent host.
 pub(crate) fn keepalive() -> socket2::TcpKeepalive {
     socket2::TcpKeepalive::new().with_time(GONE / 2).with_interval(GONE / 6)
 }
 
-/// Lets the kernel notice a host that is gone without a word, so that the session can be connected again.
+/// Lets the kernel notice a host that vanished without closing its connections, so that the session can reconnect.
 fn watch(stream: &TcpStream) -> io::Result<()> {
     let socket = socket2::SockRef::from(stream);
     socket.set_tcp_keepalive(&keepalive())?;
@@ -122,7 +122,7 @@ fn watch(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The operating system's words without Rust's "(os error N)".
+/// Returns the operating system's message without Rust's "(os error N)".
 fn os_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).to_string();
@@ -130,7 +130,7 @@ fn os_text(error: &io::Error) -> String {
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// The error of a connection that broke, or of one that got no answer while it was being made.
+/// Returns the error of a broken connection, or of an unanswered connection attempt.
 pub(crate) fn lost(error: io::Error) -> SqlError {
     SqlError::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

@@ -49,7 +49,7 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
     let mut connection = ClientConnection::new(Arc::new(client), name).map_err(|error| failed(&error))?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream).map_err(|error| match error.kind() {
-            // A server that does not answer is no matter of TLS.
+            // A server that does not answer is a lost connection, not a TLS error.
             io::ErrorKind::WouldBlock => lost(error),
             _ => match error.get_ref().and_then(|error| error.downcast_ref()) {
                 Some(error) => failed(error),

@@ -5,38 +5,38 @@ use std::fmt;
 
 /// A URL of a server, cut and decoded.
 pub(crate) struct ServerUrl {
-    /// A name or an address; none if there is none.
+    /// Name or address, if given.
     pub(crate) host: Option<String>,
     pub(crate) port: Option<u16>,
     pub(crate) user: Option<String>,
-    /// Never to be shown.
+    /// Password. It must never be shown.
     pub(crate) password: Option<String>,
-    /// What stands behind the host, without the slash.
+    /// Path after the host, without the slash.
     pub(crate) database: Option<String>,
     /// The URL without the password.
     pub(crate) shown: String,
 }
 
 impl ServerUrl {
-    /// Cuts the URL of a family whose scheme is `scheme`. What is wrong with a part goes to `errors`. The host may
-    /// be missing behind a user if the option `socket` names a Unix socket.
+    /// Splits the URL of a family with the scheme `scheme`. Errors in a part go to `errors`. The host may be missing
+    /// after a user if the option `socket` names a Unix socket.
     ///
     /// # Errors
-    /// It can't be cut.
+    /// The URL can't be split.
     pub(crate) fn parse(
         parsed: &ParsedUrl,
         scheme: &str,
         socket: &str,
         errors: &mut Vec<String>,
     ) -> Result<Self, Vec<String>> {
-        // The URL may hold a password, so nothing of one that can't be read is repeated.
+        // The URL may hold a password, so messages repeat nothing of an unreadable one.
         let bad = |problem: &dyn fmt::Display| {
             vec![format!(
                 "target URL: {problem}: write {scheme}://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, and in a password %2F \
                  for a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
             )]
         };
-        // A user and no host, as libpq takes it. Without a socket it is a slip of the pen.
+        // libpq accepts a user without a host. Without a socket it is a typing error.
         let (url, no_host) = match url::Url::parse(&parsed.whole) {
             Err(url::ParseError::EmptyHost)
                 if parsed.whole.contains("@/") && parsed.options.contains_key(socket) =>
@@ -49,7 +49,7 @@ impl ServerUrl {
         if !parsed.rest.starts_with("//") {
             return Err(bad(&"two slashes are missing behind the scheme"));
         }
-        // What looks like a path may be the rest of a password, cut by a character that must be written otherwise.
+        // The apparent path may be the rest of a password with an unescaped special character.
         if url.path().contains('@') || url.fragment().is_some() {
             return Err(bad(&"an @ or # stands where none can be"));
         }
@@ -76,12 +76,12 @@ fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The first of these environment variables that is set and not empty.
+/// Returns the first of these environment variables that is set and not empty.
 pub(crate) fn variable(names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// Reads an option that lists servers, `HOST:PORT,HOST:PORT`, none of them twice.
+/// Reads an option that lists servers, `HOST:PORT,HOST:PORT`. Rejects duplicates.
 pub(crate) fn servers(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
     let mut servers = Vec::new();
     for text in parsed.options.get(option).iter().flat_map(|list| list.split(',')) {
@@ -100,7 +100,7 @@ pub(crate) fn servers(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>
     servers
 }
 
-/// How the option `sslmode` is read.
+/// Reads the option `sslmode`.
 pub(crate) fn sslmode(parsed: &ParsedUrl, errors: &mut Vec<String>) -> crate::net::SslMode {
     use crate::net::SslMode;
     match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], errors) {

@@ -1,4 +1,4 @@
-//! What a `redis://` URL says, and where the password comes from.
+//! Settings in a `redis://` URL, and the sources of the password.
 
 use crate::net;
 use lydite_database::patience::TIMEOUT;
@@ -7,7 +7,7 @@ use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "prefix",
@@ -37,7 +37,7 @@ impl fmt::Debug for Config {
 
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
-    // The URL may hold a password, so nothing of one that can't be read is repeated.
+    // The URL may hold a password, so messages repeat nothing of an unreadable one.
     let bad = |problem: &dyn fmt::Display| {
         vec![format!(
             "target URL: {problem}: write redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER], and in a password %2F for a slash, \

@@ -1,4 +1,4 @@
-//! Redis among the families.
+//! The entry of Redis in the table of families.
 
 use super::config::{Config, OPTIONS, parse};
 use super::store::RedisStore;

@@ -1,4 +1,4 @@
-//! One load at a time: a key that a load sets, and makes last longer before it expires.
+//! One load at a time: a load sets a key and extends its expiry time.
 
 use super::store::{RedisStore, failed};
 use crate::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
@@ -6,21 +6,22 @@ use lydite_database::kv::StoreError;
 use redis::{Connection, cmd};
 use std::time::Instant;
 
-/// Lets the key last so many milliseconds more, or deletes it for none, if its value is still the holder's: 1 if so.
+/// Script that extends the key's expiry time by so many milliseconds, or deletes the key if there are none. It returns
+/// 1 if the key's value is still the holder's, else 0.
 const IF_MINE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end \
      return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
 
-/// What the holder of the lock has.
+/// State of the lock's holder.
 struct Held {
     store: RedisStore,
-    /// None after an error of it.
+    /// `None` after an error of the connection.
     connection: Option<Connection>,
     key: String,
     holder: String,
 }
 
 impl Held {
-    /// Lets the key last so much longer, if it is still this holder's.
+    /// Extends the key's expiry time if it is still this holder's.
     fn last(&mut self, milliseconds: u64) -> Renewed {
         let Some(mut connection) = self.connection.take().or_else(|| self.store.connect().ok()) else {
             return Renewed::Away;
@@ -37,7 +38,10 @@ impl Held {
     }
 }
 
-/// Takes the right to load, or says who has it.
+/// Takes the right to load.
+///
+/// # Errors
+/// Another load has it; the error names that load.
 pub(super) fn take(store: RedisStore) -> Result<Keeper, StoreError> {
     let (taken, mut connection) = (Instant::now(), store.connect()?);
     let (key, holder) = (store.lock_name(), holder());

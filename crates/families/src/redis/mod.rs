@@ -1,10 +1,11 @@
-//! Redis, as a key-value store with optimistic transactions: what is read is watched, what is written waits for EXEC.
+//! Redis as a key-value store with optimistic transactions: reads are watched, writes wait for EXEC.
 //!
 //! An entry is a string under `PREFIX:TABLE:KEY`. Redis has no order over its keys, so each table has a sorted set
-//! `PREFIX:TABLE#` of the keys that it has, all with the score 0, which makes their order that of their bytes.
+//! `PREFIX:TABLE#` of its keys. All keys have the score 0, so the set is in byte order.
 //!
-//! What a transaction read is watched, ranges are not: a key that comes into a range after it was scanned is not noticed. None of
-//! the five transactions can tell: whoever takes the oldest entry of NEW_ORDER watches that entry.
+//! A transaction watches the entries that it read, not the ranges: it does not notice a key that comes into a range
+//! after the scan. This can't harm the five transactions: one that takes the oldest entry of NEW_ORDER watches that
+//! entry.
 
 mod config;
 mod family;

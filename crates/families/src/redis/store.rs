@@ -1,4 +1,4 @@
-//! The store: connections, and what a transaction reads and writes.
+//! The store: connections, and the reads and writes of a transaction.
 
 use super::config::Config;
 use super::load_lock;
@@ -16,18 +16,18 @@ use std::sync::Arc;
 /// for.
 const WATCHED_MOST: usize = 10_000;
 
-/// See the module.
+/// A Redis server as a store. See the module.
 pub(crate) struct RedisStore {
     config: Arc<Config>,
     client: Client,
-    /// Connections that no transaction has.
+    /// Connections that no transaction uses.
     idle: Mutex<Vec<Connection>>,
 }
 
-/// Characters of an error that are told.
+/// Most characters of an error that are reported.
 const TOLD: usize = 300;
 
-/// An error in one line. Of commands that were sent together the first that failed.
+/// Returns the error in one line. For commands that were sent together, that is the first error.
 fn words(error: &RedisError) -> String {
     let first = match error.clone().into_server_errors() {
         Some(errors) if errors.len() > 1 => errors.first().map(|(_, first)| {
@@ -40,7 +40,7 @@ fn words(error: &RedisError) -> String {
     line.join(" ").chars().take(TOLD).collect()
 }
 
-/// What an error of a connection that did not come about means, with advice.
+/// Converts the error of a failed connection attempt, with advice.
 fn refused(error: &RedisError) -> StoreError {
     let told = words(error);
     let advice = match error.code() {
@@ -62,11 +62,11 @@ fn refused(error: &RedisError) -> StoreError {
     StoreError::Unavailable { committed: Committed::No, detail: format!("{told}{advice}") }
 }
 
-/// What an error means before the commit was sent.
+/// Converts an error that came before the commit was sent.
 pub(super) fn failed(error: &RedisError) -> StoreError {
     let detail = words(error);
     let away = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
-    // READONLY: what was the primary is one no more.
+    // READONLY: the server was the primary and is a replica now.
     if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "READONLY")) {
         StoreError::Unavailable { committed: Committed::No, detail }
     } else {
@@ -83,7 +83,7 @@ impl RedisStore {
         connected.map_err(|error| refused(&error))
     }
 
-    /// The server's word for a setting.
+    /// Returns the server's value of a setting.
     fn setting(connection: &mut Connection, name: &str) -> Option<String> {
         let answer: Vec<String> = cmd("CONFIG").arg("GET").arg(name).query(connection).ok()?;
         answer.into_iter().nth(1)
@@ -129,7 +129,7 @@ impl Store for RedisStore {
             settings,
             isolation: "optimistic: what was read is watched until EXEC, ranges are not".into(),
             embedded: false,
-            // The five transactions scan ranges for what they then read and watch, so they can't tell it from serializable.
+            // The five transactions read and watch what they scanned, so they behave as with serializable.
             isolation_is_level_3: true,
             durable,
             in_memory: None,
@@ -137,7 +137,7 @@ impl Store for RedisStore {
     }
 
     fn is_there(_config: &Config) -> bool {
-        // Opening makes nothing.
+        // Opening creates nothing.
         true
     }
 
@@ -165,29 +165,29 @@ impl RedisStore {
         self.idle.lock().push(connection);
     }
 
-    /// The name of an entry.
+    /// Returns the name of an entry.
     pub(super) fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
         [self.config.prefix.as_bytes(), b":", table.name().as_bytes(), b":", key].concat()
     }
 
-    /// The name of the key that a load sets.
+    /// Returns the name of the key that a load sets.
     pub(super) fn lock_name(&self) -> String {
         format!("{}#load", self.config.prefix)
     }
 
-    /// The name of the sorted set of a table's keys.
+    /// Returns the name of the sorted set of a table's keys.
     fn keys(&self, table: KvTable) -> String {
         format!("{}:{}#", self.config.prefix, table.name())
     }
 }
 
-/// See the module.
+/// A transaction. See the module.
 pub(crate) struct RedisTx<'a> {
     store: &'a RedisStore,
-    /// None after an error of the connection.
+    /// `None` after an error of the connection.
     connection: Option<Connection>,
     access: Access,
-    /// How many keys are watched.
+    /// Number of watched keys.
     watched: usize,
 }
 
@@ -204,7 +204,7 @@ impl RedisTx<'_> {
         answer
     }
 
-    /// Begins commands that read entries of these names, which are watched from then on.
+    /// Begins commands that read the entries of these names. The entries are watched from then on.
     fn watching(&mut self, names: &[Vec<u8>]) -> Pipeline {
         let mut commands = pipe();
         if self.access != Access::Load && self.watched + names.len() <= WATCHED_MOST {
@@ -214,7 +214,7 @@ impl RedisTx<'_> {
         commands
     }
 
-    /// Commands that write what is to be written.
+    /// Appends commands for the writes.
     fn to_write(&self, writes: &Writes, mut commands: Pipeline) -> Pipeline {
         for ((table, key), value) in writes {
             let (name, index) = (self.store.name(*table, key), self.store.keys(*table));
@@ -232,7 +232,7 @@ impl RedisTx<'_> {
         commands
     }
 
-    /// Ends the watching, so that the connection can go to another transaction.
+    /// Ends the watching, so that another transaction can use the connection.
     fn release(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         if self.watched == 0 || cmd("UNWATCH").query::<()>(&mut connection).is_ok() {
@@ -241,7 +241,7 @@ impl RedisTx<'_> {
     }
 }
 
-/// An end of a range as ZRANGEBYLEX wants it.
+/// Returns the end of a range in the form of ZRANGEBYLEX.
 fn lex(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
     match bound {
         Bound::Included(key) => [b"[", key.as_slice()].concat(),
@@ -282,7 +282,8 @@ impl Remote for RedisTx<'_> {
         commands.cmd("MGET").arg(&names);
         let (values,) = self.ask::<(Vec<Option<Vec<u8>>>,)>(&commands).map_err(|error| failed(&error))?;
         let last = keys.last().filter(|_| keys.len() == count).cloned();
-        // What was deleted between the two is watched without a value: to this transaction it is not there.
+        // A key that was deleted between the two requests is watched without a value. For this transaction it does not
+        // exist.
         let there = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
         Ok((there.collect(), last))
     }
@@ -293,14 +294,14 @@ impl Remote for RedisTx<'_> {
         }
         let mut commands = self.to_write(writes, pipe());
         if self.access != Access::Load {
-            // Also when there is nothing to write: that it goes through says that all reads were of one moment.
+            // EXEC is sent even without writes: its success proves that all reads are from one moment.
             commands.atomic();
             if writes.is_empty() {
                 commands.cmd("PING").ignore();
             }
         }
         let answer = self.ask::<Option<()>>(&commands);
-        // EXEC ends the watching, whatever it did.
+        // EXEC ends the watching in any case.
         self.watched = 0;
         match answer {
             Ok(Some(())) => Ok(()),

@@ -63,7 +63,7 @@ fn who_read_what_another_changed_is_refused_and_leaves_nothing() {
     }
     let mut tx = store.begin(Access::Read).expect("a transaction");
     assert_eq!(tx.read(KvTable::Stock, b"b", |_| ()).expect("a read"), None);
-    // Two that touch different keys do not meet.
+    // Transactions on different keys do not conflict.
     let mut one = store.begin(Access::Write).expect("a transaction");
     assert_eq!(one.modify(KvTable::Stock, b"a", |value| value.push(b'!')).expect("a change"), Some(()));
     put(&store, b"c", b"4");
@@ -77,7 +77,7 @@ fn a_key_whose_value_was_deleted_after_the_range_was_read_is_not_there() {
     for key in [b"a", b"b", b"c"] {
         put(&store, key, b"");
     }
-    // What a scan sees that asked for the keys before a transaction deleted one, and for the values afterwards.
+    // A scan reads the keys before a transaction deletes one, and the values afterwards.
     let mut connection = store.connect().expect("a connection");
     let name = store.name(KvTable::Stock, b"b");
     redis::cmd("DEL").arg(&name).query::<()>(&mut connection).expect("a deletion");
@@ -90,7 +90,7 @@ fn a_key_whose_value_was_deleted_after_the_range_was_read_is_not_there() {
     });
     scanned.expect("a scan");
     assert_eq!(seen, [b"a", b"c"]);
-    // It is watched all the same.
+    // The deleted key is watched all the same.
     redis::cmd("SET").arg(&name).arg("again").query::<()>(&mut connection).expect("a write");
     tx.put(KvTable::Stock, b"d", b"").expect("a write");
     let refused = tx.commit().expect_err("a refusal");
@@ -118,7 +118,7 @@ fn a_load_that_slept_until_another_began_is_told_and_leaves_the_other_its_right(
     right.check().expect("it is held");
     let store = RedisStore::open(&config).expect("a store");
     let mut connection = store.connect().expect("a connection");
-    // As if it had expired and another load had taken it.
+    // Simulates an expired key that another load has taken.
     redis::cmd("SET").arg(store.lock_name()).arg("another").query::<()>(&mut connection).expect("a write");
     let begin = Instant::now();
     let lost = loop {
