@@ -129,13 +129,17 @@ fn assert_each_staleness(pair: &Pair<'_>) {
     assert!(on_primary > 1, "{on_primary}");
     assert_eq!(balance(&mut *session), after);
     assert_eq!(reads(&bounded.report()), (on_replica, on_primary + 1));
+    // The lag is sampled: reads leave the replica before a sample says so.
+    until("a sample of such a lag", || {
+        bounded.report().lag.is_some_and(|(_, most)| most >= BOUND.as_secs_f64())
+    });
     (pair.resume)();
     until("reads on the replica again", || {
         assert_eq!(balance(&mut *session), after);
         reads(&bounded.report()).0 > on_replica
     });
     let (mean, most) = bounded.report().lag.expect("a lag");
-    assert!(mean > 0.0 && most >= BOUND.as_secs_f64() && mean < most, "{mean} {most}");
+    assert!(mean > 0.0 && mean < most, "{mean} {most}");
     drop(watch);
 }
 

@@ -109,7 +109,7 @@ fn labels_requirements_and_times_are_in_the_table_and_on_the_page() {
         "label    main",
         "require  ✓ tps > 1: ",
         "✗ not met: new_order.p99 < 1us: ",
-        "from 2026-11-21T09:40:05Z",
+        "from 2026-11-21 09:40:05 UTC",
     ] {
         assert!(table.contains(words), "{words}\n{table}");
     }
@@ -119,7 +119,7 @@ fn labels_requirements_and_times_are_in_the_table_and_on_the_page() {
         "Requirements of the plan",
         ">new_order.p99 &lt; 1us<",
         ">not met<",
-        "09:40:05Z",
+        "09:40:05 UTC",
     ] {
         assert!(page.contains(words), "{words}");
     }
