@@ -84,7 +84,7 @@ pub trait Connection<S: Prepared = Statement>: Send {
         Ok(())
     }
 
-    /// See [`crate::target::Session::positions`].
+    /// See [`crate::Session::positions`].
     fn positions(&mut self) -> Option<&mut dyn Positions> {
         None
     }

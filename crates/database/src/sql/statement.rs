@@ -1,4 +1,4 @@
-//! Statements as data. The module of a transaction declares its own with [`statements!`]; here they become one table,
+//! Statements as data. The module of a transaction declares its own with `statements!`; here they become one table,
 //! in which every statement has a number.
 //!
 //! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
