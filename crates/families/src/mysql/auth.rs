@@ -1,41 +1,41 @@
-//! Proving a password to a server of MySQL's family.
+//! Authentication by password with a server of MySQL's family.
 
 use crate::mysql::packet::Reader;
 use lydite_database::sql::connection::SqlError;
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
-/// The methods that are known, by the server's names.
+/// Supported authentication methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     /// `mysql_native_password`: SHA-1.
     Native,
-    /// `caching_sha2_password`: SHA-256, or the password itself on a safe way.
+    /// `caching_sha2_password`: SHA-256, or the password itself over a safe connection.
     CachingSha2,
     /// `mysql_clear_password`: the password itself.
     Clear,
 }
 
-/// How safe the way to the server is.
+/// Safety of the connection to the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Safe {
-    /// Whether nobody else can listen.
+    /// True if nobody else can listen.
     pub(crate) encrypted: bool,
-    /// Whether the other end is sure to be the server.
+    /// True if the other end is certainly the server.
     pub(crate) verified: bool,
 }
 
-/// What the server says in the midst of authentication.
+/// Message of the server during authentication.
 pub(crate) enum Challenge<'a> {
-    /// To do it by another method, with other random bytes.
+    /// Switch to another method, with new random bytes.
     Switch(Method, &'a [u8]),
-    /// That the short proof was enough.
+    /// The short proof is enough.
     Enough,
-    /// To send the password itself.
+    /// Send the password itself.
     Password,
 }
 
 impl Method {
-    /// The method of this name.
+    /// Returns the method with this name.
     pub(crate) fn of(name: &[u8]) -> Result<Self, SqlError> {
         Ok(match name {
             b"mysql_native_password" => Self::Native,
@@ -51,7 +51,7 @@ impl Method {
         })
     }
 
-    /// Its name.
+    /// Returns the name of the method.
     pub(crate) fn name(self) -> &'static [u8] {
         match self {
             Self::Native => b"mysql_native_password",
@@ -60,12 +60,12 @@ impl Method {
         }
     }
 
-    /// The first answer to the server's random bytes.
+    /// Returns the first answer to the server's random bytes.
     pub(crate) fn proof(self, password: &str, random: &[u8], safe: Safe) -> Result<Vec<u8>, SqlError> {
         if password.is_empty() && self != Self::Clear {
             return Ok(Vec::new());
         }
-        // Behind the twenty bytes stands a zero.
+        // A zero byte follows the twenty random bytes.
         let random = random.get(..20).unwrap_or(random);
         let password = password.as_bytes();
         Ok(match self {
@@ -91,7 +91,10 @@ impl Method {
     }
 }
 
-/// The password itself, for a way on which nobody can listen.
+/// Returns the password itself, for a connection on which nobody can listen.
+///
+/// # Errors
+/// The connection is not safe.
 pub(crate) fn clear(password: &[u8], safe: bool) -> Result<Vec<u8>, SqlError> {
     if !safe {
         return Err(SqlError::Lost(
@@ -103,7 +106,7 @@ pub(crate) fn clear(password: &[u8], safe: bool) -> Result<Vec<u8>, SqlError> {
     Ok([password, &[0]].concat())
 }
 
-/// Reads what comes in the midst of authentication.
+/// Reads a message that comes during authentication.
 pub(crate) fn challenge(packet: &[u8]) -> Result<Challenge<'_>, SqlError> {
     let mut reader = Reader::new(packet);
     match (reader.u8(), packet.get(1)) {
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_server_that_knows_only_the_hash_can_check_the_proof() {
-        // The server has stored SHA-1 of SHA-1 of the password, and finds SHA-1 of it in the proof.
+        // The server stores SHA-1 of SHA-1 of the password, and finds SHA-1 of the password in the proof.
         let random = [7; 20];
         let proof = Method::Native.proof("secret", &random, OPEN).expect("a proof");
         let stored = hash(&SHA1_FOR_LEGACY_USE_ONLY, &[&hash(&SHA1_FOR_LEGACY_USE_ONLY, &[b"secret"])]);

@@ -6,7 +6,7 @@ use lydite_database::sql::value::{Field, Rows, Value, parse_decimal};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::io::Write;
 
-/// Types of columns and parameters that are used, by the protocol's numbers.
+/// Used types of columns and parameters, by the protocol's numbers.
 mod kind {
     pub(super) const TINY: u8 = 1;
     pub(super) const SHORT: u8 = 2;
@@ -18,7 +18,7 @@ mod kind {
     pub(super) const DATE_TIME: u8 = 12;
     pub(super) const VARCHAR: u8 = 15;
     pub(super) const NEW_DECIMAL: u8 = 246;
-    /// The types of blobs, which texts of some expressions have: four sizes.
+    /// Types of blobs in four sizes. Some text expressions have them.
     pub(super) const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
     pub(super) const VAR_STRING: u8 = 253;
     pub(super) const STRING: u8 = 254;
@@ -27,8 +27,8 @@ mod kind {
 /// Digits of a number in an array.
 const ARRAY_DIGITS: usize = 8;
 
-/// Appends the parameters of a statement: which are null, their types, and their values. `order` says which of `values`
-/// stands at each place of the text.
+/// Appends the parameters of a statement: null flags, types, and values. `order` is the index in `values` of each
+/// parameter in the statement's text.
 pub(crate) fn put_params(order: &[u8], values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), SqlError> {
     if order.is_empty() {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn put_params(order: &[u8], values: &[Value<'_>], out: &mut Vec<u8>) 
     };
     let nulls = out.len();
     out.resize(nulls + order.len().div_ceil(8), 0);
-    // The types follow: each time, so that nothing hangs on what the server remembers.
+    // The types follow. They are sent each time, so nothing depends on what the server remembers.
     out.push(1);
     for place in 0..order.len() {
         let value = given(place)?;
@@ -71,14 +71,14 @@ fn put(value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), SqlError> {
         Value::Int(number) | Value::OptionalInt(Some(number)) => out.extend_from_slice(&number.to_le_bytes()),
         Value::Text(text) | Value::OptionalText(Some(text)) => put_bytes(text.as_bytes(), out),
         Value::Money(cents) => {
-            // The longest fits one byte of length.
+            // One byte of length is enough for the longest value.
             let at = out.len();
             out.push(0);
             put_cents(*cents, out);
             out[at] = (out.len() - at - 1) as u8;
         }
         Value::Time(time) => put_time(*time, out)?,
-        // There are no arrays: the procedures cut a text into numbers of eight digits.
+        // MySQL has no arrays: the procedures cut a text into numbers of eight digits.
         Value::Ints(numbers) => {
             put_length(numbers.len() * ARRAY_DIGITS, out);
             for number in *numbers {
@@ -106,7 +106,8 @@ pub(crate) fn put_int(number: i64, out: &mut Vec<u8>) {
     put_decimal(number < 0, number.unsigned_abs(), 0, out);
 }
 
-/// Appends `units` of the last of `decimals` decimals as text. By hand, since a load writes a hundred million of them.
+/// Appends a decimal number as text: `units` counts the last of `decimals` decimals. Written by hand, because a load
+/// writes a hundred million of them.
 fn put_decimal(negative: bool, mut units: u64, decimals: usize, out: &mut Vec<u8>) {
     let mut text = [b'0'; 24];
     let mut at = text.len();
@@ -138,13 +139,13 @@ fn put_time(time: Timestamp, out: &mut Vec<u8>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The calendar's time in UTC.
+/// Returns the date and time in UTC.
 pub(crate) fn civil(time: Timestamp) -> Option<jiff::civil::DateTime> {
     let time = jiff::Timestamp::from_microsecond(time.0).ok()?;
     Some(jiff::tz::TimeZone::UTC.to_datetime(time))
 }
 
-/// Reads a row whose columns have these types into `rows`.
+/// Reads a row with columns of these types into `rows`.
 pub(crate) fn read_row(packet: &[u8], kinds: &[u8], rows: &mut Rows) -> Result<(), SqlError> {
     let short = || SqlError::Decode("the server sent a short row".into());
     let mut reader = Reader::new(packet);
@@ -190,7 +191,7 @@ fn read_time(reader: &mut Reader<'_>) -> Option<Field> {
     let mut reader = Reader::new(reader.take(length)?);
     let small = |byte: u8| i8::try_from(byte).ok();
     let (year, month, day) = (reader.u16()?, small(reader.u8()?)?, small(reader.u8()?)?);
-    // What is zero at the end is not sent.
+    // Zero fields at the end are not sent.
     let mut next = || reader.u8().map_or(Some(0), small);
     let (hour, minute, second) = (next()?, next()?, next()?);
     let micros = reader.u32().unwrap_or(0);
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_row_of_every_type_is_read() {
-        // Header, a bit map with the fourth column null, then a short, a decimal, a time, (null), a text.
+        // Header, a bit map that marks the fourth column as null, then a short, a decimal, a time and a text.
         let mut packet = vec![0, 1 << 5];
         packet.extend_from_slice(&(-2_i16).to_le_bytes());
         put_bytes(b"-12.3456", &mut packet);

@@ -1,4 +1,4 @@
-//! What a URL of MySQL's family says, and where the password comes from.
+//! Settings in a URL of MySQL's family, and the sources of the password.
 
 use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Most partitions that MySQL and MariaDB let a table have.
+/// Most partitions of a table in MySQL and MariaDB.
 const MAX_PARTITIONS: u32 = 8192;
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "isolation",
@@ -93,7 +93,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     TIMEOUT,
 ];
 
-/// Options that are about TPC-C's tables.
+/// Options about TPC-C's tables.
 pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "foreign_keys",
     "partitions",
@@ -123,7 +123,7 @@ const fn table_option(name: &'static str) -> OptionSpec {
 /// A target of MySQL's family. Its `Debug` shows no password.
 #[derive(Clone)]
 pub(crate) struct Config {
-    /// The URL's scheme, which says what server is expected.
+    /// Scheme of the URL. It names the expected server.
     pub(crate) scheme: String,
     pub(crate) host: Host,
     pub(crate) port: u16,
@@ -131,23 +131,23 @@ pub(crate) struct Config {
     pub(crate) database: String,
     pub(crate) sslmode: SslMode,
     pub(crate) isolation: Isolation,
-    /// As asked for; none when that is left to the engine.
+    /// Configured use of foreign keys; `None` leaves it to the engine.
     pub(crate) foreign_keys: Option<bool>,
     pub(crate) engine: Option<String>,
-    /// Engines of single tables, by their names.
+    /// Engines of single tables, by table name.
     pub(crate) engines: BTreeMap<&'static str, String>,
-    /// Whether a read-only transaction takes the snapshots of all engines when it begins.
+    /// True if a read-only transaction takes the snapshots of all engines when it begins.
     pub(crate) snapshot_at_begin: bool,
     pub(crate) partitions: Option<u32>,
-    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    /// Servers over which the tables of the warehouses are split; none if one server has all rows.
     pub(crate) shards: Vec<(String, u16)>,
-    /// Where tables go that are loaded over several nodes.
+    /// Places of the tables when several nodes are loaded.
     pub(crate) layout: Layout,
-    /// TiDB's mode of transactions; none when that is left to the server.
+    /// TiDB's transaction mode; `None` leaves it to the server.
     pub(crate) transactions: Option<&'static str>,
-    /// Rows that loading sends in a transaction of their own, as asked for; none when that is left to the product.
+    /// Configured number of rows per transaction of a load; `None` leaves it to the product.
     pub(crate) batch: Option<u32>,
-    /// Servers beside the URL's that sessions go to as well.
+    /// More servers for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
@@ -181,7 +181,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     }
     let mut engine_in = |option: &str| {
         let name = parsed.options.get(option)?;
-        // It becomes part of a statement.
+        // The name becomes part of a statement.
         if !is_name(name) {
             errors.push(format!(
                 "target option {option}={name:?} is no name of an engine: use for example innodb"
@@ -203,7 +203,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         .contains_key("foreign_keys")
         .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
     let (shards, nodes) = (servers(parsed, "shards", &mut errors), servers(parsed, "nodes", &mut errors));
-    // OceanBase places partitions by itself, and is told which belong together.
+    // OceanBase places partitions by itself, but is told which ones belong together.
     let told = scheme == "oceanbase" && partitions.is_some();
     let layout = Layout::of(parsed, !shards.is_empty() || told, &mut errors);
     if !layout.colocated() && shards.len() == 1 {
@@ -301,10 +301,10 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     })
 }
 
-/// Why MyRocks is not asked for the highest level.
+/// Reason why MyRocks does not support the highest isolation level.
 pub(crate) const NO_SERIALIZABLE: &str = "target option isolation=serializable: MyRocks has no level serializable: use repeatable-read or read-committed";
 
-/// Whether an engine is MyRocks.
+/// True if the engine is MyRocks.
 pub(crate) fn is_rocksdb(engine: &str) -> bool {
     engine.eq_ignore_ascii_case("rocksdb")
 }
@@ -314,7 +314,7 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Config {
-    /// The same database on another server.
+    /// Returns the configuration of the same database on another server.
     fn on(&self, (host, port): &(String, u16)) -> Self {
         Self {
             host: Host::Tcp(host.clone()),
@@ -327,22 +327,22 @@ impl Config {
         }
     }
 
-    /// The engine of a table, as far as the URL names it.
+    /// Returns the engine of a table if the URL names one.
     pub(crate) fn engine_of(&self, table: Table) -> Option<&str> {
         self.engines.get(table.name()).or(self.engine.as_ref()).map(String::as_str)
     }
 
-    /// The same database on each of the shards.
+    /// Returns the configuration of the same database on each shard.
     pub(crate) fn of_shards(&self) -> Vec<Self> {
         self.shards.iter().map(|shard| self.on(shard)).collect()
     }
 
-    /// The same database on each of the servers that sessions go to, the URL's first.
+    /// Returns the configuration of the same database on each server that sessions connect to, the URL's first.
     pub(crate) fn of_nodes(&self) -> Vec<Self> {
         std::iter::once(self.clone()).chain(self.nodes.iter().map(|node| self.on(node))).collect()
     }
 
-    /// Host, port and database, for messages.
+    /// Returns host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         let Self { scheme, port, database, .. } = self;
         match &self.host {
@@ -351,7 +351,8 @@ impl Config {
         }
     }
 
-    /// The password: from the URL, LYDITE_PASSWORD, MYSQL_PWD, or the file of options; none if there is none.
+    /// Returns the password from the URL, `LYDITE_PASSWORD`, `MYSQL_PWD` or the option file; `None` if none of them has
+    /// one.
     pub(crate) fn password(&self) -> Option<String> {
         self.url_password.clone().or_else(|| variable(&["LYDITE_PASSWORD", "MYSQL_PWD"])).or_else(|| {
             let path = PathBuf::from(std::env::var_os("HOME")?).join(".my.cnf");
@@ -360,7 +361,7 @@ impl Config {
     }
 }
 
-/// The password that a file of options has for this user, in its group `[client]`.
+/// Returns the password of this user in the group `[client]` of an option file.
 fn password_of_client(text: &str, user: &str) -> Option<String> {
     let mut in_client = false;
     let (mut file_user, mut password) = (None, None);

@@ -1,5 +1,5 @@
-//! Rows on their way: as the lines of a file that the server asks for, or as the text of INSERT; in one stream within the
-//! transaction at hand, or in batches that are transactions of their own.
+//! Rows of a load on their way to the server: as a file that the server requests, or as the text of INSERT. They go in
+//! one stream within the current transaction, or in batches with a transaction each.
 
 use crate::mysql::binary::{civil, put_cents, put_int, put_rate};
 use crate::mysql::load_lock::MARK;
@@ -14,26 +14,26 @@ use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::ops::Range;
 
-/// Bytes that are sent together: far below what the smallest server takes in a packet (1 MiB in MariaDB's clients, 4 MiB
-/// in old servers), and enough that a packet's frame costs nothing.
+/// Bytes per send. Far below the smallest packet limit of servers (1 MiB in MariaDB's clients, 4 MiB in old servers),
+/// and large enough that a packet's frame costs nothing.
 const CHUNK: usize = 256 * 1024;
 
-/// How rows go to the server.
+/// Method of sending rows to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As the lines of a file that the server asks for.
+    /// Lines of a file that the server requests.
     File,
-    /// As the text of INSERT statements.
+    /// Text of INSERT statements.
     Insert,
 }
 
-/// How this server takes rows.
+/// Returns the method that this server supports.
 pub(crate) fn way(wire: &mut Wire) -> Result<Way, SqlError> {
     let allowed = wire.column("SELECT @@GLOBAL.local_infile")?.concat();
     Ok(if matches!(allowed.as_str(), "0" | "OFF") { Way::Insert } else { Way::File })
 }
 
-/// Where rows go, and how.
+/// Destination and method of a copy.
 struct Destination<'a> {
     way: Way,
     table: &'a str,
@@ -41,10 +41,10 @@ struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Has the server ask for a file.
+    /// Makes the server request a file.
     fn begin_file(&self, wire: &mut Wire) -> Result<(), SqlError> {
         let Self { table, columns, .. } = self;
-        // The file's name is ours to understand: there is no such file.
+        // The server passes the file name back to this client. No such file exists.
         wire.query(&format!(
             "{MARK} LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET utf8mb4 ({columns})"
         ))?;
@@ -55,11 +55,11 @@ impl Destination<'_> {
         }
     }
 
-    /// Tells the server that there are no more rows, and reads what it says to that.
+    /// Sends the end of the rows and reads the server's answer.
     fn end_file(&self, wire: &mut Wire, rows: u64) -> Result<(), SqlError> {
         wire.send_part(&[])?;
         match wire.head()? {
-            // Rows that a server can't keep it leaves out, with a warning at most.
+            // A server leaves out rows that it can't store, with a warning at most.
             Head::Done(done) if done.affected != rows => Err(SqlError::Decode(format!(
                 "the server took {} of {rows} rows: are there rows already, or is its disk full?",
                 done.affected
@@ -69,7 +69,7 @@ impl Destination<'_> {
         }
     }
 
-    /// Runs an INSERT of rows, the first of which begins with a comma as all do.
+    /// Runs an INSERT of rows. The first row begins with a comma, as all do.
     fn insert(&self, wire: &mut Wire, rows: &[u8]) -> Result<(), SqlError> {
         let rows = std::str::from_utf8(rows)
             .map_err(|error| SqlError::Decode(format!("rows that are no text: {error}")))?;
@@ -78,7 +78,7 @@ impl Destination<'_> {
         wire.execute(&format!("{MARK} INSERT INTO {table} ({columns}) VALUES {rows}"))
     }
 
-    /// Stores some rows of a buffer in a transaction of their own. `ends`: where each row ends in it.
+    /// Stores some rows of a buffer in a transaction of their own. `ends` holds the end of each row in the buffer.
     fn transaction(
         &self,
         wire: &mut Wire,
@@ -89,7 +89,7 @@ impl Destination<'_> {
         wire.execute("START TRANSACTION")?;
         let stored = self.store(wire, buffer, ends, rows).and_then(|()| wire.execute("COMMIT"));
         if stored.is_err() {
-            // The error that matters is the first one.
+            // The first error is the one that matters.
             let _undone = wire.execute("ROLLBACK");
         }
         stored
@@ -125,8 +125,8 @@ impl Destination<'_> {
     }
 }
 
-/// Copies the rows that `write` writes into a table: within the transaction at hand, or, if there is a number of rows in
-/// a batch, in transactions of their own. That number is less afterwards if the server found it too large.
+/// Copies the rows that `write` writes into a table. With a batch size each batch is a transaction of its own, else all
+/// rows go into the current transaction. The batch size is reduced if the server finds it too large.
 pub(crate) fn copy_in(
     wire: &mut Wire,
     way: Way,
@@ -145,7 +145,7 @@ pub(crate) fn copy_in(
     let written = write(&mut copy).and_then(|()| copy.send());
     copy.tally.note();
     match written {
-        // The server waits for the rest; what it has got is rolled back.
+        // The server waits for more rows. It rolls back those that it has.
         Err(SqlError::Decode(stopped)) if streams => {
             let _answered = copy.into.end_file(copy.wire, copy.count);
             Err(SqlError::Decode(stopped))
@@ -155,22 +155,22 @@ pub(crate) fn copy_in(
     }
 }
 
-/// What takes the rows of a table.
+/// Receiver of the rows of a table.
 pub(crate) struct Copy<'a> {
     wire: &'a mut Wire,
     into: Destination<'a>,
     rows: Encoder,
     /// Rows so far.
     count: u64,
-    /// Rows in a batch; one stream if none.
+    /// Rows per batch; `None` for one stream.
     batch: Option<&'a mut u32>,
-    /// Where each row of the batch ends.
+    /// End of each row of the batch.
     ends: Vec<usize>,
     tally: Tally<'a>,
 }
 
 impl Copy<'_> {
-    /// Writes a row: `fields` puts its fields.
+    /// Writes a row. `fields` writes its fields.
     pub(crate) fn row(&mut self, fields: impl FnOnce(&mut Encoder)) -> Result<(), SqlError> {
         self.rows.row(fields);
         self.count += 1;
@@ -187,7 +187,7 @@ impl Copy<'_> {
         self.tally.row()
     }
 
-    /// Sends what there is.
+    /// Sends the buffered rows.
     fn send(&mut self) -> Result<(), SqlError> {
         let Self { wire, into, rows, batch, ends, tally, .. } = self;
         if rows.buffer.is_empty() {
@@ -219,13 +219,13 @@ impl RowWriter for Copy<'_> {
     }
 }
 
-/// Rows as text, one behind the other: lines, or lists in parentheses that begin with a comma.
+/// Encoder of rows as text: lines, or lists in parentheses that begin with a comma.
 pub(crate) struct Encoder {
     way: Way,
     buffer: Vec<u8>,
-    /// Columns of this row that are written.
+    /// Columns of the current row that are written.
     column: usize,
-    /// The last point in time and its text: all rows of a load have the same.
+    /// Last point in time and its text. All rows of a load have the same.
     epoch: (Timestamp, String),
 }
 
@@ -235,7 +235,7 @@ impl Encoder {
         Self { way, buffer, column: 0, epoch: (Timestamp(0), String::new()) }
     }
 
-    /// Puts a row: `fields` puts its fields.
+    /// Writes a row. `fields` writes its fields.
     fn row(&mut self, fields: impl FnOnce(&mut Self)) {
         self.column = 0;
         match self.way {
@@ -282,7 +282,7 @@ impl ColumnSink for Encoder {
         if way == Way::Insert {
             out.push(b'\'');
         }
-        // A backslash takes the next character as it is, in lines and in literals.
+        // A backslash escapes the next character, in lines and in literals.
         if value.bytes().any(|byte| matches!(byte, b'\\' | b'\'' | b'\t' | b'\n')) {
             for byte in value.bytes() {
                 if matches!(byte, b'\\' | b'\'' | b'\t' | b'\n') {

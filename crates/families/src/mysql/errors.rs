@@ -1,12 +1,12 @@
-//! What the error codes of MySQL's family mean for a transaction.
+//! Error codes of MySQL's family and their meaning for a transaction.
 
 use crate::mysql::product::Product;
 use lydite_database::AbortReason;
 use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::new_order::UNUSED_ITEM;
 
-/// Codes after which the same transaction may be tried again. They count with whatever SQLSTATE they come: some servers
-/// send HY000 with all.
+/// Codes after which the same transaction may be retried. The SQLSTATE does not matter: some servers send HY000 with
+/// every code.
 const RETRYABLE: [(u16, AbortReason); 5] = [
     (1213, AbortReason::Deadlock),
     (1205, AbortReason::LockTimeout),
@@ -18,16 +18,16 @@ const RETRYABLE: [(u16, AbortReason); 5] = [
     (3101, AbortReason::Serialization),
 ];
 
-/// The code for a variable that the server does not have.
+/// Code for a variable that the server does not have.
 pub(super) const UNKNOWN_VARIABLE: &str = "1193";
 
-/// The SQLSTATE of a transaction that lost against another, when the code is not known.
+/// SQLSTATE of a transaction that lost against another one. It is used if the code is unknown.
 const SERIALIZATION: &str = "40001";
 
-/// How MyRocks words a deadlock that is none: the row has changed since the snapshot.
+/// MyRocks's text for a deadlock error that is none: the row has changed since the snapshot.
 const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
 
-/// Codes with which the server says that it goes away or takes no connections now.
+/// Codes of a server that shuts down or takes no connections now.
 const UNAVAILABLE: [u16; 15] = [
     1040, // too many connections
     1047, // a node that is not in its cluster
@@ -40,7 +40,7 @@ const UNAVAILABLE: [u16; 15] = [
     1927, // the connection was killed
 ];
 
-/// An answer of the server's that says what went wrong.
+/// Converts an error that the server sent.
 pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: &str) -> SqlError {
     if state == UNUSED_ITEM {
         return SqlError::Database {
@@ -69,7 +69,7 @@ pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: 
     }
 }
 
-/// Why a transaction that failed so may be tried again, if it may.
+/// Returns the abort reason if the same transaction may be retried.
 fn retryable(product: Option<&Product>, code: u16, state: &str) -> Option<AbortReason> {
     let of_product = product.map_or(&[][..], |product| product.retryable);
     RETRYABLE
@@ -80,7 +80,7 @@ fn retryable(product: Option<&Product>, code: u16, state: &str) -> Option<AbortR
         .or_else(|| (state == SERIALIZATION).then_some(AbortReason::Serialization))
 }
 
-/// What the user can do about an error of any statement, a transaction's too.
+/// Returns advice about an error that any statement may get, including those of a transaction.
 fn advice_always(code: u16) -> Option<&'static str> {
     Some(match code {
         1021 | 1114 => "make room on the server's disk",
@@ -93,7 +93,7 @@ fn advice_always(code: u16) -> Option<&'static str> {
     })
 }
 
-/// What the user can do about an error at connecting or administration.
+/// Returns advice about an error at connecting or administration.
 pub(crate) fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
         "1045" | "1698" => {
@@ -136,13 +136,13 @@ mod tests {
             (Some(seekdb), 6235, "25000", Some(AbortReason::Serialization)),
             (None, 6235, "25000", None),
             (Some(seekdb), 1062, "23000", None),
-            // What an optimistic transaction of TiDB's hears at its commit.
+            // Errors of an optimistic transaction of TiDB at its commit.
             (Some(tidb), 9007, "HY000", Some(AbortReason::Serialization)),
             (Some(tidb), 8002, "HY000", Some(AbortReason::Serialization)),
             (Some(tidb), 8022, "HY000", Some(AbortReason::Serialization)),
             (Some(tidb), 8005, "HY000", Some(AbortReason::Serialization)),
             (Some(tidb), 8028, "HY000", Some(AbortReason::Other)),
-            // The same would be as large again.
+            // A retry would be as large again.
             (Some(tidb), 8004, "HY000", None),
             (Some(tidb), 8025, "HY000", None),
             (None, 9007, "HY000", None),
@@ -159,7 +159,7 @@ mod tests {
         ));
     }
 
-    /// Spider commits shard by shard: one that is gone then says nothing of the others.
+    /// Spider commits shard by shard. If a shard is lost, its error says nothing about the others.
     #[test]
     fn a_shard_that_is_gone_leaves_open_what_came_of_the_commit() {
         let mariadb = product::of("10.11.19-MariaDB-0+deb12u1", "Debian 12");

@@ -1,4 +1,4 @@
-//! MySQL, and the databases that speak its protocol, among the families.
+//! The entry of MySQL's family in the table of families.
 
 use super::Mysql;
 use super::config::{Config, OPTIONS, TPCC_OPTIONS, parse};

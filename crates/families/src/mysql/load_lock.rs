@@ -1,7 +1,8 @@
-//! One load at a time: a lock by name that a load holds, and a mark on the statements that outlive their client.
+//! One load at a time: a named lock that a load holds, and a mark on statements that outlive their client.
 //!
-//! When a loader is killed the server goes on with the statement at hand: a key is built to its end, though nobody waits
-//! for it. The lock is gone with the loader's connection, so a new load also waits until no marked statement is left.
+//! A server finishes its current statement after the loader was killed: it builds a key to its end, though nobody waits
+//! for it. The lock is released with the loader's connection. So a new load also waits until no marked statement is
+//! running.
 
 use crate::mysql::config::Config;
 use crate::mysql::wire::Wire;
@@ -10,27 +11,30 @@ use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use std::time::{Duration, Instant};
 
-/// What the long statements of a load begin with.
+/// Mark at the beginning of a load's long statements.
 pub(crate) const MARK: &str = "/* lydite load */";
-/// The lock's name, which may have 64 characters.
+/// Name of the lock, at most 64 characters.
 const NAME: &str = "concat('lydite ', md5(database()))";
-/// How long connections that are just ending are waited for.
+/// Longest wait for connections that are just ending.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often they are looked for.
+/// Time between two looks at these connections.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The right to load, as long as it lives.
+/// The right to load, held until this is dropped.
 pub(crate) struct LoadLock {
     wire: Wire,
 }
 
 impl LoadLock {
-    /// Takes the lock, or says who has it.
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// Another load has it; the error names that load.
     pub(crate) fn take(config: &Config) -> Result<Self, TargetError> {
         let place = config.place();
         let failed = |error| advised(error, "begin the load", &place);
         let mut wire = connected(config)?;
-        // It says nothing until the load is done, and the lock would go with the connection.
+        // The connection is silent until the load is done. If the server closed it, the lock would be released.
         wire.execute("SET SESSION wait_timeout = 2147483").map_err(failed)?;
         let begun = Instant::now();
         loop {
@@ -59,7 +63,7 @@ impl LoadLock {
         }
     }
 
-    /// Its connection, for work of the load.
+    /// Returns the lock's connection, for work of the load.
     pub(crate) fn wire(&mut self) -> &mut Wire {
         &mut self.wire
     }

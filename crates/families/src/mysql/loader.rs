@@ -1,6 +1,8 @@
-//! Loading by `LOAD DATA LOCAL INFILE`, streamed from memory, or by INSERT of many rows where the server does not take
-//! that: one transaction per warehouse, so that it is there whole or not at all; or in batches that commit by themselves,
-//! for databases that are not made for large transactions.
+//! Loading by `LOAD DATA LOCAL INFILE`, streamed from memory, or by INSERT of many rows where the server does not
+//! support that.
+//!
+//! A warehouse is one transaction, so it is stored whole or not at all. Databases that are not made for large
+//! transactions load in batches with a transaction each.
 
 use crate::mysql::config::Config;
 use crate::mysql::copy::{Way, copy_in, way};
@@ -20,7 +22,7 @@ pub(crate) struct MysqlLoader {
     wire: Wire,
     place: String,
     way: Way,
-    /// Rows in a batch; a warehouse is one transaction if none.
+    /// Rows per batch; `None` if a warehouse is one transaction.
     batch: Option<u32>,
 }
 
@@ -78,7 +80,7 @@ impl MysqlLoader {
                 population.write_table(table, unit.warehouse(), copy).map(|_| ())
             })
         })?;
-        // What the server did not take at once it will not take for the next unit either.
+        // A batch that was too large is too large for the next unit too.
         self.batch = Some(batch);
         Ok(())
     }
@@ -108,7 +110,7 @@ impl ShardLoader for MysqlLoader {
         }
         let loaded = self.fill((unit, tables), population, progress);
         if loaded.is_err() {
-            // The error that matters is the first one.
+            // The first error is the one that matters.
             let _undone = self.wire.execute("ROLLBACK");
         }
         loaded.map_err(|error| advised(error, &format!("load {unit}"), &self.place))

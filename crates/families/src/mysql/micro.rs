@@ -75,7 +75,7 @@ struct MysqlTableLoader {
     wire: Wire,
     place: String,
     way: Way,
-    /// Rows in a batch; a table is one statement if none.
+    /// Rows per batch; `None` if a table is one statement.
     batch: Option<u32>,
     meta: Meta,
 }

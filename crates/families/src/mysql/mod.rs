@@ -1,4 +1,4 @@
-//! MySQL and those that speak its protocol: MariaDB, TiDB, OceanBase, PolarDB.
+//! MySQL and databases with its protocol: MariaDB, TiDB, OceanBase, PolarDB.
 
 mod auth;
 mod binary;
@@ -56,7 +56,7 @@ use wire::Wire;
 /// The procedures of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
 
-/// Server settings that bear on the numbers.
+/// Server settings that affect the numbers.
 const SETTINGS: [&str; 33] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
@@ -93,30 +93,30 @@ const SETTINGS: [&str; 33] = [
     "ob_trx_lock_timeout",
 ];
 
-/// A server that speaks MySQL's protocol.
+/// A server with MySQL's protocol.
 pub(crate) struct Mysql {
     config: Config,
-    /// The servers over which loading parts the tables.
+    /// Servers over which loading splits the tables.
     shards: Vec<Mysql>,
-    /// The servers that sessions go to, and how many have gone.
+    /// Servers for sessions, and the number of sessions that were opened.
     nodes: Vec<Config>,
     sessions: AtomicUsize,
-    /// Whether the tables that are there are Spider's, once it is known.
+    /// True if the existing tables are Spider's; `None` until this is known.
     parted: Mutex<Option<bool>>,
-    /// Whether this process has made the procedures fit itself.
+    /// True once this process has made or renewed the procedures.
     procedures: Mutex<bool>,
-    /// By the server's numbers of connections.
+    /// Connections at work, by the server's connection ids.
     work: Stoppable<u32>,
 }
 
-/// Connects to a server of the kind that the scheme expects, with advice in the error.
+/// Connects to a server of the kind that the scheme names. Errors come with advice.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
     let wire = net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))?;
     suits(config, wire.product)?;
     Ok(wire)
 }
 
-/// Whether the server is one that the scheme expects, and has what the mode needs.
+/// Checks that the server is of the kind that the scheme names and supports the mode.
 fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     let Config { scheme, mode, .. } = config;
     if !product.schemes.contains(&scheme.as_str()) {
@@ -166,12 +166,12 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+/// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
 fn refused(error: SqlError, config: &Config) -> TargetError {
     TargetError::unreachable(advised(error, "connect", &config.place()).message)
 }
 
-/// The error of an operation, with what the user can do.
+/// Returns the error of an operation, with advice.
 fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
     let advice = match &error {
         SqlError::Database { code, .. } => errors::advice(code),
@@ -197,20 +197,20 @@ impl Mysql {
         }
     }
 
-    /// The server for the next session: all in turn, so that one that is lost is not asked again and again.
+    /// Returns the server for the next session. The servers take turns, so a lost one is not tried again and again.
     fn next_node(&self) -> &Config {
         let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
         self.nodes.get(turn % self.nodes.len().max(1)).unwrap_or(&self.config)
     }
 
-    /// A connection for administration, which sees what was committed before on any server of the cluster.
+    /// Opens a connection for administration. It sees every earlier commit on any server of the cluster.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
         let mut wire = connected(&self.config)?;
         in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
         Ok(wire)
     }
 
-    /// A connection for transactions.
+    /// Opens a connection for transactions.
     fn connect_session(&self) -> Result<Wire, TargetError> {
         let config = self.next_node();
         let mut wire = connected(config)?;
@@ -220,7 +220,7 @@ impl Mysql {
         Ok(wire)
     }
 
-    /// The same, for transactions on TPC-C's tables as they are, and the SQL of those.
+    /// Opens a connection for transactions on TPC-C's tables. Returns it with the SQL dialect of the existing tables.
     fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect), TargetError> {
         let mut wire = self.connect_session()?;
         if self.is_parted()? {
@@ -239,7 +239,7 @@ impl Mysql {
         move |error| advised(error, &doing, &place)
     }
 
-    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    /// Makes or renews the procedures, once per process, because an older version may have loaded the database.
     fn ensure_procedures(&self) -> Result<(), TargetError> {
         let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
         if !*done {
@@ -256,8 +256,8 @@ impl Mysql {
         let next = AtomicUsize::new(0);
         let work = || -> Result<(), TargetError> {
             let mut wire = self.connect_wire()?;
-            // Rows are right by construction, and the conditions are checked afterwards. With these checks a table would be
-            // copied row by row for a foreign key.
+            // The rows are correct by construction, and the conditions are checked afterwards. With these checks the
+            // server would copy a table row by row to add a foreign key.
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
             wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
@@ -275,7 +275,7 @@ impl Mysql {
         })
     }
 
-    /// What a query with one column tells of this database's tables, from a table of the information schema.
+    /// Reads a column of a table of the information schema for this database's tables.
     fn catalogue(&self, wire: &mut Wire, column: &str, table: &str) -> Result<Vec<String>, TargetError> {
         let schema = if table == "table_constraints" { "constraint_schema" } else { "table_schema" };
         wire.column(&format!(
@@ -284,12 +284,12 @@ impl Mysql {
         .map_err(self.failed("look for tables, keys and indexes"))
     }
 
-    /// The names of the tables and views of the database.
+    /// Returns the names of the tables and views of the database.
     fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
         self.catalogue(wire, "table_name", "tables")
     }
 
-    /// The statements that a mode prepares, with their texts.
+    /// Returns the statements that a mode prepares, with their texts.
     fn statements(&self, dialect: &Dialect) -> Vec<(Statement, String)> {
         Statement::of_mode(self.config.mode, dialect)
             .into_iter()
@@ -297,14 +297,14 @@ impl Mysql {
             .collect()
     }
 
-    /// The SQL of the tables that are there.
+    /// Returns the SQL dialect of the existing tables.
     fn dialect(&self, product: &Product) -> Result<&'static Dialect, TargetError> {
         let at_begin = product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin);
         Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { at_begin.unwrap_or(product.dialect) })
     }
 
-    /// Whether a committed transaction survives the loss of power, on the shards too. Of shards that the URL does not name
-    /// it is not known.
+    /// Returns true if a commit survives the loss of power, on the shards too. Shards that the URL does not name count
+    /// as not durable, because their settings are unknown.
     fn is_durable(
         &self,
         settings: &BTreeMap<String, String>,
@@ -319,7 +319,7 @@ impl Mysql {
         Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
     }
 
-    /// Drops what has the name of one of our tables, on this server alone. Who calls has the right to load.
+    /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load.
     fn drop_tables(&self, wire: &mut Wire) -> Result<(), TargetError> {
         let mut there = BTreeMap::new();
         wire.query_each(
@@ -331,7 +331,7 @@ impl Mysql {
             },
         )
         .map_err(self.failed("look for tables"))?;
-        // Tables refer to each other. What others made under these names may be no tables.
+        // The tables refer to each other. Objects that others made under these names may not be tables.
         let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
         drops.extend(there.iter().filter(|(name, _)| is_ours(name)).map(|(name, kind)| {
             let kind = match kind.as_str() {
@@ -344,14 +344,14 @@ impl Mysql {
         drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
     }
 
-    /// What every load ends with.
+    /// Marks the load as complete.
     fn note_ready(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))
     }
 }
 
-/// Waits until a server has what the others of its cluster had committed.
+/// Waits until a server has every earlier commit of the others in its cluster.
 fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
     match wire.product.in_step {
         "" => Ok(()),
@@ -367,7 +367,7 @@ fn panicked() -> TargetError {
     TargetError::database("a thread of Lydite's own panicked: please report this")
 }
 
-/// Replaces procedures of an older version.
+/// Replaces the procedures of an older version.
 fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
     let procedures = PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order);
     for text in procedures.split("--/\n").skip(1) {
@@ -378,7 +378,7 @@ fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The server's settings that bear on the numbers.
+/// Reads the server settings that affect the numbers.
 fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
     let mut settings = BTreeMap::new();
     let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
@@ -391,17 +391,17 @@ fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
     Ok(settings)
 }
 
-/// Whether a committed transaction survives the loss of power, by the settings of InnoDB or RocksDB.
+/// Returns true if a commit survives the loss of power, by the settings of InnoDB or RocksDB.
 fn engines_are_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
     let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
     let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
         "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
         "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1"),
-        // Of others it is not known.
+        // Unknown for other engines.
         _ => false,
     };
     let binlog = settings.get("log_bin").is_none_or(|value| value == "OFF") || is("sync_binlog", "1");
-    // Doublewrite off risks whole pages.
+    // Without doublewrite, power loss can damage whole pages.
     let pages = settings
         .get("innodb_doublewrite")
         .is_none_or(|value| !["OFF", "0", "DETECT_ONLY"].contains(&value.as_str()));
@@ -443,7 +443,7 @@ impl Target for Mysql {
         settings.insert("foreign keys".into(), keys.concat());
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
-        // As the tables are, whatever the URL says.
+        // The partitions that the tables have, whatever the URL says.
         let partitions = wire
             .column(
                 "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
@@ -537,7 +537,7 @@ impl Target for Mysql {
         self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
         if keys {
             stage("adding foreign keys");
-            // One by one: each locks the table that it refers to as well.
+            // One at a time: each statement also locks the table that the key refers to.
             self.run_all(&schema::add_foreign_keys(&constraints), 1)?;
         }
         stage(&match without {
@@ -562,7 +562,7 @@ impl Target for Mysql {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
-        // What is made next may be of another kind.
+        // The next tables may be of another kind.
         *self.parted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut lock = LoadLock::take(&self.config)?;
         self.drop_tables(lock.wire())?;
@@ -582,7 +582,8 @@ impl Target for Mysql {
         if self.is_parted()? {
             wire.execute(spider::SESSION).map_err(self.failed("check"))?;
         }
-        // One connection: a snapshot can't be given to another. It is taken at once, in all engines.
+        // One connection, because a snapshot can't be passed to another one. The snapshot is taken at once, in all
+        // engines.
         wire.execute(
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
         )
@@ -639,7 +640,7 @@ impl Mysql {
         })
     }
 
-    /// Refuses more sessions than the server has connections and prepared statements for.
+    /// Rejects more sessions than the server allows connections or prepared statements for.
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
         self.check_nodes()?;
         let mut wire = self.connect_wire()?;
@@ -660,7 +661,7 @@ impl Mysql {
         let statements = sessions * self.statements(product.dialect).len() as u64;
         let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
         for (name, wanted) in asked {
-            // Zero and less stand for no limit in some of the products.
+            // In some of the products zero or less means no limit.
             if let Some(&limit) = limits.get(name)
                 && limit > 0
                 && wanted > limit as u64
@@ -741,7 +742,7 @@ impl StoppableWork for Mysql {
         let connections = self.work.stop();
         self.shards.iter().for_each(Self::stop_work);
         for connection in connections {
-            // A server that can't be reached any more has nothing to give up.
+            // An unreachable server has nothing to cancel.
             if let Ok(mut wire) = self.connect_wire() {
                 let _heard = wire.execute(&format!("KILL QUERY {connection}"));
             }
@@ -751,7 +752,7 @@ impl StoppableWork for Mysql {
 
 impl Server for Mysql {
     fn answers(&self) -> bool {
-        // Of a cluster all: a session may be on any of them.
+        // All servers of a cluster: a session may be on any of them.
         let all =
             self.nodes.iter().chain([&self.config]).chain(self.shards.iter().map(|shard| &shard.config));
         all.into_iter().all(|config| !matches!(Wire::connect(config), Err(SqlError::Lost(_))))

@@ -1,11 +1,11 @@
-//! The other servers of a cluster that sessions go to (`nodes=`): that they hold the same database, and how durable they are.
+//! The other servers of a cluster for sessions (`nodes=`): checks of their contents and their durability.
 
 use crate::mysql::{Mysql, connected, engines_are_durable, settings};
 use lydite_database::{Target, TargetError, TargetErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Mysql {
-    /// Refuses servers that do not hold the database of the first one.
+    /// Rejects servers that do not hold the database of the first one.
     pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
         let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
         let own = self.state()?;
@@ -22,8 +22,8 @@ impl Mysql {
         Ok(())
     }
 
-    /// Whether a committed transaction survives the loss of power on them; notes which of their settings are not those of the
-    /// first server.
+    /// Returns true if a commit survives the loss of power on these servers. Records the settings that differ from
+    /// those of the first server.
     pub(super) fn nodes_are_durable(
         &self,
         noted: &mut BTreeMap<String, String>,
@@ -35,7 +35,7 @@ impl Mysql {
             let mut wire = match connected(node) {
                 Ok(wire) => wire,
                 Err(error) if error.kind == TargetErrorKind::Unreachable => {
-                    // The cluster goes on without it. What it will keep when it is back is not known.
+                    // The cluster works on without the node. Its durability is unknown until it is back.
                     noted.insert(
                         format!("settings of node {number}"),
                         "not asked: it is not reachable".into(),

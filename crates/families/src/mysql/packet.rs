@@ -1,7 +1,7 @@
-//! The elements of MySQL's packets: numbers with the lowest byte first, lengths of one to nine bytes, and what stands in
-//! the answers that all commands share.
+//! Elements of MySQL's packets: little-endian numbers, lengths of one to nine bytes, and answers that all commands
+//! share.
 
-/// Reads a packet from its beginning. Every method gives none when the packet is too short.
+/// Reads a packet from its beginning. Every method returns `None` if the packet is too short.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -11,14 +11,14 @@ impl<'a> Reader<'a> {
         Self { rest: packet }
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// All that is left.
+    /// Returns all remaining bytes.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         self.number(8)
     }
 
-    /// A number that tells its own length.
+    /// Reads a length-encoded number.
     pub(crate) fn length(&mut self) -> Option<u64> {
         match self.u8()? {
             0xfc => self.number(2),
@@ -54,13 +54,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes behind their length.
+    /// Reads length-prefixed bytes.
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// Bytes behind their length, or null.
+    /// Reads length-prefixed bytes, or null.
     pub(crate) fn nullable(&mut self) -> Option<Option<&'a [u8]>> {
         if self.rest.first() == Some(&0xfb) {
             self.rest = &self.rest[1..];
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         self.bytes().map(Some)
     }
 
-    /// Bytes before a zero.
+    /// Reads the bytes before a zero byte.
     pub(crate) fn until_zero(&mut self) -> Option<&'a [u8]> {
         let length = self.rest.iter().position(|byte| *byte == 0)?;
         let taken = self.take(length)?;
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a number that tells its own length.
+/// Appends a length-encoded number.
 pub(crate) fn put_length(length: usize, out: &mut Vec<u8>) {
     match length {
         0..=250 => out.push(length as u8),
@@ -97,18 +97,18 @@ pub(crate) fn put_length(length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends bytes behind their length.
+/// Appends length-prefixed bytes.
 pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put_length(bytes.len(), out);
     out.extend_from_slice(bytes);
 }
 
-/// What a statement without rows answers, and what ends the rows of one that has them.
+/// The answer to a statement without rows, and the end of the rows of other statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Rows that the statement found and changed.
     pub(crate) affected: u64,
-    /// Whether another answer to the same command follows.
+    /// True if another answer to the same command follows.
     pub(crate) more: bool,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Done {
 const MORE_RESULTS: u16 = 8;
 
 impl Done {
-    /// Reads an OK packet, or the one of the same form that ends rows.
+    /// Reads an OK packet, or the packet of the same form that ends rows.
     pub(crate) fn of(packet: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(packet);
         reader.u8()?;

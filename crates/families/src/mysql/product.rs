@@ -1,62 +1,62 @@
-//! The databases that speak MySQL's protocol, as data, and how one is known by its version.
+//! The databases with MySQL's protocol, as data, and their recognition by version.
 
 use lydite_database::AbortReason;
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_tpcc::schema::ColumnType;
 
-/// A database that speaks MySQL's protocol.
+/// A database with MySQL's protocol.
 #[derive(Debug)]
 pub(crate) struct Product {
-    /// Its name for people.
+    /// Display name.
     pub(crate) name: &'static str,
-    /// URL schemes that expect it. `mysql` takes any.
+    /// URL schemes that expect it. `mysql` accepts any product.
     pub(crate) schemes: &'static [&'static str],
-    /// Whether it has stored procedures.
+    /// True if it has stored procedures.
     pub(crate) procedures: bool,
-    /// Whether it reads a statement before the one before it is answered.
+    /// True if it reads a statement before it has answered the previous one.
     pub(crate) pipelines: bool,
-    /// Whether every commit survives the loss of power whatever the settings; else InnoDB's settings tell.
+    /// True if every commit survives the loss of power, whatever the settings. Else InnoDB's settings decide.
     pub(crate) always_durable: bool,
-    /// Whether a lock by name is given back when its connection is gone.
+    /// True if a named lock is released when its connection is lost.
     pub(crate) named_locks: bool,
-    /// Whether its replicas are servers of their own that follow a primary, and not the members of one cluster.
+    /// True if its replicas are separate servers that follow a primary, not members of one cluster.
     pub(crate) follows: bool,
-    /// Whether commits have global ids (GTIDs) that can be waited for on a replica, in MariaDB's words.
+    /// True if commits have global ids (GTIDs) in MariaDB's form, which a replica can wait for.
     pub(crate) gtids: bool,
-    /// Whether partitioned tables may have foreign keys.
+    /// True if partitioned tables may have foreign keys.
     pub(crate) foreign_keys_of_partitions: bool,
-    /// What stands behind each of the nine tables, if they are partitioned, so that a warehouse's rows are in one place.
+    /// Clause of each of the nine tables, if they are partitioned, that puts the rows of a warehouse in one place.
     pub(crate) together: &'static str,
-    /// A statement that must come before [`Product::together`] can be used.
+    /// Statement that must precede [`Product::together`].
     pub(crate) before_together: &'static str,
-    /// What stands behind ITEM, so that it can be read everywhere.
+    /// Clause of ITEM that lets every server read it locally.
     pub(crate) everywhere: &'static str,
-    /// Codes after which the same transaction may be tried again, beside those of all.
+    /// More codes after which the same transaction may be retried.
     pub(crate) retryable: &'static [(u16, AbortReason)],
-    /// Codes that leave open what came of a commit that they answer.
+    /// Codes of a commit with unknown outcome.
     pub(crate) doubtful_commits: &'static [u16],
-    /// Statements that a connection begins with whose statements may take long: without the server's limits.
+    /// First statements of a connection for long statements: they lift the server's limits.
     pub(crate) patient: &'static [&'static str],
-    /// Ends statements of a session that wait for a lock longer than so many seconds, which take the place of `#`.
+    /// Statement that limits a session's lock waits; `#` stands for the seconds.
     pub(crate) longest_wait: &'static str,
-    /// Has a connection wait for what the other servers of its cluster had committed before.
+    /// Statement that waits until the connection sees every earlier commit on other servers of its cluster.
     pub(crate) in_step: &'static str,
-    /// Statements that a connection begins with that checks conditions.
+    /// First statements of a connection that checks conditions.
     pub(crate) check: &'static [&'static str],
-    /// Sets how a session's transactions are run, up to the name of the way; empty if there is one way only.
+    /// Statement that sets a session's transaction mode, up to the name of the mode; empty if there is only one.
     pub(crate) set_transactions: &'static str,
-    /// Rows that loading sends in a transaction of their own; all of a warehouse in one if none.
+    /// Rows per transaction of a load; `None` if a warehouse is one transaction.
     pub(crate) batch: Option<u32>,
-    /// Codes with which it says that a transaction is larger than it takes.
+    /// Codes for a transaction that is too large.
     pub(crate) too_large: &'static [u16],
-    /// Its SQL.
+    /// SQL dialect.
     pub(crate) dialect: &'static Dialect,
-    /// The same with read-only transactions that take the snapshots of all engines when they begin; none if they always do.
-    /// MyRocks refuses to change anything in such a transaction.
+    /// Dialect in which read-only transactions take the snapshots of all engines when they begin; `None` if they always
+    /// do. MyRocks rejects changes in such a transaction.
     pub(crate) snapshot_dialect: Option<&'static Dialect>,
 }
 
-/// MySQL's SQL. Sessions take `||` for joining texts, see [`crate::mysql::session`].
+/// MySQL's SQL. Sessions use `||` to join texts, see [`crate::mysql::session`].
 macro_rules! dialect {
     ($begin_write:literal, $begin_read:literal, $delete_new_order:expr) => {
         Dialect {
@@ -67,7 +67,7 @@ macro_rules! dialect {
             placeholder: '$',
             now: "CURRENT_TIMESTAMP(6)",
             for_update: " FOR UPDATE",
-            // A plain SELECT shows the transaction's snapshot, whatever the transaction has locked.
+            // A plain SELECT shows the transaction's snapshot, even of rows that the transaction has locked.
             newest: " FOR UPDATE",
             call: "CALL",
             procedures_commit: true,
@@ -79,19 +79,19 @@ macro_rules! dialect {
     };
 }
 
-/// As the procedures have it too.
+/// The procedures have the same text.
 pub(crate) const DELETE_NEW_ORDER: &str = "DELETE FROM new_order";
 
 static DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", DELETE_NEW_ORDER);
 static SNAPSHOT_DIALECT: Dialect =
     dialect!("START TRANSACTION", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", DELETE_NEW_ORDER);
-/// TiDB takes READ ONLY only where functions that do nothing are switched on.
+/// TiDB accepts READ ONLY only if functions without effect are enabled.
 static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION", DELETE_NEW_ORDER);
-/// Spider deletes rows of a single-table DELETE and says that there were none; rows of the other form it counts.
+/// Spider deletes the rows of a single-table DELETE but reports none. It counts the rows of the multi-table form.
 pub(crate) static SPIDER_DIALECT: Dialect =
     dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", "DELETE new_order FROM new_order");
 
-/// A column's type.
+/// Returns the SQL type of a column.
 fn column_type(kind: ColumnType) -> String {
     match kind {
         ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
@@ -126,7 +126,7 @@ static MYSQL: Product = Product {
     check: &[],
     set_transactions: "",
     batch: None,
-    // More than the binary log's cache takes.
+    // Larger than the binary log's cache.
     too_large: &[1197],
     dialect: &DIALECT,
     snapshot_dialect: Some(&SNAPSHOT_DIALECT),
@@ -137,9 +137,10 @@ static MARIADB: Product = Product {
     schemes: &["mysql", "mariadb"],
     gtids: true,
     patient: &["SET SESSION max_statement_time = 0"],
-    // Galera's; without it nothing is waited for.
+    // For Galera. Without it, this waits for nothing.
     in_step: "SET SESSION wsrep_sync_wait = 1; SELECT 1; SET SESSION wsrep_sync_wait = DEFAULT",
-    // Else it may evaluate the sums of all order lines anew for each customer, which takes hours.
+    // With this optimization the server may compute the sums of all order lines again for each customer, which takes
+    // hours.
     check: &["SET SESSION optimizer_switch = 'split_materialized=off'"],
     ..MYSQL
 };
@@ -153,13 +154,13 @@ static TIDB: Product = Product {
     follows: false,
     always_durable: true,
     retryable: &[
-        // Write conflicts, of statements and of the commit: an optimistic transaction hears of them there only.
+        // Write conflicts, of statements and of the commit. An optimistic transaction gets them only at its commit.
         (9007, AbortReason::Serialization),
-        // The same where it had read rows FOR UPDATE.
+        // The same for rows that were read FOR UPDATE.
         (8002, AbortReason::Serialization),
         // A commit that was rolled back.
         (8022, AbortReason::Serialization),
-        // The schema, or a region of the store, was changed or moved under it.
+        // The schema or a region of the store was changed or moved during the transaction.
         (8028, AbortReason::Other),
         (8005, AbortReason::Serialization),
         (9001, AbortReason::Other),
@@ -170,7 +171,7 @@ static TIDB: Product = Product {
     ],
     set_transactions: "SET SESSION tidb_txn_mode = ",
     batch: Some(10_000),
-    // A transaction, and an entry.
+    // A transaction that is too large, and an entry that is too large.
     too_large: &[8004, 8025],
     dialect: &TIDB_DIALECT,
     snapshot_dialect: None,
@@ -184,30 +185,30 @@ static OCEANBASE: Product = Product {
     named_locks: false,
     follows: false,
     foreign_keys_of_partitions: true,
-    // Partitions of the same number on the same server.
+    // Partitions of the same number go to the same server.
     together: " TABLEGROUP = lydite",
     before_together: "CREATE TABLEGROUP IF NOT EXISTS lydite SHARDING = 'PARTITION'",
     everywhere: " DUPLICATE_SCOPE = 'cluster'",
     retryable: &[
         // Another transaction changed the row since the snapshot.
         (6235, AbortReason::Serialization),
-        // Rolled back by the server (a leader that moved, a deadlock that was broken).
+        // Rolled back by the server: a leader moved, or a deadlock was broken.
         (6002, AbortReason::Other),
         (6003, AbortReason::LockTimeout),
     ],
-    // A commit that took too long, and a transaction whose state is not known.
+    // A commit that took too long, and a transaction in an unknown state.
     doubtful_commits: &[4012, 6225],
-    // In microseconds: an hour.
+    // One hour, in microseconds.
     patient: &["SET SESSION ob_query_timeout = 3600000000", "SET SESSION ob_trx_timeout = 3600000000"],
     longest_wait: "SET SESSION ob_trx_lock_timeout = #000000",
     ..MYSQL
 };
 
-/// OceanBase on one node: tables have one place only.
+/// OceanBase on one node, where all tables have the same place.
 static SEEKDB: Product =
     Product { name: "OceanBase seekdb", together: "", before_together: "", everywhere: "", ..OCEANBASE };
 
-/// Which product a server is, by its version and its comment on that.
+/// Returns the product of a server, by its version and version comment.
 pub(crate) fn of(version: &str, comment: &str) -> &'static Product {
     let told = |word: &str| [version, comment].iter().any(|text| text.to_ascii_lowercase().contains(word));
     if told("tidb") {

@@ -1,5 +1,5 @@
-//! What a server of MySQL's family is to others with the same data, and how far MariaDB's data have come: global transaction
-//! ids (GTIDs) of its binary log.
+//! Replication in MySQL's family: a server's role, and the position of MariaDB's data as global transaction ids (GTIDs)
+//! of the binary log.
 
 use crate::mysql::wire::Wire;
 use crate::mysql::{Config, Mysql};
@@ -8,7 +8,7 @@ use lydite_database::sql::meta::Admin;
 use lydite_database::{Positions, Replication, Role, TargetError, TxError};
 use std::time::Duration;
 
-/// The last commit of this connection; of one that commits nothing, the last in the binary log.
+/// The last commit of this connection; if it has none, the last commit in the binary log.
 const POSITION: &str = "SELECT IF(@@log_bin, IF(@@last_gtid = '', @@gtid_binlog_pos, @@last_gtid), NULL)";
 
 impl Positions for Wire {
@@ -32,7 +32,7 @@ impl Positions for Wire {
     }
 }
 
-/// Whether a server could be a replica of another, as far as their URLs tell.
+/// Checks that a server could be a replica of another one, as far as their URLs say.
 pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
     if !own.shards.is_empty() || !primary.shards.is_empty() {
         return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
@@ -71,7 +71,7 @@ impl Mysql {
             return Ok(Replication { role: Role::Member, database });
         }
         let mut follows = 0;
-        // Whoever may not see that is told by read_only.
+        // Without the privilege for this statement, read_only decides.
         let _allowed = wire.query_each("SHOW REPLICA STATUS", &mut |_| follows += 1);
         let replica = follows > 0 || matches!(read_only.as_str(), "1" | "ON");
         Ok(Replication {

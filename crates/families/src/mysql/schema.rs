@@ -1,4 +1,4 @@
-//! The tables, and what is added to them once their rows are there.
+//! The tables, and the keys and indexes that are added after the rows.
 
 use crate::mysql::config::Config;
 use crate::mysql::product::Product;
@@ -8,7 +8,7 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::meta::Admin;
 use lydite_tpcc::schema::Table;
 
-/// The tables, the largest first, so that the last job to end is a small one.
+/// Tables from the largest to the smallest, so that a small job ends last.
 pub(crate) const BY_SIZE: [Table; 9] = [
     Table::OrderLine,
     Table::Stock,
@@ -24,7 +24,7 @@ pub(crate) const BY_SIZE: [Table; 9] = [
 /// Texts compare byte by byte, as in the other families.
 pub(crate) const CHARACTERS: &str = " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 
-/// What can't have foreign keys, if the tables can't.
+/// Returns the kind of table that can't have foreign keys, if the tables are of such a kind.
 pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option<String> {
     if !config.shards.is_empty() {
         return Some("tables over shards".into());
@@ -37,7 +37,8 @@ pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option
     Some(format!("tables of the engine {engine}"))
 }
 
-/// `CREATE TABLE` of one of the nine. The primary key is there from the beginning: rows are stored in its order.
+/// Returns `CREATE TABLE` for one of the nine tables. It includes the primary key, because rows are stored in its
+/// order.
 pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> String {
     let key = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
     let mut sql = ddl::create_table(product.dialect, table, &key);
@@ -59,8 +60,8 @@ pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> 
     sql
 }
 
-/// Makes the nine tables and then those of `own`, all or none: there are no transactions of them, so what has been made
-/// is dropped again when the rest fails.
+/// Creates the nine tables and then the tables in `own`, all or none. DDL has no transactions, so after an error the
+/// tables that were made are dropped again.
 pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), SqlError> {
     let product = wire.product;
     let mut statements: Vec<String> = Vec::new();
@@ -71,14 +72,14 @@ pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), 
     create_all(wire, config, &statements, own)
 }
 
-/// Makes the tables of a shard.
+/// Creates the tables of a shard.
 pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config, tables: &[Table]) -> Result<(), SqlError> {
     let statements: Vec<String> =
         tables.iter().map(|&table| create_table(table, config, wire.product)).collect();
     create_all(wire, config, &statements, "CREATE TABLE lydite_load (unit int PRIMARY KEY)")
 }
 
-/// As [`create`], for other tables.
+/// Creates other tables as [`create`] does.
 pub(crate) fn create_all(
     wire: &mut Wire,
     config: &Config,
@@ -99,21 +100,22 @@ pub(crate) fn create_all(
     let created = create(wire);
     if created.is_err() {
         for table in made {
-            // The error that matters is the first one.
+            // The first error is the one that matters.
             let _dropped = wire.execute(&format!("DROP TABLE IF EXISTS {table}"));
         }
     }
     created
 }
 
-/// The name of a foreign key, and of the index that stands behind it.
+/// Returns the name of a foreign key and of its index.
 fn key_name(table: Table, number: usize) -> String {
     format!("{}_fkey_{}", table.name(), number + 1)
 }
 
-/// `ALTER TABLE` for each table that lacks indexes, with all of them, so that its rows are read once. A foreign key needs
-/// an index on its columns; where no other begins with them, the server would build one when the key is added, table by
-/// table.
+/// Returns one `ALTER TABLE` for each table that lacks indexes. It adds all of them, so the rows are read once.
+///
+/// A foreign key needs an index on its columns. If no other index begins with them, the server would build one when the
+/// key is added, table by table.
 pub(crate) fn add_indexes(there: &[String], foreign_keys: bool) -> Vec<String> {
     let alter = |table: Table| {
         let schema = table.schema();
@@ -138,7 +140,7 @@ pub(crate) fn add_indexes(there: &[String], foreign_keys: bool) -> Vec<String> {
     BY_SIZE.into_iter().filter_map(alter).collect()
 }
 
-/// `ALTER TABLE` for each foreign key that is not there.
+/// Returns an `ALTER TABLE` for each missing foreign key.
 pub(crate) fn add_foreign_keys(there: &[String]) -> Vec<String> {
     let mut adds = Vec::new();
     for table in BY_SIZE {

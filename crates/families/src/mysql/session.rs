@@ -1,4 +1,4 @@
-//! Prepared statements over the wire, as the one text of the transactions wants them.
+//! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
@@ -13,32 +13,33 @@ use std::fmt::Debug;
 const STMT_PREPARE: u8 = 0x16;
 const STMT_EXECUTE: u8 = 0x17;
 
-/// Statements that are sent to be prepared before answers are read: what more of them would take may not fit the buffers
-/// of both sides, and each would wait for the other.
+/// Prepare requests that are sent before answers are read. With more of them both sides' buffers may fill up, and each
+/// side would wait for the other.
 const PREPARED_AT_ONCE: usize = 40;
 
-/// A statement as it is sent.
+/// A prepared statement.
 #[derive(Default)]
 struct Known {
-    /// The server's number; none for one without parameters, which goes as text: not every server prepares all of them.
+    /// Number that the server gave the statement. `None` for a statement without parameters, which is sent as text
+    /// because some servers can't prepare all of them.
     id: Option<u32>,
     text: String,
-    /// Which parameter stands at each `?`.
+    /// Index of the parameter for each `?`.
     order: Vec<u8>,
 }
 
-/// A connection whose statements are prepared.
+/// A connection with prepared statements.
 pub(crate) struct MysqlConnection {
     wire: Wire,
     prepared: Vec<Known>,
-    /// The types of the columns of the rows at hand.
+    /// Types of the columns of the current rows.
     kinds: Vec<u8>,
-    /// Whether the transaction at hand only reads.
+    /// True if the current transaction is read-only.
     reading: bool,
 }
 
-/// Gives parameters `$1`, `$2` … the form that MySQL knows, `?`, which has no number: the text, and which parameter
-/// stands at each place.
+/// Replaces the parameters `$1`, `$2` … by `?`, MySQL's form, which has no number. Returns the text and the parameter's
+/// index at each place.
 fn positional(text: &str) -> (String, Vec<u8>) {
     let mut parts = text.split('$');
     let mut positional = parts.next().unwrap_or_default().to_string();
@@ -56,8 +57,8 @@ fn positional(text: &str) -> (String, Vec<u8>) {
 impl MysqlConnection {
     /// Prepares statements on a connection.
     pub(crate) fn new<S: Prepared>(mut wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
-        // Behind a statement that ended the transaction (a deadlock) others may come that were sent with it: they are
-        // rolled back too.
+        // After a statement that ended the transaction (a deadlock), the server still runs those that were sent with
+        // it. Without autocommit they are rolled back too.
         wire.execute("SET SESSION autocommit = 0")?;
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
         let prepared = (0..count).map(|_| Known::default()).collect();
@@ -102,13 +103,13 @@ impl MysqlConnection {
         let Some(id) = known.id else { return self.wire.query(&known.text) };
         self.wire.command(STMT_EXECUTE, |out| {
             out.extend_from_slice(&id.to_le_bytes());
-            // No cursor, and the one iteration that there can be.
+            // No cursor; the iteration count is always one.
             out.extend_from_slice(&[0, 1, 0, 0, 0]);
             binary::put_params(&known.order, params, out)
         })
     }
 
-    /// Reads the answer to a statement, to its end unless the connection is lost.
+    /// Reads the answer to a statement to its end, unless the connection is lost.
     fn answer<S: Prepared>(&mut self, statement: S, rows: &mut Rows) -> Result<(), SqlError> {
         let mut failed = None;
         rows.reset(0);
@@ -144,7 +145,7 @@ impl MysqlConnection {
         }
     }
 
-    /// Reads the descriptions of the columns of rows.
+    /// Reads the column descriptions of a result.
     fn columns(&mut self, count: usize) -> Result<(), SqlError> {
         self.kinds.clear();
         for _ in 0..count {
@@ -155,7 +156,7 @@ impl MysqlConnection {
         self.wire.end_of_columns()
     }
 
-    /// Sends statements together and reads all answers; the first error counts.
+    /// Sends statements together and reads all answers. Returns the first error.
     fn together<S: Prepared>(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         for (statement, params) in steps {
             if let Err(error) = self.send(*statement, params) {
@@ -167,7 +168,7 @@ impl MysqlConnection {
         let mut first = Ok(());
         for ((statement, _), rows) in steps.iter().zip(rows) {
             let mut answered = self.answer(*statement, rows);
-            // Nobody waits for a lock when committing: a cluster has found that another node was first.
+            // A commit waits for no lock, so this deadlock is a conflict in a cluster: another node was first.
             if statement.role() == Role::Commit
                 && let Err(SqlError::Database { retry: Some(reason @ AbortReason::Deadlock), .. }) =
                     &mut answered
@@ -189,7 +190,7 @@ fn of_statement(statement: &impl Debug, error: SqlError) -> SqlError {
     SqlError::Decode(format!("{statement:?}: {}", error.line()))
 }
 
-/// Reads the answer to a statement that was sent to be prepared: the server's number of it.
+/// Reads the answer to a prepare request. Returns the server's number of the statement.
 fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<u32, SqlError> {
     let packet = wire.packet()?;
     let bytes = wire.bytes(packet);
@@ -213,21 +214,21 @@ fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<
     Ok(id)
 }
 
-/// The server's number of a statement, and how many columns and parameters it has.
+/// Reads a statement's number, its columns and its parameters.
 fn prepared_numbers(packet: &[u8]) -> Option<(u32, u16, u16)> {
     let mut reader = Reader::new(packet);
     reader.u8()?;
     Some((reader.u32()?, reader.u16()?, reader.u16()?))
 }
 
-/// The type of a column.
+/// Reads the type of a column.
 fn column_kind(packet: &[u8]) -> Option<u8> {
     let mut reader = Reader::new(packet);
-    // Catalogue, schema, table and column, the latter two by two names.
+    // Catalogue, schema, then table and column with two names each.
     for _ in 0..6 {
         reader.bytes()?;
     }
-    // The length of what follows, the collation, and the width.
+    // The length of the next fields, the collation, and the width.
     reader.take(1 + 2 + 4)?;
     reader.u8()
 }
@@ -241,8 +242,8 @@ impl<S: Prepared> Connection<S> for MysqlConnection {
         self.together(&[(statement, params)], std::slice::from_mut(rows))
     }
 
-    /// The server goes on behind a statement that failed, so a commit that comes behind changes is not sent before they
-    /// have been answered.
+    /// The server continues after a failed statement, so a commit after changes is sent only once they have been
+    /// answered.
     fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         let at_once = if self.wire.product.pipelines { steps.len() } else { 1 };
         let begins = |role| steps.iter().any(|(statement, _)| statement.role() == role);

@@ -1,9 +1,10 @@
-//! MariaDB over several servers: the tables of the warehouses are partitioned over shards by the engine Spider, and ITEM,
-//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not. By
-//! options of the URL, ITEM is on one shard instead, or each table's part is on another shard than those of the others.
+//! MariaDB over several servers. The engine Spider partitions the tables of the warehouses over shards. ITEM, which no
+//! transaction writes, is on the server of the URL, the coordinator. Transactions go through the coordinator; a load
+//! writes to the shards directly. Options of the URL put ITEM on one shard, or the parts of each table on other shards
+//! than those of the other tables.
 //!
-//! What Spider leaves open is left open: there is no common snapshot, no search for deadlocks over several servers, and a
-//! commit is atomic only as far as the server's `spider_internal_xa` says.
+//! Spider's limits remain: there is no common snapshot and no search for deadlocks over several servers, and a commit
+//! is atomic only if the server's `spider_internal_xa` says so.
 
 use crate::mysql::config::Config;
 use crate::mysql::load_lock::LoadLock;
@@ -19,24 +20,25 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use std::sync::PoisonError;
 
-/// What the names of our servers begin with. They are the coordinator's and not a database's, so the database is in them.
+/// Prefix of the names of Lydite's servers. It contains the database, because these names belong to the coordinator as
+/// a whole.
 const PREFIX: &str = "concat('lydite_', left(md5(database()), 12), '_')";
 
-/// Settings of a session. Queries that Spider sends whole to a shard it may word in a way that the shard does not
+/// Settings of a session. Spider may word queries that it sends whole to a shard in a way that the shard does not
 /// understand (an ORDER BY in a window function).
 pub(super) const SESSION: &str = "SET SESSION spider_disable_group_by_handler = ON";
 
-/// Whether an engine has its rows on other servers.
+/// True if the engine keeps its rows on other servers.
 pub(super) fn is_spider(engine: &str) -> bool {
     engine.eq_ignore_ascii_case("spider")
 }
 
-/// A text as SQL writes it.
+/// Returns a text as an SQL literal.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// `CREATE SERVER` for a shard.
+/// Returns `CREATE SERVER` for a shard.
 fn create_server(name: &str, shard: &Config, (host, port): &(String, u16)) -> String {
     let password =
         shard.password().map_or_else(String::new, |password| format!(", PASSWORD {}", quoted(&password)));
@@ -49,7 +51,8 @@ fn create_server(name: &str, shard: &Config, (host, port): &(String, u16)) -> St
     )
 }
 
-/// `CREATE TABLE` of one whose rows are on the shards; its keys and indexes are what the shards are asked by.
+/// Returns `CREATE TABLE` for a table whose rows are on the shards. Spider uses its keys and indexes to query the
+/// shards.
 fn create_parted(
     wire: &Wire,
     (table, layout): (Table, Layout),
@@ -79,7 +82,7 @@ fn create_parted(
     )
 }
 
-/// `CREATE TABLE` of ITEM whose rows are on one shard.
+/// Returns `CREATE TABLE` for ITEM with its rows on one shard.
 fn create_items(wire: &Wire, server: &str) -> String {
     let key = ddl::primary_key(Table::Item).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
     format!(
@@ -90,7 +93,7 @@ fn create_items(wire: &Wire, server: &str) -> String {
 }
 
 impl Mysql {
-    /// How the tables in parts that are there lie, by the coordinator's catalogs.
+    /// Returns the layout of the existing partitioned tables, from the coordinator's catalogs.
     pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
         let told = wire
             .column(
@@ -108,7 +111,7 @@ impl Mysql {
         }
     }
 
-    /// Makes the tables of the shards and of the coordinator, all or none.
+    /// Creates the tables of the shards and of the coordinator, all or none.
     pub(super) fn create_over_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         shards::check_count(self.shards.len(), meta)?;
         for shard in &self.shards {
@@ -125,14 +128,14 @@ impl Mysql {
                 self.config.place()
             )));
         }
-        // Another load may have made them meanwhile: then nothing of its is dropped.
+        // Another load may have made tables meanwhile. They must not be dropped.
         if self.tables(&mut wire)?.iter().any(|name| name == "lydite_meta") {
             return Err(TargetError::usage(format!("{}: the tables are there already", self.config.place())));
         }
         let made = self.create_parts(&mut wire, meta);
         if made.is_err() {
             for shard in &self.shards {
-                // The error that matters is the first one. The load has the lock already.
+                // The first error is the one that matters. The load has the lock already.
                 let _dropped = shard.connect_wire().and_then(|mut wire| shard.drop_tables(&mut wire));
             }
         }
@@ -166,7 +169,7 @@ impl Mysql {
             .map_err(self.failed("create the tables"))
     }
 
-    /// Builds the shards' indexes, and gathers their statistics.
+    /// Builds the shards' indexes and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
         for (number, shard) in self.shards.iter().enumerate() {
             let there = shard.catalogue(&mut shard.connect_wire()?, "index_name", "statistics")?;
@@ -180,7 +183,7 @@ impl Mysql {
         Ok(())
     }
 
-    /// Drops what loading made on the shards, and the coordinator's ways to them.
+    /// Drops a load's tables on the shards, and the coordinator's server entries for the shards.
     pub(super) fn reset_shards(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
         if self.shards.is_empty() {
             return Ok(());
@@ -200,7 +203,7 @@ impl Mysql {
         Ok(())
     }
 
-    /// Whether the tables that are there are Spider's.
+    /// Returns true if the existing tables are Spider's.
     pub(super) fn is_parted(&self) -> Result<bool, TargetError> {
         let mut known = self.parted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(parted) = *known {
@@ -211,12 +214,12 @@ impl Mysql {
              AND table_name = 'warehouse'",
         );
         let engines = engines.map_err(self.failed("look for shards"))?;
-        // Tables that are not there yet will be what the URL says.
+        // Missing tables will be as the URL says.
         let Some(engine) = engines.first() else { return Ok(!self.shards.is_empty()) };
         Ok(*known.insert(is_spider(engine)))
     }
 
-    /// Which shard has which warehouses, as the coordinator's catalogue says; none if the tables are not Spider's.
+    /// Returns the shard of each warehouse, from the coordinator's catalogue. `None` if the tables are not Spider's.
     pub(super) fn read_placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
         let mut wire = self.connect_wire()?;
         if !self.is_parted()? {
@@ -248,7 +251,8 @@ impl Mysql {
 }
 
 impl Mysql {
-    /// How much each shard holds of the database, as the engine there estimates it; none without shards in the URL.
+    /// Returns the size of the database on each shard, as the engine there estimates it. `None` without shards in the
+    /// URL.
     pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         if self.shards.is_empty() {
             return Ok(None);
@@ -274,18 +278,18 @@ impl Mysql {
     }
 }
 
-/// A loader for the coordinator and its shards.
+/// Returns a loader for the coordinator and its shards.
 pub(super) fn loader(coordinator: &Mysql) -> Result<ShardedLoader<MysqlLoader>, TargetError> {
     let shards =
         coordinator.shards.iter().map(|shard| MysqlLoader::open(&shard.config)).collect::<Result<_, _>>()?;
     let layout = coordinator.config.layout;
-    // An interrupted load may have begun in another way.
+    // An interrupted load may have begun with another layout.
     let found = coordinator.found_layout(&mut coordinator.connect_wire()?)?;
     layout.check_load(found, &coordinator.config.place())?;
     Ok(ShardedLoader { coordinator: MysqlLoader::open(&coordinator.config)?, shards, layout })
 }
 
-/// The right to load on all servers.
+/// Takes the right to load on all servers.
 pub(super) fn lock(mysql: &Mysql) -> Result<Vec<LoadLock>, TargetError> {
     std::iter::once(&mysql.config)
         .chain(mysql.shards.iter().map(|shard| &shard.config))

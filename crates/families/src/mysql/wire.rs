@@ -1,8 +1,8 @@
-//! A blocking connection to a server that speaks MySQL's protocol.
+//! A blocking connection to a server with MySQL's protocol.
 //!
-//! As with PostgreSQL, a session is a thread that waits for its answer, so the cheapest way is one `write` and one
-//! `read` per round trip. Commands may be sent together: the server takes one after the other from what it has read, and
-//! goes on behind one that failed.
+//! A session is a thread that waits for its answer, as with PostgreSQL, so one `write` and one `read` per round trip
+//! are the cheapest way. Commands may be sent together: the server runs them one after the other, and continues after a
+//! failed one.
 
 use crate::mysql::auth::{self, Challenge, Method, Safe};
 use crate::mysql::config::Config;
@@ -16,17 +16,17 @@ use std::io;
 use std::net::TcpStream;
 use std::ops::Range;
 
-/// How much is read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
-/// Length and number of a packet.
+/// Bytes of a packet's header: length and sequence number.
 const HEADER: usize = 4;
-/// The largest packet that is sent or read whole.
+/// Longest packet that is sent or read, in bytes.
 const MAX_PACKET: usize = 0xff_ffff;
 
-/// What the client can do, in the protocol's bits.
+/// Capabilities of the client, as bits of the protocol.
 mod capability {
     pub(super) const LONG_PASSWORD: u32 = 1;
-    /// Rows that a statement found count as changed, even if they have the same values afterwards.
+    /// Rows that a statement found count as changed, even if their values stay the same.
     pub(super) const FOUND_ROWS: u32 = 1 << 1;
     pub(super) const LONG_FLAG: u32 = 1 << 2;
     pub(super) const CONNECT_WITH_DB: u32 = 1 << 3;
@@ -42,7 +42,7 @@ mod capability {
     /// Rows end with a packet of the same form as other answers.
     pub(super) const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// What is used where the server has it.
+    /// Capabilities that are used if the server has them.
     pub(super) const WANTED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
@@ -58,43 +58,43 @@ mod capability {
         | DEPRECATE_EOF;
 }
 
-/// utf8mb4 with bytes compared, as the other families compare texts.
+/// utf8mb4 with binary comparison, as in the other families.
 const COLLATION: u8 = 46;
 
 const QUIT: u8 = 1;
 const QUERY: u8 = 3;
 
-/// What begins an answer.
+/// Beginning of an answer.
 pub(crate) enum Head {
-    /// It is the whole answer.
+    /// The whole answer.
     Done(Done),
-    /// Rows of this many columns follow.
+    /// The number of columns of the rows that follow.
     Columns(usize),
-    /// The server asks for the rows of `LOAD DATA LOCAL`.
+    /// A request for the rows of `LOAD DATA LOCAL`.
     WantsFile,
 }
 
-/// A connection that has been authenticated.
+/// An authenticated connection.
 pub(crate) struct Wire {
     transport: Transport,
-    /// What is to be sent.
+    /// Bytes to send.
     pub(crate) out: Vec<u8>,
     input: Vec<u8>,
-    /// What of `input` has been read.
+    /// Bytes of `input` that have been processed.
     read: usize,
     scratch: Box<[u8; READ_BYTES]>,
-    /// The number of the next packet of this exchange.
+    /// Sequence number of the next packet of this exchange.
     sequence: u8,
     capabilities: u32,
-    /// What the server is.
+    /// Product of the server.
     pub(crate) product: &'static Product,
-    /// Its version, in its own words.
+    /// Version, as the server reports it.
     pub(crate) version: String,
-    /// What the server calls this connection.
+    /// Connection id of the server.
     pub(crate) id: u32,
 }
 
-/// What a server greets with.
+/// First packet of a server.
 struct Greeting {
     id: u32,
     random: Vec<u8>,
@@ -118,14 +118,14 @@ impl Greeting {
         let length = usize::from(reader.u8()?);
         reader.take(10)?;
         random.extend_from_slice(reader.take(length.saturating_sub(8).max(13))?);
-        // Servers of before plugins name none.
+        // Servers that are older than plugins name none.
         let method = reader.until_zero().unwrap_or(b"mysql_native_password").to_vec();
         Some(Self { id, random, capabilities, method })
     }
 }
 
 impl Wire {
-    /// Connects, authenticates, and makes the session the same on all servers.
+    /// Connects, authenticates, and sets the session up in the same way on all servers.
     pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
         let transport = match &config.host {
             Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
@@ -145,7 +145,7 @@ impl Wire {
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
         wire.start(config)?;
-        // Some greet with the version of the MySQL that they resemble.
+        // Some servers greet with the version of the MySQL that they resemble.
         let mut comment = String::new();
         let mut version = String::new();
         wire.query_each("SELECT version(), @@version_comment", &mut |row| {
@@ -182,8 +182,8 @@ impl Wire {
         }
         self.secure(config, greeting.capabilities)?;
         let password = config.password().unwrap_or_default();
-        // Who listens on TLS without a certificate that was looked at may be anybody, but that is how clients of MySQL's send
-        // passwords for caching_sha2_password. The method that has no other way asks for more.
+        // TLS without a checked certificate does not prove who listens. Yet clients of MySQL send passwords for
+        // caching_sha2_password over it. The method that always sends the password requires more.
         let safe = Safe {
             encrypted: !matches!(self.transport, Transport::Tcp(_)),
             verified: matches!(self.transport, Transport::Unix(_)) || config.sslmode == SslMode::VerifyFull,
@@ -204,7 +204,7 @@ impl Wire {
         self.authenticate(&password, safe)
     }
 
-    /// The beginning of the first two packets that a client sends.
+    /// Writes the beginning of the first two packets of a client.
     fn hello(&mut self) {
         self.out.clear();
         self.out.extend_from_slice(&[0; HEADER]);
@@ -214,7 +214,7 @@ impl Wire {
         self.out.extend_from_slice(&[0; 23]);
     }
 
-    /// Begins TLS as `sslmode` wants.
+    /// Begins TLS as `sslmode` requires.
     fn secure(&mut self, config: &Config, offered: u32) -> Result<(), SqlError> {
         let Transport::Tcp(stream) = &self.transport else { return Ok(()) };
         if config.sslmode == SslMode::Disable {
@@ -254,7 +254,7 @@ impl Wire {
         }
     }
 
-    /// Puts a packet that goes on with an exchange into `out`.
+    /// Appends a packet to `out` that continues an exchange.
     fn reply(&mut self, payload: &[u8]) -> Result<(), SqlError> {
         let at = self.out.len();
         self.out.extend_from_slice(&[0; HEADER]);
@@ -274,7 +274,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Puts a command into `out`: `write` appends what belongs to it.
+    /// Appends a command to `out`. `write` appends its contents.
     pub(crate) fn command(
         &mut self,
         command: u8,
@@ -291,12 +291,12 @@ impl Wire {
         written
     }
 
-    /// Lifts the server's limits on how long a statement may take.
+    /// Lifts the server's time limits on statements.
     pub(crate) fn be_patient(&mut self) -> Result<(), SqlError> {
         self.product.patient.iter().try_for_each(|statement| self.execute(statement))
     }
 
-    /// Puts a statement as text into `out`.
+    /// Appends a text statement to `out`.
     pub(crate) fn query(&mut self, sql: &str) -> Result<(), SqlError> {
         self.command(QUERY, |out| {
             out.extend_from_slice(sql.as_bytes());
@@ -304,12 +304,12 @@ impl Wire {
         })
     }
 
-    /// Sends all that is in `out`.
+    /// Sends all bytes in `out`.
     pub(crate) fn flush(&mut self) -> Result<(), SqlError> {
         let stream = self.transport.stream();
         let sent = stream.write_all(&self.out).and_then(|()| stream.flush());
         self.out.clear();
-        // What a server says before it closes the connection tells more than that it did.
+        // The server's last message before it closed the connection says more than the lost connection.
         sent.map_err(|error| self.last_words().unwrap_or_else(|| lost(error)))
     }
 
@@ -322,7 +322,7 @@ impl Wire {
         }
     }
 
-    /// The next packet: this part of what [`Wire::bytes`] gives, until the next call.
+    /// Reads the next packet. Returns its range in [`Wire::bytes`], valid until the next call.
     pub(crate) fn packet(&mut self) -> Result<Range<usize>, SqlError> {
         loop {
             if let Some([a, b, c, sequence]) = self.input.get(self.read..self.read + HEADER) {
@@ -350,12 +350,12 @@ impl Wire {
         }
     }
 
-    /// The bytes of a packet.
+    /// Returns the bytes of a packet.
     pub(crate) fn bytes(&self, packet: Range<usize>) -> &[u8] {
         &self.input[packet]
     }
 
-    /// The beginning of the next answer.
+    /// Reads the beginning of the next answer.
     pub(crate) fn head(&mut self) -> Result<Head, SqlError> {
         let packet = self.packet()?;
         let packet = &self.input[packet];
@@ -368,7 +368,7 @@ impl Wire {
         .ok_or_else(|| unexpected("a broken answer"))
     }
 
-    /// Reads over what ends descriptions of columns or parameters, where something does.
+    /// Skips the end of column or parameter descriptions, if the server sends one.
     pub(crate) fn end_of_columns(&mut self) -> Result<(), SqlError> {
         if self.capabilities & capability::DEPRECATE_EOF == 0 {
             self.packet()?;
@@ -376,13 +376,13 @@ impl Wire {
         Ok(())
     }
 
-    /// The next row, or the end of the rows.
+    /// Reads the next row, or the end of the rows.
     pub(crate) fn row(&mut self) -> Result<Result<Range<usize>, Done>, SqlError> {
         let packet = self.packet()?;
         let bytes = &self.input[packet.clone()];
         match bytes.first() {
             Some(0xff) => Err(database_error(Some(self.product), bytes)),
-            // A row of more than 16 MiB could begin so too, but is not read.
+            // A row of more than 16 MiB could begin so too, but such rows are not read.
             Some(0xfe) if self.capabilities & capability::DEPRECATE_EOF != 0 => {
                 Done::of(bytes).map(Err).ok_or_else(|| unexpected("a broken end of rows"))
             }
@@ -393,13 +393,13 @@ impl Wire {
         }
     }
 
-    /// Sends a part of what a server wants that has asked for a file. An empty one is the end.
+    /// Sends a part of the file that a server requested. An empty part is the end.
     pub(crate) fn send_part(&mut self, part: &[u8]) -> Result<(), SqlError> {
         self.reply(part)?;
         self.flush()
     }
 
-    /// Text answers of one command, to the last one.
+    /// Reads the text answers of one command to the last one.
     fn answers(&mut self, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
         loop {
             let done = match self.head()? {
@@ -420,7 +420,7 @@ impl Wire {
                             Ok(packet) => {
                                 match text_row(&self.input[packet], columns) {
                                     Ok(fields) => row(&fields),
-                                    // Read on: the next statement must find its own answer.
+                                    // Read on, so that the next statement finds its own answer.
                                     Err(error) => broken = Some(error),
                                 }
                             }
@@ -436,15 +436,16 @@ impl Wire {
 }
 
 impl Drop for Wire {
-    /// Says so, since servers count connections that end without a word as broken, and some keep their locks for a while.
+    /// Sends a quit command, because servers count a connection that ends without it as broken, and some keep its locks
+    /// for a while.
     fn drop(&mut self) {
         self.out.clear();
         let quit = self.command(QUIT, |_| Ok(()));
-        // A frozen server must not keep us.
+        // A frozen server must not block the drop.
         let limited = self.transport.limit(Some(CONNECT_TIMEOUT));
         if quit.is_ok() && limited.is_ok() {
             let stream = self.transport.stream();
-            // Whatever comes of it, this is the end.
+            // The connection ends in any case.
             let _sent = stream.write_all(&self.out).and_then(|()| stream.flush());
         }
     }
@@ -472,17 +473,17 @@ impl Admin for Wire {
 }
 
 pub(crate) fn unexpected(what: &str) -> SqlError {
-    // What comes next can't be told from what should have come: the connection is of no more use.
+    // The stream is out of step from here on, so the connection is unusable.
     SqlError::Lost(format!("the server sent {what}: does it speak MySQL's protocol?"))
 }
 
-/// Reads the packet of an error.
+/// Reads an error packet.
 pub(crate) fn database_error(product: Option<&Product>, packet: &[u8]) -> SqlError {
     let mut reader = Reader::new(packet);
     let _mark = reader.u8();
     let code = reader.u16().unwrap_or_default();
     let rest = reader.rest();
-    // Before authentication there may be no SQLSTATE.
+    // Before authentication the SQLSTATE may be missing.
     let (state, message) = match rest.split_first() {
         Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
         _ => (&b"HY000"[..], rest),

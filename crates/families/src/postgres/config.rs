@@ -1,4 +1,4 @@
-//! What the URL of a server that speaks PostgreSQL's protocol says, and where the password comes from.
+//! Settings in a URL of a server with PostgreSQL's protocol, and the sources of the password.
 
 use crate::net::url::{ServerUrl, servers, sslmode, variable};
 use crate::net::{Host, SslMode};
@@ -43,7 +43,7 @@ const ISOLATION: OptionSpec = OptionSpec {
     about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
 };
 
-/// Options behind `?` of `postgres://`.
+/// Options after `?` of `postgres://`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     ISOLATION,
     FOREIGN_KEYS,
@@ -110,7 +110,7 @@ pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
     TIMEOUT,
 ];
 
-/// The largest number that `split` takes.
+/// Largest value of `split`.
 const MOST_SPLIT: u32 = 1_000_000;
 
 /// A target `postgres://…`. Its `Debug` shows no password.
@@ -124,19 +124,19 @@ pub(crate) struct Config {
     pub(crate) isolation: Isolation,
     pub(crate) foreign_keys: bool,
     pub(crate) schema: Option<String>,
-    /// Servers that have the tables of the warehouses in parts; none if the one server has all.
+    /// Servers over which the tables of the warehouses are split; none if one server has all rows.
     pub(crate) shards: Vec<(String, u16)>,
-    /// Where tables go that are loaded over several nodes.
+    /// Places of the tables when several nodes are loaded.
     pub(crate) layout: Layout,
-    /// What speaks the protocol.
+    /// Product with the protocol.
     pub(crate) product: &'static Product,
-    /// Rows that a COPY takes in a transaction of its own; all of a warehouse if none.
+    /// Rows per COPY, each in a transaction of its own; `None` for all rows of a warehouse.
     pub(crate) batch: Option<u32>,
-    /// Warehouses in a range (CockroachDB).
+    /// Warehouses per range (CockroachDB).
     pub(crate) split: Option<u32>,
-    /// Zones that keep a partition of the warehouses each (CockroachDB).
+    /// Zones, each of which keeps a partition of the warehouses (CockroachDB).
     pub(crate) zones: Vec<String>,
-    /// Whether zones keep leaseholders only.
+    /// True if zones keep only leaseholders.
     pub(crate) zone_leases: bool,
     pub(crate) mode: TxMode,
     /// The URL without the password.
@@ -236,7 +236,7 @@ pub(crate) fn parse(
     })
 }
 
-/// Whether a server could be a replica of another, as far as their URLs tell.
+/// Checks that a server could be a replica of another one, as far as their URLs say.
 pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
     if own.product.name != primary.product.name {
         return Err(format!(
@@ -259,11 +259,11 @@ pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Why tables in parts are not asked in the other ways, behind the name of such a way.
+/// Reason why partitioned tables support only statements. It follows the name of the mode.
 pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update of rows that an array names fetches and locks \
                                           all rows of each shard; use --tx statements";
 
-/// Why tables in parts are not asked at this level.
+/// Reason why partitioned tables do not support this isolation level.
 pub(crate) const NOT_SERIALIZABLE: &str =
     "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
 
@@ -284,7 +284,7 @@ fn zones(list: &str, errors: &mut Vec<String>) -> Vec<String> {
 }
 
 impl Config {
-    /// The same database on each of the shards.
+    /// Returns the configuration of the same database on each shard.
     pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
         self.shards.iter().map(|(host, port)| Self {
             host: Host::Tcp(host.clone()),
@@ -296,7 +296,7 @@ impl Config {
         })
     }
 
-    /// Host, port and database, for messages.
+    /// Returns host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         let Self { port, database, product, .. } = self;
         let scheme = product.schemes[0];
@@ -306,7 +306,7 @@ impl Config {
         }
     }
 
-    /// The password: from the URL, LYDITE_PASSWORD, libpq's PGPASSWORD, or the password file.
+    /// Returns the password from the URL, `LYDITE_PASSWORD`, libpq's `PGPASSWORD` or the password file.
     pub(crate) fn password(&self) -> Option<String> {
         self.url_password
             .clone()
@@ -314,7 +314,7 @@ impl Config {
             .or_else(|| self.password_file())
     }
 
-    /// The matching line of `~/.pgpass` (`host:port:database:user:password`; `*` matches all).
+    /// Returns the password in the matching line of `~/.pgpass` (`host:port:database:user:password`; `*` matches all).
     fn password_file(&self) -> Option<String> {
         let path = std::env::var_os("PGPASSFILE")
             .map(PathBuf::from)
@@ -335,7 +335,7 @@ impl Config {
     }
 }
 
-/// Splits at colons; a backslash takes the next character as it is.
+/// Splits a line at colons. A backslash escapes the next character.
 fn split_escaped(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();

@@ -16,14 +16,14 @@ use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 use std::ops::Range;
 
-/// Bytes per CopyData message: large enough that the message's frame and the write cost nothing.
+/// Bytes per CopyData message, large enough that the message's frame and the write cost nothing.
 const CHUNK: usize = 256 * 1024;
-/// What every COPY begins with: no flags, no header extension.
+/// Beginning of every COPY: no flags, no header extension.
 const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// What every COPY ends with: a row of -1 fields.
+/// End of every COPY: a row of -1 fields.
 const TRAILER: [u8; 2] = [0xff; 2];
 
-/// Copies the rows that `write` writes into a table, within the transaction at hand; rolls that back if `write` fails.
+/// Copies the rows that `write` writes into a table, within the current transaction. Rolls that back if `write` fails.
 pub(super) fn copy_in(
     wire: &mut Wire,
     table: &str,
@@ -37,7 +37,7 @@ pub(super) fn copy_in(
     match write(&mut copy).and_then(|()| copy.end()) {
         Ok(()) => wire.until_ready(),
         Err(SqlError::Decode(stopped)) => {
-            // Ours: tell the server, which then undoes the COPY.
+            // The error is not the server's. The server undoes the COPY when it is told.
             frontend::copy_fail(&stopped, &mut wire.out).map_err(encoding)?;
             wire.flush()?;
             let _undone = wire.until_ready();
@@ -71,17 +71,17 @@ fn data(wire: &mut Wire, bytes: &[u8]) -> Result<(), SqlError> {
     wire.send(bytes)
 }
 
-/// Ends the COPY; what the server says of it comes then.
+/// Ends the COPY. The server's answer follows.
 fn end(wire: &mut Wire) -> Result<(), SqlError> {
     data(wire, &TRAILER)?;
     frontend::copy_done(&mut wire.out);
     wire.flush()
 }
 
-/// Rows in PostgreSQL's binary form, one behind the other.
+/// Encoder of rows in PostgreSQL's binary form.
 pub(super) struct Encoder {
     types: Vec<ColumnType>,
-    /// Column that comes next.
+    /// Index of the next column.
     column: usize,
     buffer: Vec<u8>,
 }
@@ -91,7 +91,7 @@ impl Encoder {
         Self { types, column: 0, buffer: Vec::with_capacity(CHUNK + 4 * 1024) }
     }
 
-    /// Puts a row: `fields` puts its fields.
+    /// Writes a row. `fields` writes its fields.
     fn row(&mut self, fields: impl FnOnce(&mut Self)) {
         self.column = 0;
         self.buffer.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
@@ -105,7 +105,7 @@ impl Encoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Puts a field whose length is known only afterwards.
+    /// Writes a field whose length is known only afterwards.
     fn sized(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         self.column += 1;
         let at = self.buffer.len();
@@ -146,7 +146,7 @@ impl ColumnSink for Encoder {
     }
 }
 
-/// One COPY that rows stream into.
+/// One COPY that receives a stream of rows.
 pub(super) struct Copy<'a> {
     wire: &'a mut Wire,
     rows: Encoder,
@@ -154,7 +154,7 @@ pub(super) struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Writes a row: `fields` puts its fields.
+    /// Writes a row. `fields` writes its fields.
     pub(super) fn row(&mut self, fields: impl FnOnce(&mut Encoder)) -> Result<(), SqlError> {
         self.rows.row(fields);
         if self.rows.buffer.len() >= CHUNK {
@@ -185,14 +185,14 @@ impl RowWriter for Copy<'_> {
     }
 }
 
-/// COPYs of so many rows each, every one a transaction of its own.
+/// COPYs of a batch of rows each, every one in a transaction of its own.
 pub(super) struct Batches<'a> {
     wire: &'a mut Wire,
     table: Table,
     rows: Encoder,
-    /// Where each row of the buffer ends.
+    /// End of each row of the buffer.
     ends: Vec<usize>,
-    /// Rows in a batch.
+    /// Rows per batch.
     size: &'a mut u32,
     tally: Tally<'a>,
 }
@@ -208,7 +208,7 @@ impl<'a> Batches<'a> {
         Self { wire, table, rows: Encoder::new(types), ends: Vec::new(), size, tally: Tally::new(progress) }
     }
 
-    /// Sends what is left.
+    /// Sends the remaining rows.
     pub(super) fn end(&mut self) -> Result<(), SqlError> {
         self.send()?;
         self.tally.note();
@@ -225,7 +225,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Copies some rows of a buffer. `ends`: where each row ends in it.
+/// Copies some rows of a buffer. `ends` holds the end of each row in the buffer.
 fn copy(
     wire: &mut Wire,
     table: Table,
@@ -242,7 +242,7 @@ fn copy(
     wire.until_ready()
 }
 
-/// Whether the server says that a transaction is larger than it takes: "program limit exceeded", or in words.
+/// True if the server says that a transaction is too large, by the code "program limit exceeded" or in words.
 fn is_too_large(error: &SqlError) -> bool {
     matches!(error, SqlError::Database { code, message, .. } if code == "54000" || message.contains("too large"))
 }

@@ -1,33 +1,33 @@
-//! What PostgreSQL's error codes mean for a transaction.
+//! PostgreSQL's error codes and their meaning for a transaction.
 
 use lydite_database::AbortReason;
 
-/// Codes after which the same transaction may be tried again.
+/// Codes after which the same transaction may be retried.
 const RETRYABLE: [(&str, AbortReason); 3] = [
     ("40001", AbortReason::Serialization),
     ("40P01", AbortReason::Deadlock),
     ("55P03", AbortReason::LockTimeout),
 ];
 
-/// Codes (or their first two characters) with which the server says that it goes away or takes no connections now.
+/// Codes (or their first two characters) of a server that shuts down or takes no connections now.
 const UNAVAILABLE: [&str; 7] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "53300"];
 
-/// Why a transaction that failed with `code` may be tried again, if it may.
+/// Returns the abort reason if a transaction that failed with `code` may be retried.
 pub(crate) fn retryable(code: &str) -> Option<AbortReason> {
     RETRYABLE.iter().find(|(known, _)| *known == code).map(|(_, reason)| *reason)
 }
 
-/// Whether `code` says that the server is going away or not ready.
+/// True if `code` says that the server is shutting down or not ready.
 pub(crate) fn unavailable(code: &str) -> bool {
     UNAVAILABLE.iter().any(|known| code.starts_with(known))
 }
 
-/// What the user can do about an error of any statement, a transaction's too.
+/// Returns advice about an error that any statement may get, including those of a transaction.
 pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
     (code == "53100").then_some("make room on the server's disk")
 }
 
-/// What the user can do about an error at connecting or administration.
+/// Returns advice about an error at connecting or administration.
 pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
         "28P01" => "give the password in the URL, in LYDITE_PASSWORD or in ~/.pgpass",

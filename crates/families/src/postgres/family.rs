@@ -1,4 +1,4 @@
-//! PostgreSQL, and the databases that speak its protocol, among the families.
+//! The entries of PostgreSQL and the databases with its protocol in the table of families.
 
 use super::Postgres;
 use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};

@@ -1,8 +1,8 @@
 //! One load at a time: an advisory lock that every connection of a load holds.
 //!
-//! When a loader is killed its server processes go on with what they are doing: a key is built to its end, though
-//! nobody waits for it. So the lock is shared by all connections of a load, and another one begins only when the last
-//! of them is gone.
+//! Server processes finish their current work after the loader was killed: they build a key to its end, though nobody
+//! waits for it. So all connections of a load share the lock, and another load begins only when the last of them has
+//! ended.
 
 use crate::postgres::config::Config;
 use crate::postgres::product::Product;
@@ -13,26 +13,26 @@ use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::Admin;
 use std::time::{Duration, Instant};
 
-/// The first half of the lock's name, "lyd" in ASCII; the second one is the schema, since two schemas are two databases
-/// to Lydite.
+/// First half of the lock's name, "lyd" in ASCII. The second half is the schema, since two schemas are two databases to
+/// Lydite.
 const NAME: i32 = 0x006c_7964;
-/// How long connections that are just ending are waited for.
+/// Longest wait for connections that are just ending.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often they are looked for.
+/// Time between two looks at these connections.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The right to load, as long as it lives.
+/// The right to load, held until this is dropped.
 pub(crate) struct LoadLock {
     wire: Wire,
     held: bool,
 }
 
-/// The lock as a function of the server is called with it.
+/// Returns the lock's name as arguments of the server's lock functions.
 fn key() -> String {
     format!("({NAME}, coalesce({SCHEMA}::int, 0))")
 }
 
-/// Has a connection that works for the load hold the lock until it ends; nothing where there are no such locks.
+/// Makes a connection of the load hold the lock until it ends. Does nothing if the product has no such locks.
 pub(crate) fn share(wire: &mut Wire, product: &Product) -> Result<(), SqlError> {
     if !product.advisory_locks {
         return Ok(());
@@ -41,7 +41,10 @@ pub(crate) fn share(wire: &mut Wire, product: &Product) -> Result<(), SqlError> 
 }
 
 impl LoadLock {
-    /// Takes the lock, or says who has it.
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// Another load has it; the error names that load.
     pub(crate) fn take(config: &Config) -> Result<Self, TargetError> {
         let place = config.place();
         let failed = |error| advised(error, "begin the load", &place);
@@ -49,15 +52,15 @@ impl LoadLock {
         if !config.product.advisory_locks {
             return Ok(Self { wire, held: false });
         }
-        // It says nothing until the load is done, and the lock would go with the connection. Versions before 14 have no
-        // such limit.
+        // The connection is silent until the load is done. If the server closed it, the lock would be released.
+        // Versions before 14 have no such limit.
         wire.execute(
             "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
         )
         .map_err(failed)?;
         let begun = Instant::now();
         loop {
-            // Alone first; then open to the other connections of this load.
+            // The exclusive lock first; then the lock is shared with the other connections of this load.
             let taken =
                 wire.column(&format!("SELECT pg_try_advisory_lock{}", key())).map_err(failed)?.concat()
                     == "t";
@@ -85,12 +88,12 @@ impl LoadLock {
         )))
     }
 
-    /// Its connection, for work of the load.
+    /// Returns the lock's connection, for work of the load.
     pub(crate) fn wire(&mut self) -> &mut Wire {
         &mut self.wire
     }
 
-    /// Gives the lock back before the connection ends.
+    /// Releases the lock before the connection ends.
     pub(crate) fn release(mut self) -> Result<(), SqlError> {
         if !self.held {
             return Ok(());

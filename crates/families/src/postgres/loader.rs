@@ -1,5 +1,7 @@
-//! Loading, a warehouse at a time: by `COPY` in one transaction, so that it is there whole or not at all; or in batches that
-//! commit by themselves, for databases that are not made for large transactions.
+//! Loading, a warehouse at a time.
+//!
+//! `COPY` loads a warehouse in one transaction, so it is stored whole or not at all. Databases that are not made for
+//! large transactions load in batches with a transaction each.
 
 use crate::postgres::config::Config;
 use crate::postgres::copy::{Batches, copy_in};
@@ -18,7 +20,7 @@ use lydite_tpcc::schema::Table;
 pub(crate) struct PgLoader {
     wire: Wire,
     place: String,
-    /// Rows in a batch; a warehouse is one transaction if none.
+    /// Rows per batch; `None` if a warehouse is one transaction.
     batch: Option<u32>,
 }
 
@@ -78,7 +80,7 @@ impl PgLoader {
             let mut batches = Batches::new(wire, table, &mut batch, progress);
             population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
         })?;
-        // What the server did not take at once it will not take for the next unit either.
+        // A batch that was too large is too large for the next unit too.
         self.batch = Some(batch);
         Ok(())
     }

@@ -55,7 +55,7 @@ impl MicroTarget for Postgres {
         let mut wire = self.connect_wire()?;
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
         stage("writing a checkpoint");
-        // Only a superuser may; without it the first run pays for the load's dirty pages.
+        // Only a superuser may run it. Without it the first run pays for the load's dirty pages.
         let _only_superusers_may = wire.execute("CHECKPOINT");
         Ok(())
     }
@@ -69,7 +69,7 @@ impl MicroTarget for Postgres {
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {
         let mut wire = self.connect_wire()?;
-        // As the conditions: what a role's settings say of time-outs is not for checks.
+        // As for the conditions: a role's time limits do not apply to checks.
         wire.execute("SET statement_timeout = 0").map_err(self.failed("check"))?;
         totals(&mut wire, meta, table).map_err(self.failed(&format!("check {}", name(table))))
     }
@@ -84,7 +84,7 @@ struct PgTableLoader {
 impl MicroLoader for PgTableLoader {
     fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
         let Meta { data, seed, .. } = self.meta;
-        // Two integers of eight bytes and a text; how wide, the table knows.
+        // Two integers of eight bytes and a text. The table defines the text's width.
         let number = ColumnType::Integer { below: 1 << 63 };
         let types = vec![number, number, ColumnType::VarText(u16::MAX)];
         copy_in(&mut self.wire, &name(table), COLUMNS, types, progress, |copy| {

@@ -1,4 +1,4 @@
-//! PostgreSQL and those that speak its protocol: CockroachDB, YugabyteDB, Citus.
+//! PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB, Citus.
 
 mod config;
 mod copy;
@@ -54,7 +54,7 @@ use wire::{Backend, Wire};
 /// The functions of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
 
-/// Server settings that bear on the numbers.
+/// Server settings that affect the numbers.
 const SETTINGS: [&str; 15] = [
     "shared_buffers",
     "fsync",
@@ -73,9 +73,9 @@ const SETTINGS: [&str; 15] = [
     "data_checksums",
 ];
 
-/// How full pages are filled at loading, in percent, where rows are updated in place for ever: with room on the page
-/// a new version needs no index entries (a heap-only tuple). The rows of the two smallest tables are the hottest,
-/// and get pages of their own.
+/// Returns the fill factor of pages at loading, in percent, for tables whose rows are updated in place for ever. With
+/// room on the page a new version needs no index entries (a heap-only tuple). The rows of the two smallest tables are
+/// the hottest, and get pages of their own.
 fn fill_factor(table: Table) -> Option<u8> {
     match table {
         Table::Warehouse | Table::District => Some(10),
@@ -85,42 +85,43 @@ fn fill_factor(table: Table) -> Option<u8> {
     }
 }
 
-/// The schema that new tables go to. Not `current_schema()::regnamespace`, which reads a name as SQL does.
+/// The schema of new tables. Not `current_schema()::regnamespace`, which parses a name as SQL does.
 const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
 
-/// What takes a table's name, as `relkind`: tables, partitioned ones, views, materialized views, foreign tables.
+/// Values of `relkind` that share the names of tables: tables, partitioned tables, views, materialized views, foreign
+/// tables.
 const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
 
-/// Connections that check conditions side by side.
+/// Connections that check conditions in parallel.
 const CHECK_CONNECTIONS: usize = 2;
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
     config: Config,
-    /// The servers over which loading parts the tables.
+    /// Servers over which loading splits the tables.
     shards: Vec<Postgres>,
-    /// Whether the server has been found to be what the URL says.
+    /// Set once the server is found to be of the kind that the URL names.
     known: OnceLock<()>,
-    /// Whether the tables that are there are in parts, once it is known.
+    /// True if the existing tables are partitioned, once this is known.
     parted: OnceLock<bool>,
-    /// Whether this process has made the procedures fit itself.
+    /// True once this process has made or renewed the procedures.
     procedures: Mutex<bool>,
-    /// By the server's ends of connections.
+    /// Connections at work, by the server's backends.
     work: Stoppable<Backend>,
 }
 
-/// Connects, with advice in the error.
+/// Connects. Errors come with advice.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
     net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))
 }
 
-/// The error of a connection that did not come about: always "unreachable", whatever the server said.
+/// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
 fn refused(error: SqlError, config: &Config) -> TargetError {
     let advised = advised(error, "connect", &config.place());
     TargetError::unreachable(advised.message)
 }
 
-/// The error of an operation, with what the user can do.
+/// Returns the error of an operation, with advice.
 fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
     let advice = match &error {
         SqlError::Database { code, message, .. } => errors::advice(code, message),
@@ -146,7 +147,7 @@ impl Postgres {
         }
     }
 
-    /// Connects; the first time it makes sure that the server is one that the URL means.
+    /// Connects. The first connection checks that the server is of the kind that the URL names.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
         let mut wire = connected(&self.config)?;
         if self.known.get().is_none() {
@@ -170,7 +171,7 @@ impl Postgres {
         Ok(wire)
     }
 
-    /// What a session on the tables that are there sets before all else.
+    /// Returns the first settings of a session on the existing tables.
     fn session_settings(&self) -> Result<&'static str, TargetError> {
         if let Some(parted) = self.parted.get() {
             return Ok(if *parted { shards::SESSION } else { "" });
@@ -179,7 +180,8 @@ impl Postgres {
         Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
     }
 
-    /// The same, of a session for transactions; refuses what the tables that are there do not have.
+    /// Returns the settings of a session for transactions. Rejects modes and levels that the existing tables do not
+    /// support.
     fn checked_settings(&self) -> Result<&'static str, TargetError> {
         let settings = self.session_settings()?;
         if !settings.is_empty() && self.config.layout != Layout::default() {
@@ -202,7 +204,7 @@ impl Postgres {
         move |error| advised(error, doing, &place)
     }
 
-    /// The names of the tables in the schema that new tables would go to.
+    /// Returns the names of the tables in the schema of new tables.
     fn tables(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
         wire.column(&format!(
             "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS}"
@@ -210,7 +212,7 @@ impl Postgres {
         .map_err(self.failed("look for tables"))
     }
 
-    /// Makes or renews the procedures, once per process: the database may have been loaded by an older version.
+    /// Makes or renews the procedures, once per process, because an older version may have loaded the database.
     fn ensure_procedures(&self) -> Result<(), TargetError> {
         let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
         if !*done {
@@ -228,7 +230,7 @@ impl Postgres {
             let mut wire = self.connect_wire()?;
             load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
             if self.config.product.heap {
-                // Sorting for an index in memory is worth more than the default of 64 MB; it is given back at once.
+                // Sorting for an index in memory is worth more than the default of 64 MB. The memory is freed at once.
                 wire.execute("SET maintenance_work_mem = '256MB'")
                     .map_err(self.failed("set maintenance_work_mem"))?;
             }
@@ -246,7 +248,7 @@ impl Postgres {
         })
     }
 
-    /// What makes the primary keys that are not there yet, and the indexes.
+    /// Returns the statements that make the missing primary keys and the indexes.
     fn keys_and_indexes(&self, tables: &[Table]) -> Result<Vec<String>, TargetError> {
         let there = self.constraints()?;
         let mut indexes = Vec::new();
@@ -261,7 +263,7 @@ impl Postgres {
         Ok(indexes)
     }
 
-    /// Names of the constraints that are there already, when a load is finished for the second time.
+    /// Returns the names of the existing constraints, for a load that is finished a second time.
     fn constraints(&self) -> Result<Vec<String>, TargetError> {
         let mut wire = self.connect_wire()?;
         wire.column(&format!(
@@ -271,7 +273,7 @@ impl Postgres {
     }
 }
 
-/// The largest tables first, so that the last job to end is a small one.
+/// Tables from the largest to the smallest, so that a small job ends last.
 const BY_SIZE: [Table; 9] = [
     Table::OrderLine,
     Table::Stock,
@@ -284,7 +286,8 @@ const BY_SIZE: [Table; 9] = [
     Table::Warehouse,
 ];
 
-/// What makes a table, `;` at the end: without keys, or with keys and indexes where building them later would copy it.
+/// Returns the SQL that makes a table, ending in `;`. The table has keys and indexes only if building them later would
+/// copy it.
 fn create_table(config: &Config, table: Table) -> String {
     let dialect = session::dialect(config.isolation);
     if config.product.heap {
@@ -298,8 +301,8 @@ fn create_table(config: &Config, table: Table) -> String {
     format!("{}; {indexes}", ddl::create_table(dialect, table, &key))
 }
 
-/// What gathers statistics. VACUUM too: else the first readers of each page would set its hint bits, and the first run
-/// would write the whole database once more.
+/// Returns the statements that gather statistics. They include VACUUM. Otherwise the first readers of each page would
+/// set its hint bits, and the first run would write the whole database once more.
 fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
     let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
     tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
@@ -371,13 +374,13 @@ impl Target for Postgres {
             durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
         Ok(Description {
             kind: self.config.product.schemes[0].into(),
-            // "PostgreSQL 15.18 (Debian …) on x86_64…": the platform is the host's matter.
+            // "PostgreSQL 15.18 (Debian …) on x86_64…": results describe the host elsewhere.
             version: version.split(" on ").next().unwrap_or_default().to_string(),
             url: self.config.url.clone(),
             settings,
             isolation: self.config.isolation.sql().to_lowercase(),
             embedded: false,
-            // Over several servers there is no common snapshot, whatever each of them keeps.
+            // Several servers have no common snapshot, whatever the isolation level of each.
             isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted
                 && self.config.product.global_transactions
                 && !parted,
@@ -411,7 +414,8 @@ impl Target for Postgres {
             }
             sql += &self.create_shards(meta)?;
         }
-        // Not all of this can be in a transaction, and WAREHOUSE, with whose rows the others' are kept, comes first of them.
+        // Some of these statements can't run in a transaction. WAREHOUSE comes first because the rows of the other
+        // tables are placed with its rows.
         let Config { product, .. } = &self.config;
         let spread: Vec<String> = Table::ALL
             .iter()
@@ -426,7 +430,7 @@ impl Target for Postgres {
         for statement in spread {
             wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))?;
         }
-        // The notes last: tables that are not spread to the end are never taken for ones whose load can be resumed.
+        // The notes come last: a load of tables that are not fully distributed must never look resumable.
         wire.execute(&format!("BEGIN; {notes}; COMMIT")).map_err(self.failed("note what is loaded"))
     }
 
@@ -461,7 +465,8 @@ impl Target for Postgres {
                     let name = format!("{}_fkey_{}", table.name(), number + 1);
                     if !there.contains(&name) {
                         let table = table.name();
-                        // Not valid at first: adding locks both tables, validating lets others work on them.
+                        // Not valid at first: adding the constraint locks both tables, validating it lets others work
+                        // on them.
                         add.push(format!(
                             "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}; \
                              ALTER TABLE {table} ADD CONSTRAINT {name} {} NOT VALID",
@@ -484,7 +489,7 @@ impl Target for Postgres {
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
         if self.config.product.heap {
             stage("writing a checkpoint");
-            // Only a superuser may; without it the first run pays for the load's dirty pages.
+            // Only a superuser may run it. Without it the first run pays for the load's dirty pages.
             let _only_superusers_may = wire.execute("CHECKPOINT");
         }
         Ok(())
@@ -499,11 +504,11 @@ impl Target for Postgres {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
-        // One that can't be reached is told before anything is dropped on another.
+        // An unreachable shard is reported before anything is dropped on another one.
         self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
         let mut lock = LoadLock::take(&self.config)?;
         let wire = lock.wire();
-        // Only in the schema that `state` looks at, and nothing that merely depends on the tables.
+        // Only in the schema that `state` looks at, and not objects that merely depend on the tables.
         let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
         if schema.is_empty() {
             return Err(TargetError::usage(format!(
@@ -520,7 +525,8 @@ impl Target for Postgres {
             .map(|name| format!("'{name}'"))
             .collect();
         if !self.config.product.exports_snapshots {
-            // Catalogs of others are PostgreSQL's in part, so they are not asked which view shows which table.
+            // Other products implement PostgreSQL's catalogs only in part, so they are not asked which view shows which
+            // table.
             let drops: Vec<String> = there
                 .iter()
                 .filter(|name| names.contains(&format!("'{name}'")))
@@ -532,9 +538,9 @@ impl Target for Postgres {
             }
             return lock.release().map_err(self.failed("end the load"));
         }
-        // What others made under these names may be no tables. Views go first, each before those that it shows; then
-        // all tables of a kind at once, since they refer to each other. (Views that show each other in a ring can be made,
-        // though not read; hence the bound.)
+        // Objects that others made under these names may not be tables. Views go first, each before those that it
+        // shows. Then all tables of a kind go at once, since they refer to each other. (Views that show each other in a
+        // ring can be made, though not read; hence the bound.)
         let drops = wire
             .column(&format!(
                 "WITH RECURSIVE named AS (SELECT oid, relkind, format('%I.%I', current_schema(), relname) AS name \
@@ -590,7 +596,7 @@ impl Target for Postgres {
         let dialect = session::dialect(self.config.isolation);
         let next = AtomicUsize::new(0);
         let findings = Mutex::new(Vec::new());
-        // Dear ones first, so that both connections end at about the same time.
+        // The slow conditions first, so that both connections end at about the same time.
         let mut order: Vec<Condition> = conditions.to_vec();
         order.sort_by_key(|condition| ![6, 7, 10, 12].contains(&condition.number));
         let work = || -> Result<(), TargetError> {
@@ -640,10 +646,10 @@ impl Target for Postgres {
 }
 
 impl Postgres {
-    /// Refuses more sessions than the server has places for.
+    /// Rejects more sessions than the server has connections for.
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
-        // Reserved ones are a superuser's too; a setting that a version does not have is no row.
+        // Only a superuser may use the reserved connections. A setting that a version lacks gives no row.
         let places = wire
             .column(
                 "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
@@ -745,7 +751,7 @@ impl StoppableWork for Postgres {
         let backends = self.work.stop();
         self.shards.iter().for_each(Self::stop_work);
         for backend in backends {
-            // A server that can't be reached any more has nothing to give up.
+            // An unreachable server has nothing to cancel.
             let _heard = wire::cancel(&self.config, backend);
         }
     }

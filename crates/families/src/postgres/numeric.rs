@@ -1,4 +1,4 @@
-//! PostgreSQL's binary form of `numeric`: digits in base 10 000, the first with the given weight.
+//! PostgreSQL's binary form of `numeric`: digits in base 10 000. The first digit has the given weight.
 
 use lydite_tpcc::{Cents, Rate};
 
@@ -40,7 +40,7 @@ fn put(negative: bool, whole: u64, fraction: u16, scale: u16, out: &mut Vec<u8>)
     }
 }
 
-/// Reads a number in ten-thousandths; none if it is not a number, has more than four decimals, or is too large.
+/// Reads a number in ten-thousandths. `None` if it is not a number, has more than four decimals, or is too large.
 pub(crate) fn ten_thousandths(bytes: &[u8]) -> Option<i64> {
     let word = |index: usize| Some(u16::from_be_bytes(bytes.get(index * 2..index * 2 + 2)?.try_into().ok()?));
     let count = usize::from(word(0)?);
@@ -52,7 +52,7 @@ pub(crate) fn ten_thousandths(bytes: &[u8]) -> Option<i64> {
     let mut value: i128 = 0;
     for index in 0..count {
         let digit = i128::from(word(4 + index)?);
-        // The group before the decimal point has weight 0; ten-thousandths lift everything by one group.
+        // The group before the decimal point has weight 0. Ten-thousandths shift everything by one group.
         match weight - index as i32 + 1 {
             power @ 0..=6 => value += digit * 10_000_i128.pow(power as u32),
             _ if digit == 0 => {}

@@ -1,57 +1,57 @@
-//! The databases that speak PostgreSQL's protocol, as data, and how one is known by what it says of itself.
+//! The databases with PostgreSQL's protocol, as data, and their recognition by version and extension.
 //!
-//! Only PostgreSQL's own servers are run in tests. What is said here of the others is from their documentation; the book's
-//! page about targets lists it.
+//! Tests run only PostgreSQL's own servers. The entries of the others follow their documentation, which the book's page
+//! about targets lists.
 
 use crate::postgres::config::Config;
 use lydite_database::TxMode;
 use lydite_database::sql::isolation::Isolation;
 use lydite_tpcc::schema::Table;
 
-/// A database that speaks PostgreSQL's protocol.
+/// A database with PostgreSQL's protocol.
 #[derive(Debug)]
 pub(crate) struct Product {
-    /// Its name for people.
+    /// Display name.
     pub(crate) name: &'static str,
-    /// URL schemes that mean it; the first is the one to advise.
+    /// URL schemes of it. Messages advise the first one.
     pub(crate) schemes: &'static [&'static str],
-    /// Port when the URL has none.
+    /// Port if the URL has none.
     pub(crate) port: u16,
-    /// User when neither the URL nor the environment has one.
+    /// User if neither the URL nor the environment has one.
     pub(crate) user: &'static str,
-    /// Ways of sending transactions that it has.
+    /// Supported values of `--tx`.
     pub(crate) modes: &'static [TxMode],
-    /// Isolation levels that it keeps, the default first.
+    /// Supported isolation levels, the default first.
     pub(crate) isolation: &'static [Isolation],
-    /// Whether a transaction over several nodes reads one snapshot and commits everywhere or nowhere.
+    /// True if a transaction over several nodes reads one snapshot and commits everywhere or nowhere.
     pub(crate) global_transactions: bool,
-    /// Whether tables are PostgreSQL's own: with fill factors, VACUUM, keys that are built after the rows, and settings for
-    /// memory and compilation.
+    /// True if tables are PostgreSQL's own: with fill factors, VACUUM, keys that are built after the rows, and settings
+    /// for memory and compilation.
     pub(crate) heap: bool,
-    /// Whether it copies a database by `CREATE DATABASE … TEMPLATE`, all of it.
+    /// True if it copies a whole database by `CREATE DATABASE … TEMPLATE`.
     pub(crate) copies_databases: bool,
-    /// Whether it has advisory locks, with which loads keep each other out.
+    /// True if it has advisory locks. Loads use them to exclude each other.
     pub(crate) advisory_locks: bool,
-    /// Whether several connections can read one snapshot, and catalogs tell which view shows what.
+    /// True if several connections can read one snapshot, and the catalogs name the tables that a view shows.
     pub(crate) exports_snapshots: bool,
-    /// Whether foreign keys are declared when the URL does not say.
+    /// True if foreign keys are declared by default.
     pub(crate) foreign_keys: bool,
-    /// Whether every commit survives the loss of power whatever the settings.
+    /// True if every commit survives the loss of power, whatever the settings.
     pub(crate) always_durable: bool,
-    /// Rows that a COPY takes in a transaction of its own; all of a warehouse in one if none.
+    /// Rows per COPY, each in a transaction of its own; `None` for all rows of a warehouse.
     pub(crate) batch: Option<u32>,
-    /// Whether loading says which tables go to which nodes.
+    /// True if loading distributes the tables over nodes.
     pub(crate) distributes: bool,
-    /// What spreads a new table of so many warehouses over the nodes.
+    /// Function that returns the SQL to distribute a new table of so many warehouses over the nodes.
     pub(crate) distribution: fn(&Config, Table, u32) -> Vec<String>,
-    /// A query of the node that has `{warehouse}`; none if the database has one node.
+    /// Query of the node that has `{warehouse}`; `None` for a database of one node.
     pub(crate) placement: Option<&'static str>,
-    /// A query of the nodes, as `placement` names them, and the bytes that each holds; none if they do not tell, or if the
-    /// database has one node.
+    /// Query of the nodes, named as by `placement`, and the bytes that each one holds; `None` if they do not report
+    /// sizes, or for a database of one node.
     pub(crate) sizes: Option<&'static str>,
 }
 
-/// No statements: one node, or the database spreads tables by itself.
+/// Returns no statements: the database has one node, or distributes tables by itself.
 fn nothing(_: &Config, _: Table, _: u32) -> Vec<String> {
     Vec::new()
 }
@@ -78,7 +78,8 @@ pub(crate) static POSTGRES: Product = Product {
     sizes: None,
 };
 
-/// CockroachDB. Repeatable read is not offered: servers give serializable for it unless a setting says otherwise.
+/// CockroachDB. It does not offer repeatable read: servers run such transactions as serializable unless a setting says
+/// otherwise.
 pub(crate) static COCKROACH: Product = Product {
     name: "CockroachDB",
     schemes: &["cockroach"],
@@ -100,7 +101,7 @@ pub(crate) static COCKROACH: Product = Product {
     ..POSTGRES
 };
 
-/// YugabyteDB's YSQL. The first column of a key is hashed, the others are in order.
+/// YugabyteDB's YSQL. The first column of a key is hashed, the others are ordered.
 pub(crate) static YUGABYTE: Product = Product {
     name: "YugabyteDB",
     schemes: &["yugabyte"],
@@ -120,8 +121,8 @@ pub(crate) static YUGABYTE: Product = Product {
     ..POSTGRES
 };
 
-/// Citus: PostgreSQL with tables that are spread over workers. Rows of ORDER-LINE and HISTORY refer to rows of other
-/// warehouses, which it can't declare.
+/// Citus: PostgreSQL with tables that are distributed over workers. Rows of ORDER-LINE and HISTORY refer to rows of
+/// other warehouses; Citus can't declare such foreign keys.
 pub(crate) static CITUS: Product = Product {
     copies_databases: false,
     name: "Citus",
@@ -141,8 +142,8 @@ pub(crate) static CITUS: Product = Product {
     ..POSTGRES
 };
 
-/// Citus: rows by their warehouse, those of one warehouse on one worker; ITEM on every worker. If ITEM is to be on one node, it
-/// stays the coordinator's own table.
+/// Distributes a table for Citus: all rows of a warehouse go to one worker, ITEM goes to every worker. If ITEM is to be
+/// on one node, it stays a local table of the coordinator.
 fn distributed(config: &Config, table: Table, _: u32) -> Vec<String> {
     let name = table.name();
     let layout = config.layout;
@@ -161,7 +162,8 @@ fn distributed(config: &Config, table: Table, _: u32) -> Vec<String> {
     }]
 }
 
-/// CockroachDB: ranges that begin at certain warehouses, spread at random; and partitions that are kept in zones.
+/// Distributes a table for CockroachDB: ranges that begin at certain warehouses, placed at random, and partitions that
+/// are kept in zones.
 fn ranges(config: &Config, table: Table, warehouses: u32) -> Vec<String> {
     let Some(column) = table.warehouse_column() else { return Vec::new() };
     let name = table.name();
@@ -177,7 +179,7 @@ fn ranges(config: &Config, table: Table, warehouses: u32) -> Vec<String> {
             })
             .collect();
         let parted = format!("PARTITION BY RANGE ({column}) ({})", parts.join(", "));
-        // HISTORY has no key of ours, so its rows can't be parted.
+        // HISTORY has no key of Lydite's, so it can't be partitioned.
         let indexes = table.schema().indexes.iter().map(|index| format!("INDEX {name}@{}", index.name));
         let tables = (table != Table::History).then(|| format!("TABLE {name}"));
         for of in tables.into_iter().chain(indexes) {
@@ -210,7 +212,7 @@ fn ranges(config: &Config, table: Table, warehouses: u32) -> Vec<String> {
 }
 
 impl Product {
-    /// Of a server that says `version` of itself and has the extension of Citus or not.
+    /// Returns the product of a server by its version and by the extension of Citus.
     fn of(version: &str, citus: bool) -> &'static Self {
         if version.contains("CockroachDB") {
             &COCKROACH
@@ -223,7 +225,8 @@ impl Product {
         }
     }
 
-    /// Whether a server is one that the URL means; else what to write instead. A server with Citus is PostgreSQL too.
+    /// Checks that a server is of the kind that the URL names; the error names the right scheme. A server with Citus is
+    /// PostgreSQL too.
     pub(crate) fn suits(&'static self, version: &str, citus: bool) -> Result<(), String> {
         let found = Self::of(version, citus);
         let name = |product: &Self| product.schemes[0];

@@ -1,5 +1,5 @@
-//! What a PostgreSQL server is to others with the same data, and how far its data have come: positions in the log of
-//! writes (WAL), as numbers of bytes.
+//! Replication of PostgreSQL: a server's role, and the position of its data in the write-ahead log (WAL) as a number of
+//! bytes.
 
 use crate::postgres::Postgres;
 use crate::postgres::wire::Wire;
@@ -9,13 +9,13 @@ use lydite_database::{Positions, Replication, Role, TargetError, TxError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How far the primary has come. Commits that do not wait for the disk are behind what is flushed.
+/// Query of the primary's position. With `synchronous_commit = off` commits may be beyond the flushed position.
 const POSITION: &str = "SELECT pg_wal_lsn_diff(CASE current_setting('synchronous_commit') WHEN 'off' \
                         THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint, \
                         current_setting('wal_block_size')::bigint";
-/// The most bytes that a page of the log begins with before records.
+/// Longest header of a log page in bytes. Records come after it.
 const LONGEST_HEADER: u64 = 40;
-/// Times between two looks at a replica that is waited for: the first, and the longest.
+/// Times between two looks at a replica: the first and the longest.
 const FIRST_LOOK: Duration = Duration::from_micros(200);
 const LONGEST_LOOK: Duration = Duration::from_millis(10);
 
@@ -30,14 +30,14 @@ impl Positions for Wire {
         let (at, page) = told.filter(|(_, page)| *page > 0).ok_or_else(|| {
             SqlError::Decode("the server tells no position of its log".into()).in_transaction(false)
         })?;
-        // Where the next record will be may be behind a page's header, which no replica reaches before that record is there.
-        // One that ended so soon behind a header began on the page before.
+        // The position of the next record may be after a page header. No replica reaches it before that record exists.
+        // A record that ended so soon after a page boundary began on the page before, so the boundary is enough.
         let header = at % page;
         Ok(if header <= LONGEST_HEADER { at - header } else { at }.to_string())
     }
 
     fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError> {
-        // One that was promoted keeps what it had replayed last.
+        // A promoted server keeps the position that it replayed last, so it must not count.
         let sql = format!(
             "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {position} WHERE pg_is_in_recovery()"
         );

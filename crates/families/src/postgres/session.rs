@@ -1,4 +1,4 @@
-//! Prepared statements over the wire, as the one text of the transactions wants them.
+//! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
 use crate::postgres::config::Config;
 use crate::postgres::numeric;
@@ -36,11 +36,11 @@ const INT8_ARRAY: Oid = 1016;
 /// Array types of the types above.
 const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1185, 1231];
 
-/// A column's type.
+/// Returns the SQL type of a column.
 pub(crate) fn column_type(kind: ColumnType) -> String {
     match kind {
         ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
-        // By its length: an INTEGER of CockroachDB has eight bytes unless a setting says otherwise.
+        // By length: an INTEGER of CockroachDB has eight bytes unless a setting says otherwise.
         ColumnType::Integer { .. } => "int4".into(),
         ColumnType::Money { digits } => format!("numeric({digits}, 2)"),
         ColumnType::Rate => "numeric(4, 4)".into(),
@@ -50,12 +50,12 @@ pub(crate) fn column_type(kind: ColumnType) -> String {
     }
 }
 
-/// A point in time as PostgreSQL sends it: microseconds since 2000.
+/// Converts a point in time to PostgreSQL's form: microseconds since 2000.
 pub(crate) fn postgres_micros(time: Timestamp) -> i64 {
     time.0 - EPOCH_MICROS
 }
 
-/// The dialect at an isolation level.
+/// Returns the dialect at an isolation level.
 pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
     macro_rules! at {
         ($level:literal) => {{
@@ -66,9 +66,9 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
                 as_text: |value| format!("CAST({value} AS varchar(500))"),
                 placeholder: '$',
                 now: "CURRENT_TIMESTAMP",
-                // Not FOR UPDATE: that would also keep out the foreign key checks of other transactions' inserts.
+                // Not FOR UPDATE: it would also block the foreign key checks of other transactions' inserts.
                 for_update: " FOR NO KEY UPDATE",
-                // It shows what they are now, or the lock failed.
+                // A locked row shows its current values, or the lock has failed.
                 newest: "",
                 call: "SELECT * FROM",
                 procedures_commit: false,
@@ -87,11 +87,11 @@ pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
     }
 }
 
-/// Statements that are sent to be prepared before answers are read: what more of them would take may not fit the buffers
-/// of both sides, and each would wait for the other.
+/// Prepare requests that are sent before answers are read. With more of them both sides' buffers may fill up, and each
+/// side would wait for the other.
 const PREPARED_AT_ONCE: usize = 100;
 
-/// What the server told of a prepared statement.
+/// Description of a prepared statement, from the server.
 #[derive(Default)]
 struct Known {
     name: String,
@@ -99,7 +99,7 @@ struct Known {
     columns: Vec<Oid>,
 }
 
-/// A connection whose statements are prepared.
+/// A connection with prepared statements.
 pub(crate) struct PgConnection {
     wire: Wire,
     prepared: Vec<Known>,
@@ -132,7 +132,7 @@ impl PgConnection {
         }
         frontend::sync(&mut wire.out);
         wire.flush()?;
-        // Each statement answers with ParseComplete, ParameterDescription, and RowDescription or NoData.
+        // The server answers each statement with ParseComplete, ParameterDescription, and RowDescription or NoData.
         let mut waiting = statements.iter();
         loop {
             match wire.message()? {
@@ -321,7 +321,7 @@ fn array<T>(
     Ok(IsNull::No)
 }
 
-/// Reads a value; none when it does not fit its type.
+/// Reads a value. `None` if it does not fit its type.
 fn decode(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
     if ARRAYS.contains(&oid) {
         let array = array_from_sql(bytes).ok()?;
@@ -358,7 +358,7 @@ mod tests {
     use lydite_database::sql::ddl;
     use lydite_tpcc::schema::Table;
 
-    /// An INTEGER of CockroachDB has eight bytes, and its binary COPY refuses four.
+    /// An INTEGER of CockroachDB has eight bytes, and its binary COPY rejects four.
     #[test]
     fn tables_have_integers_of_the_length_in_which_rows_are_copied() {
         for table in Table::ALL {

@@ -1,9 +1,10 @@
-//! PostgreSQL over several servers: the tables of the warehouses are partitioned over shards by `postgres_fdw`, and ITEM,
-//! which nobody writes, is on the server of the URL, the coordinator. Transactions go through it; loading does not. By
-//! options of the URL, ITEM is on one shard instead, or each table's part is on another shard than those of the others.
+//! PostgreSQL over several servers. `postgres_fdw` partitions the tables of the warehouses over shards. ITEM, which no
+//! transaction writes, is on the server of the URL, the coordinator. Transactions go through the coordinator; a load
+//! writes to the shards directly. Options of the URL put ITEM on one shard, or the parts of each table on other shards
+//! than those of the other tables.
 //!
-//! Each shard has the tables under their own names, with rows of its warehouses alone. What PostgreSQL leaves open here
-//! is left open: there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
+//! Each shard has the tables under their own names, with the rows of its warehouses alone. PostgreSQL's limits remain:
+//! there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
 
 use crate::postgres::config::Config;
 use crate::postgres::load_lock::LoadLock;
@@ -19,27 +20,27 @@ use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 
-/// How long a statement waits for a lock on a shard. Transactions that wait for each other on two shards would wait for
-/// ever: each server sees half of the ring.
+/// Longest wait of a statement for a lock on a shard. Without it, transactions that wait for each other on two shards
+/// would wait for ever, because each server sees half of the ring.
 const LOCK_TIMEOUT: &str = "5s";
 
-/// Settings of a session on the coordinator: plans for the values at hand, since a plan for all values asks all shards; and
-/// joins and sums shard by shard.
+/// Settings of a session on the coordinator. Plans are made for the values of each call, since a plan for all values
+/// queries all shards. Joins and sums run shard by shard.
 pub(super) const SESSION: &str = "SET plan_cache_mode = force_custom_plan; \
      SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on";
 
-/// The name of a shard's foreign server.
+/// Returns the name of a shard's foreign server.
 fn server(shard: usize) -> String {
     format!("lydite_shard_{}", shard + 1)
 }
 
-/// A text as SQL writes it.
+/// Returns a text as an SQL literal.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
 impl Postgres {
-    /// Refuses shards that have tables of the names that will be made, or too few warehouses for them.
+    /// Rejects shards that already have tables of these names, and databases with too few warehouses for the shards.
     pub(super) fn check_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         shards::check_count(self.shards.len(), meta)?;
         for shard in &self.shards {
@@ -49,7 +50,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the tables of the shards, and gives the SQL that makes those of the coordinator.
+    /// Creates the tables of the shards. Returns the SQL that creates those of the coordinator.
     pub(super) fn create_shards(&self, meta: &DatabaseMeta) -> Result<String, TargetError> {
         let dialect = session::dialect(self.config.isolation);
         let mut sql = String::from("CREATE EXTENSION IF NOT EXISTS postgres_fdw; ");
@@ -96,7 +97,7 @@ impl Postgres {
         Ok(sql)
     }
 
-    /// How the tables in parts that are there lie, by the coordinator's catalog.
+    /// Returns the layout of the existing partitioned tables, from the coordinator's catalog.
     pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
         let first: Vec<String> =
             Table::OF_WAREHOUSE.iter().map(|table| format!("'{}_1'", table.name())).collect();
@@ -128,8 +129,8 @@ impl Postgres {
         )
     }
 
-    /// Tells the coordinator as whom it goes to the shards. Each is a statement of its own: one that fails is written to the
-    /// server's log, and this has the password.
+    /// Sets the user and the password with which the coordinator connects to the shards. Each shard has a statement of
+    /// its own: the server logs a failed statement, and this one contains the password.
     pub(super) fn map_users(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
         self.shards.iter().enumerate().try_for_each(|(index, shard)| {
             let password = shard.config.password();
@@ -145,7 +146,7 @@ impl Postgres {
         })
     }
 
-    /// Builds the shards' keys and indexes, and gathers their statistics.
+    /// Builds the shards' keys and indexes and gathers their statistics.
     pub(super) fn finish_shards(&self, jobs: usize) -> Result<(), TargetError> {
         for (index, shard) in self.shards.iter().enumerate() {
             let tables = self.config.layout.tables_of(index);
@@ -153,7 +154,8 @@ impl Postgres {
             shard.run_all(&super::vacuums(shard.config.product, tables), jobs)?;
             let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
         }
-        // The coordinator plans joins over rows of a shard by statistics of its own; for these it reads the shard's tables.
+        // The coordinator plans joins over rows of a shard by statistics of its own. To gather them it reads the
+        // shard's tables.
         let item = self.config.layout.items_single().then(|| "ANALYZE item".to_string());
         let analyze: Vec<String> = (1..=self.shards.len())
             .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}_{shard}", table.name())))
@@ -162,7 +164,7 @@ impl Postgres {
         self.run_all(&analyze, jobs)
     }
 
-    /// Drops what loading made on the shards, and the coordinator's ways to them.
+    /// Drops a load's tables on the shards, and the coordinator's foreign servers for the shards.
     pub(super) fn reset_shards(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
         for shard in &self.shards {
             lydite_database::Target::reset(shard)?;
@@ -171,7 +173,7 @@ impl Postgres {
             .column("SELECT srvname FROM pg_foreign_server WHERE srvname ~ '^lydite_shard_[0-9]+$'")
             .map_err(self.failed("look for shards"))?;
         for server in servers {
-            // Whatever else hangs on it was not made by Lydite, and stays: then this is refused.
+            // Other objects that depend on the server were not made by Lydite. They stay, and the drop fails.
             coordinator
                 .execute(&format!(
                     "DROP USER MAPPING IF EXISTS FOR CURRENT_USER SERVER {server}; DROP SERVER {server}"
@@ -181,7 +183,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Which shard has which warehouses, as the coordinator's catalog says; none if the tables are not in parts.
+    /// Returns the shard of each warehouse, from the coordinator's catalog. `None` if the tables are not partitioned.
     pub(super) fn read_placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
         let mut wire = self.connect_wire()?;
         let mut parts = Vec::new();
@@ -206,7 +208,7 @@ impl Postgres {
     }
 }
 
-/// The number of bytes of a row of a catalog.
+/// Reads a size in bytes from a row of the catalog.
 fn size(node: String, bytes: Option<&str>, place: &str) -> Result<NodeSize, TargetError> {
     let known = bytes.and_then(|bytes| bytes.parse().ok()).map(|bytes| NodeSize { node, bytes });
     known.ok_or_else(|| {
@@ -215,7 +217,8 @@ fn size(node: String, bytes: Option<&str>, place: &str) -> Result<NodeSize, Targ
 }
 
 impl Postgres {
-    /// How much each server holds of the database; none if they do not tell, or if the URL does not name the shards.
+    /// Returns the size of the database on each server. `None` if the servers do not report it, or if the URL does not
+    /// name the shards.
     pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         let place = self.config.place();
         if let Some(query) = self.config.product.sizes {
@@ -246,7 +249,7 @@ impl Postgres {
         Ok(Some(vec![self.size(place)?]))
     }
 
-    /// What this server holds of its database.
+    /// Returns the size of the database on this server.
     fn size(&self, node: String) -> Result<NodeSize, TargetError> {
         let bytes = self
             .connect_wire()?
@@ -263,18 +266,18 @@ fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
     Some(from.trim_matches('\'').parse().ok()?..to.strip_suffix(')')?.trim_matches('\'').parse().ok()?)
 }
 
-/// A loader for the coordinator and its shards.
+/// Returns a loader for the coordinator and its shards.
 pub(super) fn loader(coordinator: &Postgres) -> Result<ShardedLoader<PgLoader>, TargetError> {
     let shards =
         coordinator.shards.iter().map(|shard| PgLoader::open(&shard.config)).collect::<Result<_, _>>()?;
     let layout = coordinator.config.layout;
-    // An interrupted load may have begun in another way.
+    // An interrupted load may have begun with another layout.
     let found = coordinator.found_layout(&mut coordinator.connect_wire()?)?;
     layout.check_load(found, &coordinator.config.place())?;
     Ok(ShardedLoader { coordinator: PgLoader::open(&coordinator.config)?, shards, layout })
 }
 
-/// The right to load on all servers.
+/// Takes the right to load on all servers.
 pub(super) fn lock(postgres: &Postgres) -> Result<Vec<LoadLock>, TargetError> {
     std::iter::once(&postgres.config)
         .chain(postgres.shards.iter().map(|shard| &shard.config))
@@ -282,7 +285,7 @@ pub(super) fn lock(postgres: &Postgres) -> Result<Vec<LoadLock>, TargetError> {
         .collect()
 }
 
-/// Whether the tables of a database are in parts.
+/// Returns true if the tables of a database are partitioned.
 pub(super) fn is_parted(wire: &mut Wire) -> Result<bool, SqlError> {
     let kinds = wire.column(&format!(
         "SELECT relkind FROM pg_class WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"

@@ -9,16 +9,16 @@ use lydite_database::sql::meta::{Admin, is_ours};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a database that somebody has open is waited for: connections that were just closed end a little later.
+/// Longest wait for a database that somebody has open. A closed connection ends a little later on the server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at it.
+/// Time between two looks at it.
 const AGAIN: Duration = Duration::from_millis(100);
-/// A database that others have open.
+/// Error code for a database that others have open.
 const IN_USE: &str = "55006";
-/// From this version on copies go through the log unless told otherwise, which is slow for large ones.
+/// First version that copies through the log by default, which is slow for large databases.
 const STRATEGIES: &str = "150000";
 
-/// The name of the template of a database, which PostgreSQL would cut if it were longer than 63 bytes.
+/// Returns the name of a database's template, at most 63 bytes. PostgreSQL would cut a longer one.
 fn named(config: &Config, name: &str) -> String {
     let mut most = config.database.len().min(30);
     while !config.database.is_char_boundary(most) {
@@ -35,7 +35,7 @@ fn failed(config: &Config, doing: &str, error: SqlError) -> TargetError {
     advised(error, doing, &config.place())
 }
 
-/// A connection to another database of the server: one that somebody is connected to can be neither copied nor dropped.
+/// Connects to another database of the server: a database with connections can be neither copied nor dropped.
 fn aside(config: &Config) -> Result<Wire, TargetError> {
     let other = if config.database == "postgres" { "template1" } else { "postgres" };
     let mut config = config.clone();
@@ -43,7 +43,7 @@ fn aside(config: &Config) -> Result<Wire, TargetError> {
     connected(&config)
 }
 
-/// Runs a statement; waits a while for others to leave the database.
+/// Runs a statement. Waits a while for others to leave the database.
 fn insist(config: &Config, wire: &mut Wire, doing: &str, sql: &str) -> Result<(), TargetError> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -74,7 +74,8 @@ fn drop_database(config: &Config, wire: &mut Wire, database: &str) -> Result<(),
     insist(config, wire, "drop the database", &format!("DROP DATABASE IF EXISTS {}", quoted(database)))
 }
 
-/// Refuses a database that others are connected to: it could not be copied or dropped. Those who have just left are waited for.
+/// Rejects a database that others are connected to, because it can't be copied or dropped. Waits for those who have
+/// just left.
 pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
     let sql = format!(
@@ -98,7 +99,7 @@ pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
     }
 }
 
-/// Whether the database itself is there: a restoring that was cut off may have left none.
+/// Returns true if the database itself exists. An interrupted restore may have left none.
 pub(crate) fn is_there(config: &Config) -> Result<bool, TargetError> {
     let mut wire = aside(config)?;
     exists(config, &mut wire, &config.database)
@@ -109,8 +110,9 @@ pub(crate) fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
     exists(config, &mut wire, &named(config, name))
 }
 
-/// The tables, views, sequences and functions of the database that Lydite did not make: a name of its own counts in the
-/// schema alone that it loads into. What belongs to an extension is in a copy as well.
+/// Returns the tables, views, sequences and functions of the database that Lydite did not make. A name of Lydite's
+/// counts as its own only in the schema that Lydite loads into. Objects of extensions are left out: a copy has them
+/// too.
 pub(crate) fn others(config: &Config) -> Result<Vec<String>, TargetError> {
     let mut wire = connected(config)?;
     let names = wire
@@ -136,7 +138,7 @@ pub(crate) fn save(config: &Config, name: &str) -> Result<(), TargetError> {
 
 pub(crate) fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
     let (mut wire, template) = (aside(config)?, named(config, name));
-    // Not first to drop what then can't be made again.
+    // The check comes before the drop: without the template the database can't be made again.
     if !exists(config, &mut wire, &template)? {
         return Err(TargetError::database(format!("{}: the template {template:?} is gone", config.place())));
     }

@@ -1,9 +1,9 @@
-//! A blocking connection to a PostgreSQL server: `postgres-protocol` makes and reads the messages, this module
-//! moves them.
+//! A blocking connection to a PostgreSQL server: `postgres-protocol` makes and reads the messages, this module moves
+//! them.
 //!
-//! A session is a thread that waits for its answer, so the cheapest way is one `write` and one `read` per round
-//! trip; an asynchronous client pays for its scheduler with every statement, which here would be billed to the
-//! database.
+//! A session is a thread that waits for its answer, so one `write` and one `read` per round trip are the cheapest way.
+//! An asynchronous client pays for its scheduler with every statement; a benchmark would count that as the database's
+//! time.
 
 use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
 use crate::postgres::config::Config;
@@ -19,18 +19,18 @@ use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-/// How much is read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
-/// What the server calls its end of a connection, and the word by which it knows who may cancel its work.
+/// The server's id of a connection, and the secret key that permits to cancel its work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backend {
     process: i32,
     secret: i32,
 }
 
-/// Asks the server to give up what `backend` is doing, if it is doing anything, and waits until it has been heard. It
-/// takes a connection of its own, which the server answers by closing it.
+/// Asks the server to cancel the current work of `backend`, if there is any, and waits until the server has read the
+/// request. The request takes a connection of its own, which the server closes as its answer.
 pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> {
     let mut transport = dial(config)?;
     transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
@@ -38,19 +38,19 @@ pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> 
     frontend::cancel_request(backend.process, backend.secret, &mut request);
     let stream = transport.stream();
     stream.write_all(&request).and_then(|()| stream.flush()).map_err(lost)?;
-    // The end, however it comes, is the answer.
+    // The answer is the end of the connection, in whatever form.
     let _closed = stream.read(&mut [0]);
     Ok(())
 }
 
-/// A connection that has been authenticated.
+/// An authenticated connection.
 pub(crate) struct Wire {
     transport: Transport,
     pub(crate) out: BytesMut,
     input: BytesMut,
     scratch: Box<[u8; READ_BYTES]>,
     backend: Option<Backend>,
-    /// Whether the server is in a transaction: `I`dle, `T` in one, `E` in a failed one.
+    /// Transaction status of the server: `I` for idle, `T` in a transaction, `E` in a failed one.
     pub(crate) status: u8,
 }
 
@@ -151,12 +151,12 @@ impl Wire {
         }
     }
 
-    /// What [`cancel`] needs; a proxy may withhold it.
+    /// Returns the id and key for [`cancel`]. A proxy may withhold them.
     pub(crate) fn backend(&self) -> Option<Backend> {
         self.backend
     }
 
-    /// Sends all that is in `out`.
+    /// Sends all bytes in `out`.
     pub(crate) fn flush(&mut self) -> Result<(), SqlError> {
         let sent = self.transport.stream().write_all(&self.out);
         self.out.clear();
@@ -166,7 +166,7 @@ impl Wire {
         }
     }
 
-    /// What the server said before it closed the connection, if it did.
+    /// Returns the server's last message before it closed the connection, if there is one.
     fn last_words(&mut self) -> Option<SqlError> {
         loop {
             match self.message() {
@@ -177,7 +177,7 @@ impl Wire {
         }
     }
 
-    /// The next message.
+    /// Reads the next message.
     pub(crate) fn message(&mut self) -> Result<Message, SqlError> {
         loop {
             if let Some(message) = Message::parse(&mut self.input).map_err(lost)? {
@@ -192,7 +192,7 @@ impl Wire {
         }
     }
 
-    /// Reads until the server is ready; an error that comes before is given back then.
+    /// Reads until the server is ready. Returns an error that came before, if there was one.
     pub(crate) fn until_ready(&mut self) -> Result<(), SqlError> {
         let mut result = Ok(());
         loop {
@@ -207,11 +207,11 @@ impl Wire {
         }
     }
 
-    /// Takes the error that the server sent, and reads on until it is ready again.
+    /// Converts an error that the server sent, and reads on until the server is ready again.
     pub(crate) fn fail(&mut self, fields: ErrorFields<'_>) -> SqlError {
         let error = database_error(fields);
         if matches!(error, SqlError::Database { unavailable: true, .. }) {
-            // The server closes the connection now; there is nothing more to read.
+            // The server closes the connection now, so there is nothing more to read.
             return error;
         }
         match self.until_ready() {
@@ -269,7 +269,7 @@ fn dial(config: &Config) -> Result<Transport, SqlError> {
     }
 }
 
-/// Asks for TLS as `sslmode` wants.
+/// Begins TLS as `sslmode` requires.
 fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError> {
     if config.sslmode == SslMode::Disable {
         return Ok(Transport::Tcp(stream));
