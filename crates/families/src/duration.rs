@@ -1,4 +1,4 @@
-//! Times as users write them, in plans and in the options of URLs.
+//! Times as users write them in plans and in the options of URLs.
 
 use jiff::SignedDuration;
 use std::time::Duration;
@@ -12,13 +12,13 @@ pub fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Shortest and longest time that the option `timeout` of a URL takes.
+/// Shortest and longest value of the URL option `timeout`.
 const TIMEOUTS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3600)];
 
-/// Reads the option `timeout` of a URL.
+/// Reads the URL option `timeout`.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// The value is not a time in the permitted range. The error is one line.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
     let [shortest, longest] = TIMEOUTS;
     duration(text).filter(|time| (shortest..=longest).contains(time)).ok_or_else(|| {

@@ -4,7 +4,7 @@ use crate::registry::families;
 
 /// Minimum similarity (Jaro) for a "did you mean" suggestion.
 const NEAR: f64 = 0.8;
-/// Other names of families, which are far from their schemes.
+/// Other names of families that are not similar to their schemes.
 const ALIASES: [(&str, &str); 7] = [
     ("crdb", "cockroach"),
     ("file", "sqlite"),
@@ -14,7 +14,7 @@ const ALIASES: [(&str, &str); 7] = [
     ("valkey", "redis"),
     ("ysql", "yugabyte"),
 ];
-/// Ports on which servers listen by default.
+/// Default ports of servers.
 const PORTS: [(u16, &str); 8] = [
     (2379, "etcd"),
     (2881, "oceanbase"),
@@ -26,8 +26,8 @@ const PORTS: [(u16, &str); 8] = [
     (26257, "cockroach"),
 ];
 
-/// Returns the error of a target without a known scheme. The URL may hold a password behind the scheme, so nothing of
-/// that is repeated.
+/// Returns the error of a target without a known scheme. The URL may hold a password after the scheme, so the error
+/// repeats nothing from there.
 pub(crate) fn not_known(url: &str, scheme: &str) -> String {
     let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
     let hint = suggestion(url, scheme, &known).unwrap_or_default();

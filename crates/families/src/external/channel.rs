@@ -1,4 +1,4 @@
-//! One connection to a driver: a request, its answer, and everything that can come instead.
+//! One connection to a driver: requests, their answers, and every event that can come instead of an answer.
 
 use super::messages::{Answer, Refusal, RefusalKind};
 use super::process::Process;
@@ -10,47 +10,47 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// No message is longer. Printed text, read as a length, is: its letters are the upper bits.
+/// Longest message in bytes. Printed text, read as a length, is longer: its letters are the upper bits.
 const LONGEST: usize = 64 << 20;
-/// Bytes asked of the stream at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 /// Bytes of garbage that an error shows.
 const SHOWN: usize = 60;
 
-/// Why a call has no answer of the wanted kind.
+/// Reason why a call has no answer of the expected type.
 #[derive(Clone, Debug)]
 pub(super) enum CallError {
-    /// The driver says so, in our taxonomy.
+    /// The driver reports an error, as the protocol defines it.
     Refused(Refusal),
-    /// The connection is of no more use: the whole message.
+    /// The connection is unusable. Contains the whole message.
     Lost(String),
-    /// The answer has a wrong shape: the whole message. The connection can go on.
+    /// The answer has a wrong shape. Contains the whole message. The connection remains usable.
     Malformed(String),
 }
 
 impl CallError {
-    /// Whether the driver does not know the request.
+    /// True if the driver does not know the request.
     pub(super) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.kind == RefusalKind::Unsupported)
     }
 }
 
-/// See the module.
+/// A connection to a driver. See the module.
 pub(super) struct Channel {
-    // Closed before the process is waited for.
+    // Closed before the wait for the process.
     stream: UnixStream,
     process: Arc<Process>,
     place: Arc<str>,
     timeout: Duration,
     output: Vec<u8>,
     input: Vec<u8>,
-    /// Bytes of `input` that hold the message at hand, its length in front.
+    /// Bytes of `input` that hold the current message, including its length.
     taken: usize,
     last: u64,
     broken: bool,
-    /// Whether it is the process's standard streams.
+    /// True for the process's standard streams.
     first: bool,
-    /// Whether it serves no session, and is only there so that the process goes on.
+    /// True if it serves no session and only keeps the process alive.
     kept: bool,
 }
 
@@ -63,7 +63,7 @@ impl Drop for Channel {
 }
 
 impl Channel {
-    /// A connection to a process that has counted its session already.
+    /// Makes a connection to a process that has counted its session already.
     pub(super) fn new(
         stream: UnixStream,
         process: Arc<Process>,
@@ -87,18 +87,19 @@ impl Channel {
         })
     }
 
-    /// Has it serve no session: a process ends with its standard streams, and other sessions of it go on.
+    /// Makes it serve no session. It stays open because a process ends with its standard streams, and other sessions
+    /// use the process.
     pub(super) fn keep(&mut self) {
         self.kept = true;
         self.process.sessions.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether the process ends with it.
+    /// True if the process ends with this connection.
     pub(super) fn is_first(&self) -> bool {
         self.first
     }
 
-    /// Whether it can take requests no more.
+    /// True if it can take no more requests.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
     }
@@ -116,7 +117,8 @@ impl Channel {
         self.call_watched(what, with, &|_| ())
     }
 
-    /// As [`Channel::call`]; `alive` is told what a driver says that takes its time.
+    /// Sends a request and waits for its answer as [`Channel::call`] does. `alive` gets the progress messages of a slow
+    /// driver.
     pub(super) fn call_watched<T: DeserializeOwned>(
         &mut self,
         what: &'static str,
@@ -131,7 +133,7 @@ impl Channel {
         self.answer(what, alive, |body| decode(body))
     }
 
-    /// Sends a request of which the fields are written by `with`.
+    /// Sends a request. `with` writes its fields.
     pub(super) fn ask(
         &mut self,
         what: &'static str,
@@ -158,12 +160,12 @@ impl Channel {
                 let why = format!("did not take the request for {} s", self.timeout.as_secs());
                 Err(self.lost(what, &why, false))
             }
-            // It may have gone: what it has sent before tells more than that.
+            // A write may fail because the driver has ended. Its last messages then say more than this error.
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    /// Waits for the answer to the request that was sent last, and decodes it by `decode`.
+    /// Waits for the answer to the last request and decodes it by `decode`.
     pub(super) fn answer<T>(
         &mut self,
         what: &'static str,
@@ -242,7 +244,7 @@ impl Channel {
                 Ok(0) => return Err(self.lost(what, "gave no answer", true)),
                 Ok(_) if Instant::now() < deadline => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The deadline has passed, or the stream waited as long as that.
+                // The deadline has passed, or the stream waited that long.
                 Ok(_) => return Err(self.silent(what)),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Err(self.silent(what));
@@ -257,11 +259,12 @@ impl Channel {
         self.lost(what, &why, false)
     }
 
-    /// The error of a connection that is of no more use. `ending`: the process is expected to end by itself.
+    /// Returns the error of a connection that is unusable. `ending` is true if the process is expected to end by
+    /// itself.
     fn lost(&mut self, what: &'static str, why: &str, ending: bool) -> CallError {
         self.broken = true;
         let epitaph = self.process.epitaph(ending);
-        // Nobody will speak to it over its standard streams any more: it is not waited for politely.
+        // Nobody will use its standard streams again, so the process gets no time to end by itself.
         if self.first {
             self.process.kill();
         }
@@ -269,13 +272,13 @@ impl Channel {
     }
 }
 
-/// Who an answer is to, whatever else is in it.
+/// The id that an answer is for. Other fields are skipped.
 #[derive(Deserialize)]
 struct Head {
     id: u64,
 }
 
-/// The beginning of a request: `{"id": …, "do": …, "with": `.
+/// Writes the beginning of a request: `{"id": …, "do": …, "with": `.
 fn head(bytes: &mut Vec<u8>, id: u64, what: &str) {
     // Writing to memory can't fail.
     let _infallible = rmp::encode::write_map_len(bytes, 3);
@@ -286,11 +289,11 @@ fn head(bytes: &mut Vec<u8>, id: u64, what: &str) {
     let _infallible = rmp::encode::write_str(bytes, "with");
 }
 
-/// Decodes an answer; an error names the field.
+/// Decodes an answer. An error names the field.
 pub(super) fn decode<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<Answer<T>, String> {
     match rmp_serde::from_slice(body) {
         Ok(answer) => Ok(answer),
-        // Once more, and slower, to learn where.
+        // A second and slower pass finds the field.
         Err(_) => {
             let mut deserializer = rmp_serde::Deserializer::from_read_ref(body);
             serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -305,7 +308,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<Answer
     }
 }
 
-/// The first bytes of what was sent, fit for one line.
+/// Returns the first bytes of a message, printable on one line.
 fn shown(bytes: &[u8]) -> String {
     let some = &bytes[..bytes.len().min(SHOWN)];
     format!("{:?}", String::from_utf8_lossy(some))

@@ -1,4 +1,4 @@
-//! The URL of a driver: the command, and how many processes of it there may be.
+//! The URL of a driver: the command, and the limit of its processes.
 
 use super::secrets::without_secrets;
 use crate::duration::timeout;
@@ -7,10 +7,10 @@ use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a driver may be silent while an answer is waited for, unless the URL says otherwise.
+/// Default of the longest silence of a driver while an answer is awaited.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "processes",
@@ -62,30 +62,30 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
-/// A driver's URL that has been found good; nothing has been started.
+/// A valid URL of a driver. Nothing has been started.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     /// The program and its arguments.
     pub(crate) words: Vec<String>,
     /// The URL without the command's secrets.
     pub(crate) url: String,
-    /// What messages begin with: `driver ./demo`.
+    /// Beginning of messages: `driver ./demo`.
     pub(crate) place: String,
     /// Most processes.
     pub(crate) processes: Option<u32>,
-    /// Longest silence while an answer is waited for.
+    /// Longest silence while an answer is awaited.
     pub(crate) timeout: Duration,
-    /// Where the driver's standard error is kept.
+    /// File that receives the driver's standard error.
     pub(crate) log: Option<PathBuf>,
-    /// Of a driver for py-tpcc: the variables that its shim reads.
+    /// Environment variables of the shim, for a driver for py-tpcc.
     pub(crate) pytpcc: Option<Vec<(&'static str, PathBuf)>>,
 }
 
-/// The command that stands for the shim under drivers written for py-tpcc.
+/// Command that stands for the shim of py-tpcc's drivers.
 const PYTPCC: &str = "pytpcc";
 const GUARANTEES: [&str; 5] = ["atomic", "none", "per-key", "optimistic", "serializable"];
 
-/// The options of a driver for py-tpcc: the program with its arguments, and variables.
+/// Reads the options of a driver for py-tpcc. Returns the program with its arguments, and its environment variables.
 fn pytpcc(url: &ParsedUrl, errors: &mut Vec<String>) -> (Vec<String>, Vec<(&'static str, PathBuf)>) {
     let mut variables = Vec::new();
     for (name, variable) in
@@ -108,16 +108,16 @@ fn pytpcc(url: &ParsedUrl, errors: &mut Vec<String>) -> (Vec<String>, Vec<(&'sta
 }
 
 impl Config {
-    /// The program to start: a directory stands for the program `driver` in it.
+    /// Returns the program to start. A directory stands for the program `driver` in it.
     pub(crate) fn program(&self) -> PathBuf {
         let given = Path::new(&self.words[0]);
         if given.is_dir() { given.join("driver") } else { given.to_path_buf() }
     }
 
-    /// Refuses a program that is not there, before anything is started.
+    /// Checks that the program exists, before anything is started.
     ///
     /// # Errors
-    /// One line that says where the program was looked for.
+    /// The program does not exist. The error is one line that names the places where Lydite looked.
     pub(crate) fn find_program(&self) -> Result<(), TargetError> {
         let program = self.program();
         let name = program.display();

@@ -1,4 +1,4 @@
-//! Drivers among the families.
+//! The entry of drivers in the table of families.
 
 use super::config::{Config, OPTIONS, parse};
 use super::target::External;

@@ -1,4 +1,4 @@
-//! One load at a time with the same driver on this machine: a lock on a file that is named for its command.
+//! One load at a time with the same driver on this machine: a lock on a file that is named after the driver's command.
 
 use super::config::Config;
 use lydite_database::TargetError;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// The right to load, as long as it lives.
+/// The right to load, held until this is dropped.
 #[derive(Debug)]
 pub(super) struct LoadLock {
     path: PathBuf,
@@ -16,10 +16,13 @@ pub(super) struct LoadLock {
 }
 
 impl LoadLock {
-    /// Takes the lock, or says that somebody has it.
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// Another load has it.
     pub(super) fn take(config: &Config) -> Result<Self, TargetError> {
         let mut name = DefaultHasher::new();
-        // A relative path of the command means something else elsewhere.
+        // A relative path in the command depends on the directory.
         (&config.words, &config.pytpcc, std::env::current_dir().ok()).hash(&mut name);
         let path = std::env::temp_dir().join(format!("lydite-load-{:016x}.lock", name.finish()));
         let failed = |error: io::Error| {
@@ -37,7 +40,7 @@ impl LoadLock {
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            // Whoever had it before has deleted the file, and somebody may have made another one.
+            // The previous holder has deleted the file, and somebody may have made another one.
             let ours = file.metadata().map_err(failed)?.ino();
             if std::fs::metadata(&path).is_ok_and(|there| there.ino() == ours) {
                 return Ok(Self { path, _file: file });
@@ -48,7 +51,7 @@ impl LoadLock {
 
 impl Drop for LoadLock {
     fn drop(&mut self) {
-        // Before the lock is given back, so that nobody else's is deleted.
+        // Deleted before the lock is released, so the file is nobody else's yet.
         let _deleted = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! The messages, as data. Their names are a contract: `docs/src/driver-protocol.md`.
+//! The messages of the protocol, as data. Their names are a contract: `docs/src/driver-protocol.md`.
 
 use lydite_tpcc::RolledBackOrder;
 use lydite_tpcc::rows::ColumnSink;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
-/// The version that this file speaks.
+/// Protocol version of this file.
 pub(super) const PROTOCOL: u32 = 1;
 
 /// A request or an answer without fields.
@@ -24,7 +24,7 @@ pub(super) struct HelloRequest {
     pub(super) lydite: &'static str,
 }
 
-/// What a driver says of itself.
+/// Description of a driver, by itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Hello {
     pub(super) protocol: u32,
@@ -32,10 +32,10 @@ pub(super) struct Hello {
     pub(super) version: String,
     pub(super) way: Way,
     pub(super) guarantee: Guarantee,
-    /// The isolation level in the database's words.
+    /// Isolation level, in the database's words.
     #[serde(default)]
     pub(super) isolation: Option<String>,
-    /// Whether a commit survives the loss of power.
+    /// True if a commit survives the loss of power.
     #[serde(default)]
     pub(super) durable: bool,
     /// Sessions that one process serves at the same time; 0 for any number.
@@ -58,19 +58,19 @@ pub(super) enum Way {
     KeyValue,
 }
 
-/// What transactions over several keys or rows are worth.
+/// Guarantee of transactions over several keys or rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Guarantee {
-    /// Nothing.
+    /// No guarantee.
     None,
-    /// Each key on its own.
+    /// Each key by itself.
     PerKey,
-    /// Whole or not at all, at a level weaker than snapshot isolation with the first committer winning.
+    /// All or nothing, at a level below snapshot isolation with first-committer-wins.
     Atomic,
-    /// Snapshot isolation, or validation at commit: the later of two that collide is aborted.
+    /// Snapshot isolation, or validation at commit: of two transactions that conflict, the later one aborts.
     Optimistic,
-    /// As one after the other.
+    /// Serializable.
     Serializable,
 }
 
@@ -86,7 +86,7 @@ impl Guarantee {
     }
 }
 
-/// An answer. One of the last three is there.
+/// An answer. Exactly one of the last three fields is set.
 #[derive(Deserialize)]
 pub(super) struct Answer<T> {
     pub(super) id: u64,
@@ -94,24 +94,24 @@ pub(super) struct Answer<T> {
     pub(super) ok: Option<T>,
     #[serde(default)]
     pub(super) error: Option<Refusal>,
-    /// It is at work: what it does.
+    /// Progress of a request at work. The answer follows.
     #[serde(default)]
     pub(super) alive: Option<String>,
 }
 
-/// Why a driver did not do what was asked.
+/// Error of a driver that did not do what a request wants.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Refusal {
     pub(super) kind: RefusalKind,
     #[serde(default)]
     pub(super) detail: String,
-    /// Of `aborted`.
+    /// Abort reason of `aborted`.
     #[serde(default)]
     pub(super) reason: Option<Reason>,
-    /// Of `unavailable`.
+    /// State of the commit, with `unavailable`.
     #[serde(default)]
     pub(super) committed: Option<WasCommitted>,
-    /// Of `rolled_back`.
+    /// Answer to the order, with `rolled_back`.
     #[serde(default)]
     pub(super) order: Option<RolledBackOrder>,
 }
@@ -142,14 +142,14 @@ pub(super) enum WasCommitted {
     Unknown,
 }
 
-/// What the database holds.
+/// Contents of the database.
 #[derive(Deserialize)]
 pub(super) struct StateAnswer {
     pub(super) tables: Vec<String>,
     pub(super) notes: BTreeMap<String, String>,
 }
 
-/// A note of Lydite's, to be stored beside the tables.
+/// A note of Lydite's that is stored beside the tables.
 #[derive(Serialize)]
 pub(super) struct Note<'a> {
     pub(super) name: &'a str,
@@ -163,7 +163,7 @@ pub(super) struct Create {
 
 #[derive(Serialize)]
 pub(super) struct Unit {
-    /// A warehouse; 0 for ITEM.
+    /// Warehouse; 0 for ITEM.
     pub(super) w_id: u32,
 }
 
@@ -207,7 +207,7 @@ impl<'a> NewOrderRequest<'a> {
     }
 }
 
-/// By number or by name; the other is null.
+/// Returns the customer's number or last name; the other one is null.
 fn customer(selector: &CustomerSelector) -> (Option<CustomerId>, Option<&str>) {
     match selector {
         CustomerSelector::Id(id) => (Some(*id), None),
@@ -291,7 +291,7 @@ pub(super) struct Clear {
     pub(super) table: &'static str,
 }
 
-/// `begin` stands in the first request of a transaction: what it is for.
+/// Request for a value. The first request of a transaction has `begin`, the purpose of the transaction.
 #[derive(Serialize)]
 pub(super) struct Get<'a> {
     pub(super) begin: Option<&'static str>,
@@ -323,7 +323,7 @@ pub(super) struct Entries {
     pub(super) entries: Vec<(ByteBuf, ByteBuf)>,
 }
 
-/// Puts, and deletes where there is no value: of `write` and `commit`.
+/// Writes of the requests `write` and `commit`: an entry without a value is a delete.
 #[derive(Serialize)]
 pub(super) struct Writes<'a> {
     pub(super) begin: Option<&'static str>,
@@ -338,7 +338,7 @@ pub(super) struct Write(
     #[serde(with = "serde_bytes")] pub(super) Option<Vec<u8>>,
 );
 
-/// Writes the columns of rows, one after the other; writing to memory can't fail.
+/// Buffer of rows, column after column. Writing to memory can't fail.
 #[derive(Default)]
 pub(super) struct RowBuffer {
     pub(super) bytes: Vec<u8>,
@@ -346,7 +346,7 @@ pub(super) struct RowBuffer {
 }
 
 impl RowBuffer {
-    /// Begins a row of so many columns.
+    /// Begins a row with this number of columns.
     pub(super) fn begin(&mut self, columns: u32) {
         self.rows += 1;
         let _infallible = rmp::encode::write_array_len(&mut self.bytes, columns);

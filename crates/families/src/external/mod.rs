@@ -1,8 +1,8 @@
-//! `driver:COMMAND`: a database behind a program in any language, which is started and spoken to over its standard
-//! streams. The protocol is written down in `docs/src/driver-protocol.md`.
+//! `driver:COMMAND`: a database behind a program in any language. Lydite starts the program and uses its standard
+//! streams. `docs/src/driver-protocol.md` describes the protocol.
 //!
-//! A driver takes one of two ways: it plays the five transactions itself ([`transactions`]), or it is a key-value store
-//! on which Lydite's own text of them runs ([`store`]).
+//! A driver takes one of two ways: it runs the five transactions itself ([`transactions`]), or it is a key-value store
+//! on which Lydite's own text of the transactions runs ([`store`]).
 
 mod channel;
 mod config;

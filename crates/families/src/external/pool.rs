@@ -1,5 +1,5 @@
-//! The processes of a driver, and the connections to them. A connection is taken for a transaction or a session and
-//! given back, so a process whose session has ended serves the next one.
+//! The processes of a driver, and the connections to them. A transaction or a session takes a connection and gives it
+//! back, so a process whose session has ended serves the next one.
 
 use super::channel::{CallError, Channel};
 use super::config::Config;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A driver that can be asked for connections.
+/// A driver that hands out connections.
 pub(super) struct Driver {
     pub(super) config: Config,
     place: Arc<str>,
@@ -28,15 +28,15 @@ pub(super) struct Driver {
 
 #[derive(Default)]
 struct Pool {
-    // Closed before the processes are waited for.
+    // Closed before the wait for the processes.
     idle: Vec<Channel>,
-    /// The standard streams of processes that serve several sessions: nobody speaks there after the greeting, so that the
-    /// end of one session is not the end of all.
+    /// Standard streams of processes that serve several sessions. They are unused after the greeting, so the end of one
+    /// session does not end the process.
     kept: Vec<Channel>,
     processes: Vec<Arc<Process>>,
 }
 
-/// Connects to a driver's socket. One that takes no connections is waited for no longer than for an answer.
+/// Connects to a driver's socket. Waits for a driver that accepts no connections as long as for an answer.
 fn dial(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let deadline = Instant::now() + timeout;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -44,7 +44,7 @@ fn dial(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     socket.set_nonblocking(true)?;
     loop {
         match socket.connect(&address) {
-            // Its queue is full.
+            // The socket's queue is full.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -56,11 +56,11 @@ fn dial(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
-/// A connection. Dropping it gives it back.
+/// A connection in use. Dropping it gives it back.
 pub(super) struct Lease {
     channel: Option<Channel>,
     driver: Arc<Driver>,
-    /// Whether a transaction is open on it that nobody will end: then nobody else may have it.
+    /// True if an open transaction on it will never be ended. Then no other transaction may use the connection.
     pub(super) spoiled: bool,
 }
 
@@ -70,7 +70,7 @@ impl Driver {
         Arc::new(Self { config, place, hello: OnceLock::new(), pool: Mutex::default() })
     }
 
-    /// What the driver says of itself; starts it if nobody has.
+    /// Returns the driver's description. Starts the driver if it does not run yet.
     pub(super) fn hello(self: &Arc<Self>) -> Result<&Hello, String> {
         if self.hello.get().is_none() {
             drop(self.lease()?);
@@ -78,7 +78,7 @@ impl Driver {
         self.hello.get().ok_or_else(|| format!("{}: it has not introduced itself", self.place))
     }
 
-    /// A connection that nobody uses: an idle one, a new one to a process that takes more, or one to a new process.
+    /// Returns a free connection: an idle one, a new one to a process with room, or one to a new process.
     pub(super) fn lease(self: &Arc<Self>) -> Result<Lease, String> {
         let lease = |channel| Lease { channel: Some(channel), driver: Arc::clone(self), spoiled: false };
         let mut pool = self.pool.lock();
@@ -107,7 +107,8 @@ impl Driver {
                 Arc::clone(&process),
                 (Arc::clone(&self.place), self.config.timeout, true),
             )?;
-            // Others may start theirs meanwhile; the first one learns how many sessions a process takes.
+            // After the first process others start theirs at the same time. The first one holds the lock, because it
+            // finds out how many sessions a process serves.
             let unknown = self.hello.get().is_none().then_some(pool);
             let (mut first, hello) = self.greet(first)?;
             let mut pool = unknown.unwrap_or_else(|| self.pool.lock());
@@ -132,7 +133,7 @@ impl Driver {
         self.further(process).map(lease)
     }
 
-    /// One more session of a process that serves several, and has counted this one.
+    /// Connects one more session to a process that serves several and has counted this one.
     fn further(&self, process: Arc<Process>) -> Result<Channel, String> {
         let stream = match dial(&process.socket(), self.config.timeout) {
             Ok(stream) => stream,
@@ -149,7 +150,7 @@ impl Driver {
         self.greet(channel).map(|(channel, _)| channel)
     }
 
-    /// The first request of a connection.
+    /// Sends the first request of a connection.
     fn greet(&self, mut channel: Channel) -> Result<(Channel, Hello), String> {
         let request = HelloRequest { protocol: PROTOCOL, lydite: env!("CARGO_PKG_VERSION") };
         let hello: Hello = channel.call("hello", &request).map_err(|error| self.words(&error))?;
@@ -167,7 +168,7 @@ impl Driver {
         Ok((channel, hello))
     }
 
-    /// Refuses more sessions than there may be.
+    /// Rejects more sessions than the driver can serve.
     pub(super) fn check_sessions(self: &Arc<Self>, sessions: u32) -> Result<(), TargetError> {
         let hello = self.hello().map_err(TargetError::unreachable)?;
         let each = hello.sessions;
@@ -204,7 +205,7 @@ impl Driver {
         }
     }
 
-    /// An error in one line.
+    /// Returns an error in one line.
     pub(super) fn words(&self, error: &CallError) -> String {
         match error {
             CallError::Lost(message) | CallError::Malformed(message) => message.clone(),
@@ -212,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// The error of an operation on the whole target.
+    /// Returns the error of an operation on the whole target.
     pub(super) fn on_target(&self, doing: &str, error: &CallError) -> TargetError {
         let message = match error {
             CallError::Refused(refusal) => format!("{}: {doing}: {}", self.place, refusal.words()),
@@ -232,7 +233,7 @@ impl Driver {
 }
 
 impl Refusal {
-    /// What it says, on one line.
+    /// Returns the driver's error in one line.
     pub(super) fn words(&self) -> String {
         let detail = self.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         match (self.kind, detail.as_str()) {
@@ -242,7 +243,7 @@ impl Refusal {
         }
     }
 
-    /// Of `unavailable`: whether the transaction may have been committed. What is not said is not known.
+    /// Returns the state of the commit, with `unavailable`. If the driver does not state it, it is unknown.
     pub(super) fn committed(&self) -> Committed {
         match self.committed {
             Some(WasCommitted::No) => Committed::No,
@@ -257,7 +258,7 @@ impl Lease {
     }
 }
 
-// The channel is there until the lease is dropped.
+// The lease has its channel until it is dropped.
 impl Deref for Lease {
     type Target = Channel;
     #[expect(clippy::expect_used, reason = "taken by Drop only")]
@@ -280,7 +281,8 @@ impl Drop for Lease {
             self.driver.pool.lock().idle.push(channel);
             return;
         }
-        // The process ends with its channel, which can take a while: not under the lock, and it takes no place any more.
+        // A process ends with its channel, which can take a while. So it leaves the pool here and ends after the lock
+        // is released.
         let mut pool = self.driver.pool.lock();
         let goes = |process: &mut Arc<Process>| {
             process.has_ended() || (channel.is_first() && Arc::ptr_eq(process, channel.process()))

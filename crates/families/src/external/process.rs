@@ -1,4 +1,4 @@
-//! A process of a driver: started, listened to, and ended, whatever it does.
+//! A process of a driver: starts it, listens to it, and ends it in any case.
 
 use super::config::Config;
 use super::sdk::{PYTHON_SDK, PYTPCC};
@@ -17,25 +17,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-/// How long a driver may take to end after its input was closed.
+/// Longest time for a driver to end after its input was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the end of a driver, and its last words, are waited for after its output has ended.
+/// Longest wait for a driver's end, and for its last words, after its output has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(2);
-/// How it is looked whether a process has ended.
+/// Options of the check for the end of a process: it neither waits for nor reaps the process.
 const LOOKING: WaitIdOptions =
     WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
-/// Lines of its standard error that errors quote, and the most characters of each.
+/// Number of lines of its standard error that errors quote, and most characters of each.
 const LINES: usize = 5;
 const LINE: usize = 300;
-/// The variable that tells a driver where to listen for further sessions.
+/// Environment variable with the path of the socket for further sessions.
 const SOCKET: &str = "LYDITE_SOCKET";
 
-/// Dropping it ends the program and all that it started.
+/// A driver's process. Dropping it ends the program and every program that it started.
 pub(super) struct Process {
     child: Mutex<Child>,
     stderr: Arc<Stderr>,
-    /// Where it may listen for further sessions.
+    /// Directory of the socket for further sessions.
     directory: Temporary,
     /// Sessions that it serves now.
     pub(super) sessions: AtomicU32,
@@ -48,7 +48,7 @@ struct Stderr {
 }
 
 impl Process {
-    /// Starts a process and gives the stream of its first session.
+    /// Starts a process and returns the stream of its first session.
     pub(super) fn start(config: &Config) -> Result<(Arc<Self>, UnixStream), String> {
         let failed = |error: std::io::Error| format!("{}: can't be started: {error}", config.place);
         let directory = Temporary::new().map_err(failed)?;
@@ -73,7 +73,7 @@ impl Process {
             .stdout(Stdio::from(OwnedFd::from(again)))
             .stderr(Stdio::piped());
         if let Some(variables) = &config.pytpcc {
-            // The shim and its SDK are in this program, so that nothing has to be installed.
+            // Lydite contains the shim and its SDK, so users need not install them.
             for (path, text) in PYTHON_SDK.iter().chain(PYTPCC) {
                 let path = directory.path().join(path);
                 let write = || {
@@ -113,24 +113,24 @@ impl Process {
         Ok((Arc::new(process), ours))
     }
 
-    /// Where it may listen for further sessions.
+    /// Returns the path of the socket for further sessions.
     pub(super) fn socket(&self) -> PathBuf {
         self.directory.path().join("s")
     }
 
-    /// Whether it runs no more.
+    /// True if the process has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.status().is_some()
     }
 
-    /// How it ended, if it has. It is looked at without being reaped: until [`Process`] is dropped its number, which is also
-    /// that of its group, belongs to nobody else.
+    /// Returns the exit status if the process has ended, without reaping it. An unreaped process keeps its number,
+    /// which is also that of its group, so [`Process`] can't kill another one by mistake.
     fn status(&self) -> Option<WaitIdStatus> {
         let pid = Pid::from_raw(self.child.lock().id().cast_signed())?;
         waitid(WaitId::Pid(pid), LOOKING).ok().flatten()
     }
 
-    /// How it ended and its last words, for errors; ` (its last words: …)` alone while it runs.
+    /// Returns the exit status and last words for an error message; only ` (its last words: …)` while the process runs.
     pub(super) fn epitaph(&self, ending: bool) -> String {
         let deadline = Instant::now() + LAST_WORDS;
         let mut status = None;
@@ -157,7 +157,7 @@ impl Process {
         }
     }
 
-    /// Kills it and all that it started, now.
+    /// Kills the process and every process that it started, at once.
     pub(super) fn kill(&self) {
         let child = self.child.lock();
         Self::kill_group(&child);
@@ -165,7 +165,7 @@ impl Process {
 
     fn kill_group(child: &Child) {
         if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-            // It may have ended already.
+            // The process may have ended already.
             let _sent = kill_process_group(group, Signal::KILL);
         }
     }
@@ -183,7 +183,7 @@ impl Stderr {
     fn listen(&self, stream: ChildStderr, mut log: Option<std::fs::File>) {
         let mut stream = BufReader::new(stream);
         let mut bytes = Vec::new();
-        // Bytes that are no text are no reason to stop listening, nor is a log on a full disk.
+        // The listener continues after bytes that are not text, and after a write error of the log such as a full disk.
         while matches!(stream.read_until(b'\n', &mut bytes), Ok(1..)) {
             if let Some(file) = &mut log {
                 let _written = file.write_all(&bytes);
@@ -218,7 +218,7 @@ impl Drop for Process {
             std::thread::sleep(LOOK);
         }
         Self::kill_group(child);
-        // A program that waits for a disk can't even be killed before the disk answers: it is not waited for any longer.
+        // A program that waits for a disk can't be killed before the disk answers, so this wait has a limit.
         let deadline = Instant::now() + FAREWELL;
         while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(LOOK);

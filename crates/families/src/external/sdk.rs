@@ -1,6 +1,6 @@
-//! The SDKs, as files: what a scaffold brings along, and what py-tpcc's drivers are run with.
+//! The SDKs as files, for scaffolds and for running py-tpcc's drivers.
 
-/// A file: its path within the SDK, and its text.
+/// A file of an SDK: its path and its text.
 pub type SdkFile = (&'static str, &'static str);
 
 macro_rules! files {
@@ -21,7 +21,7 @@ pub const PYTHON_SDK: &[SdkFile] = files![
     "lydite/session.py",
 ];
 
-/// What runs py-tpcc's drivers, beside [`PYTHON_SDK`].
+/// Shim that runs py-tpcc's drivers, beside [`PYTHON_SDK`].
 pub(super) const PYTPCC: &[SdkFile] = files!["python": "lydite/pytpcc.py", "lydite/pytpcc_modules.py"];
 
 /// The module `lydite.dev/driver` for Go.

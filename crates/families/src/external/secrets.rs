@@ -1,9 +1,9 @@
-//! A driver's command without the secrets among its arguments, fit for messages and files. It rather hides too much.
+//! Hides the secrets in a driver's command, for messages and files. It prefers to hide too much.
 
-/// Stands for what is hidden.
+/// Replacement of a secret.
 const HIDDEN: &str = "***";
 
-/// Ends of the names whose values are secret, in lower case and without `-`, `_` and `.`: `PGPASSWORD`, `--db-pass`.
+/// Ends of names with secret values, in lower case and without `-`, `_` and `.`: `PGPASSWORD`, `--db-pass`.
 const NAMES: [&str; 26] = [
     "password",
     "passwd",
@@ -33,13 +33,13 @@ const NAMES: [&str; 26] = [
     "signingkey",
 ];
 
-/// Options of one letter whose next word is secret, as of `mysql`, `sqlcmd` and `redis-cli`.
+/// Options of one letter that are followed by a secret word, as in `mysql`, `sqlcmd` and `redis-cli`.
 const LETTERS: [&str; 3] = ["-p", "-P", "-a"];
 
-/// Option of one letter that has its value behind it, as `-pVALUE` of `mysql`.
+/// Option of one letter with its value attached, as `-pVALUE` of `mysql`.
 const JOINED: &str = "-p";
 
-/// Options with one dash that begin as `JOINED` and are names, as Go's package `flag` has them.
+/// Names of options with one dash that begin like `JOINED`, as in Go's package `flag`.
 const READABLE: [&str; 21] = [
     "-page",
     "-parallel",
@@ -68,11 +68,11 @@ const READABLE: [&str; 21] = [
 pub(super) fn without_secrets(command: &str) -> String {
     let words = words(command);
     let clean = clean(&words);
-    // As it was written, if nothing is hidden.
+    // The command stays as it was written if it has no secrets.
     if clean == words { command.to_string() } else { joined(&clean) }
 }
 
-/// The words of a command; of one with half a quotation, which no shell takes, those between its spaces.
+/// Splits a command into words as a shell does, or at spaces if a quotation is not closed.
 fn words(command: &str) -> Vec<String> {
     shell_words::split(command).unwrap_or_else(|_| command.split_whitespace().map(str::to_string).collect())
 }
@@ -90,9 +90,9 @@ fn clean(words: &[String]) -> Vec<String> {
     let mut hide_next = false;
     let mut shown = Vec::with_capacity(words.len());
     for word in words {
-        // An option behind an option that needs no value stays readable.
+        // An option stays readable after an option that needs no value.
         let hide = hide_next && !word.starts_with("--");
-        // Decided by every word, also a hidden one: `--no-auth -p secret`.
+        // Every word decides about the next one, even a hidden word: `--no-auth -p secret`.
         hide_next = LETTERS.contains(&word.as_str()) || word.starts_with('-') && is_secret(word);
         shown.push(if hide { HIDDEN.to_string() } else { clean_word(word) });
     }
@@ -114,7 +114,7 @@ fn clean_word(word: &str) -> String {
     if cleaner == inner || inner.len() < 2 { clean } else { joined(&cleaner) }
 }
 
-/// True if the value of a name is secret.
+/// True if a name has a secret value.
 fn is_secret(name: &str) -> bool {
     let name: String =
         name.chars().filter(|letter| letter.is_alphabetic()).flat_map(char::to_lowercase).collect();
@@ -122,8 +122,8 @@ fn is_secret(name: &str) -> bool {
     NAMES.iter().any(|end| name.ends_with(end) || singular.ends_with(end))
 }
 
-/// A word up to the first value of a secret name, in whatever it stands: `host=h password=x`, `{"token":"x"}`. A value
-/// may hold any character, so all behind it is hidden.
+/// Returns a word up to the first value of a secret name, in any notation: `host=h password=x`, `{"token":"x"}`. A
+/// value may contain any character, so the rest of the word is hidden.
 fn without_values(word: &str) -> String {
     let part_of_name = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
     for (at, _) in word.match_indices(['=', ':']) {
@@ -133,7 +133,7 @@ fn without_values(word: &str) -> String {
         let name = before.rfind(|letter| !part_of_name(letter));
         let name =
             name.map_or(before, |end| before[end..].trim_start_matches(|letter| !part_of_name(letter)));
-        // Behind a scheme stands a host.
+        // A host follows a scheme.
         if is_secret(name) && !value.is_empty() && !value.starts_with("//") {
             return format!("{}{HIDDEN}", &word[..=at]);
         }
@@ -141,7 +141,7 @@ fn without_values(word: &str) -> String {
     word.to_string()
 }
 
-/// A word without the passwords before an `@`: `postgres://user:secret@host`, `user:secret@tcp(host)`, and
+/// Returns a word without the passwords before an `@`: `postgres://user:secret@host`, `user:secret@tcp(host)` and
 /// `user/secret@host` of Oracle become `…user@…`.
 fn without_passwords(word: &str) -> String {
     let mut clean = String::with_capacity(word.len());
@@ -164,7 +164,7 @@ fn without_passwords(word: &str) -> String {
         let (before, behind) = rest.split_at(begin + 3);
         clean.push_str(before);
         let end = behind.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(behind.len());
-        // A password may hold an @, and in a careless URL a slash: then it is cut at the last @ of the word.
+        // A password may contain an @, and in a careless URL a slash. Then the word is cut at its last @.
         let word_end = behind.find(char::is_whitespace).unwrap_or(behind.len());
         let at = behind[..end].rfind('@').or_else(|| behind[..word_end].rfind('@'));
         rest = match at {

@@ -1,8 +1,8 @@
 //! The thread that starts drivers.
 //!
-//! A driver asks the kernel to be killed when its parent goes, so that none is left behind when Lydite is killed. For the
-//! kernel the parent is the thread that started it, and sessions come and go with their threads: so all are started by
-//! one thread, which lives as long as the process.
+//! A driver asks the kernel to kill it when its parent ends, so no driver outlives a killed Lydite. For the kernel the
+//! parent is the thread that started the driver. Threads of sessions come and go, so one thread that lives as long as
+//! the process starts all drivers.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,9 +15,10 @@ type Job = (Command, Sender<io::Result<Child>>);
 
 static SPAWNER: Mutex<Option<Sender<Job>>> = Mutex::new(None);
 
-/// Starts a program in a process group of its own that dies with this process.
+/// Starts a program in a process group of its own. The program dies with this process.
 pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
-    // A group of its own: Ctrl-C in the terminal is Lydite's to handle, and whatever the program starts ends with it.
+    // A group of its own, because Lydite handles Ctrl-C in the terminal, and because the programs that a driver starts
+    // must end with it.
     command.process_group(0);
     die_with_parent(&mut command);
     let (answer, answered) = channel();
@@ -29,7 +30,7 @@ pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
                 let (sender, jobs) = channel::<Job>();
                 std::thread::Builder::new().name("drivers".into()).spawn(move || {
                     for (mut command, answer) in jobs {
-                        // Nobody may be waiting any more; the child then ends by its closed input.
+                        // The caller may have ended. The child then ends because its input is closed.
                         let _heard = answer.send(command.spawn());
                     }
                 })?;
@@ -52,12 +53,12 @@ fn die_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have gone just before.
+            // The parent may have ended just before.
             if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
         });
     }
 }
 
-/// Elsewhere a driver ends by its closed input.
+/// On other systems a driver ends when its input is closed.
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_command: &mut Command) {}

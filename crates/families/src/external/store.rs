@@ -1,7 +1,7 @@
-//! The key-value way: the driver is a store, and Lydite's own text of the transactions runs on it.
+//! Key-value drivers: the driver is a store, and Lydite's own text of the transactions runs on it.
 //!
-//! A round trip is what costs, so writes wait in [`DriverTx`] until something is read that they may touch, or for the
-//! commit; and the first request of a transaction says that it begins.
+//! Round trips are the cost. So writes wait in [`DriverTx`] until the commit, or until a read that they may affect; and
+//! the first request of a transaction also begins it.
 
 use super::channel::CallError;
 use super::messages::{Clear, Entries, Get, Got, Nothing, Reason, RefusalKind, Scan, Write, Writes};
@@ -11,13 +11,14 @@ use lydite_database::{AbortReason, Committed, Description};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Entries asked for first, since most scans of the transactions want one or fifteen; and at most.
+/// Entries in the first request of a scan, since most scans of the transactions want one or fifteen; and most entries
+/// of a later request.
 const ENTRIES_FIRST: u32 = 16;
 const ENTRIES_MOST: u32 = 2_048;
-/// Bytes of writes that wait for the commit.
+/// Most bytes of writes that wait for the commit.
 const WAITING_MOST: usize = 4 << 20;
 
-/// See the module.
+/// A driver as a store. See the module.
 pub(super) struct DriverStore(Arc<Driver>);
 
 impl Store for DriverStore {
@@ -70,29 +71,29 @@ impl Store for DriverStore {
     }
 }
 
-/// See the module.
+/// A transaction. See the module.
 pub(super) struct DriverTx {
     lease: Lease,
     access: Access,
-    /// Whether the driver knows of it.
+    /// True once the driver knows of the transaction.
     begun: bool,
-    /// Whether the driver has ended it, by an error or the commit.
+    /// True once the driver has ended it, by an error or the commit.
     over: bool,
-    /// What the driver does not know yet.
+    /// Writes that have not been sent.
     writes: Vec<Write>,
-    /// Bytes of them.
+    /// Bytes of these writes.
     waiting: usize,
 }
 
 impl DriverTx {
-    /// The error of a request in it: the driver has rolled it back, or is lost.
+    /// Converts the error of a request. The driver has rolled the transaction back, or is lost.
     fn failed(&mut self, error: CallError) -> StoreError {
         self.over = true;
         let words = self.lease.driver().words(&error);
         match error {
             CallError::Lost(detail) => StoreError::Unavailable { committed: Committed::No, detail },
             CallError::Malformed(detail) => {
-                // What the driver thinks of the transaction is not known.
+                // The state of the transaction in the driver is unknown.
                 self.lease.spoiled = true;
                 StoreError::Failed(detail)
             }
@@ -100,7 +101,7 @@ impl DriverTx {
                 RefusalKind::Aborted => {
                     StoreError::Retry { reason: abort_reason(refusal.reason), detail: refusal.words() }
                 }
-                // Only a commit can have been made.
+                // Only a commit can have taken effect, and this was none.
                 RefusalKind::Unavailable => {
                     StoreError::Unavailable { committed: Committed::No, detail: words }
                 }
@@ -111,7 +112,7 @@ impl DriverTx {
         }
     }
 
-    /// What the first request says; the later ones say nothing.
+    /// Returns the purpose of the transaction for its first request, else `None`.
     fn begin(&mut self) -> Option<&'static str> {
         if std::mem::replace(&mut self.begun, true) {
             return None;
@@ -138,10 +139,10 @@ impl DriverTx {
         }
     }
 
-    /// The value that this transaction sees.
+    /// Returns the value that this transaction sees.
     fn get(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let name = table.name();
-        // A loader reads nothing, and others write little before they read: the last write is found at once.
+        // A load reads nothing, and other transactions write little before they read, so this search is short.
         if let Some(Write(_, _, value)) =
             self.writes.iter().rev().find(|write| write.1 == key && write.0 == name)
         {
@@ -155,7 +156,7 @@ impl DriverTx {
     }
 }
 
-/// The reason of an abort, in our words.
+/// Converts an abort reason of the protocol.
 pub(super) fn abort_reason(reason: Option<Reason>) -> AbortReason {
     match reason {
         Some(Reason::Serialization) => AbortReason::Serialization,
@@ -232,7 +233,7 @@ impl StoreTx for DriverTx {
             if backward {
                 below = Some(last.to_vec());
             } else {
-                // The least key behind it.
+                // The key with a zero byte appended is the next key.
                 from = last.to_vec();
                 from.push(0);
             }
@@ -248,7 +249,7 @@ impl StoreTx for DriverTx {
         let (writes, begin) = (std::mem::take(&mut self.writes), self.begin());
         match self.lease.call::<Nothing>("commit", &Writes { begin, writes: &writes }) {
             Ok(Nothing {}) => Ok(()),
-            // It was sent, and nobody knows what came of it.
+            // The commit was sent, and its outcome is unknown.
             Err(CallError::Lost(detail)) => {
                 Err(StoreError::Unavailable { committed: Committed::Unknown, detail })
             }
@@ -268,7 +269,7 @@ impl StoreTx for DriverTx {
 impl Drop for DriverTx {
     fn drop(&mut self) {
         if self.begun && !self.over && !self.lease.is_broken() {
-            // What can't be rolled back must not be handed to the next transaction.
+            // The next transaction must not get a connection whose transaction could not be rolled back.
             self.lease.spoiled = self.lease.call::<Nothing>("abort", &Nothing {}).is_err();
         }
     }

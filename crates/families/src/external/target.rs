@@ -1,4 +1,4 @@
-//! A driver as a target: which of the two ways it takes is known once it has introduced itself.
+//! A driver as a target. The driver's greeting says which of the two ways it takes.
 
 use super::config::Config;
 use super::load_lock::LoadLock;
@@ -16,7 +16,7 @@ use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// See the module.
+/// A driver as a target. See the module.
 pub(crate) struct External {
     driver: Arc<Driver>,
     speaking: OnceLock<Speaking>,
@@ -28,7 +28,7 @@ enum Speaking {
 }
 
 impl External {
-    /// Starts nothing yet.
+    /// Makes the target. Starts nothing yet.
     pub(crate) fn new(config: Config) -> Self {
         Self { driver: Driver::new(config), speaking: OnceLock::new() }
     }
@@ -94,7 +94,8 @@ impl Target for External {
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        // What the driver drives can't be locked from here, but who starts the same driver on this machine can be told.
+        // Lydite can't lock the database behind the driver. It can keep away others that start the same driver on this
+        // machine.
         Ok(Box::new(LoadLock::take(&self.driver.config)?))
     }
 
@@ -145,7 +146,7 @@ impl Target for External {
         }
     }
 
-    // No server: each request to a driver has a timeout of its own.
+    // `server` stays unset: each request to a driver has a timeout of its own.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities { balances: Some(self), store: Some(self), work: Some(self), ..Capabilities::default() }
     }
@@ -177,7 +178,7 @@ impl StoppableWork for External {
     fn stop_work(&self) {
         match self.speaking.get() {
             Some(Speaking::Transactions(target)) => target.stop_work(),
-            // A store is read from here: it has nothing to go on with when nobody asks.
+            // Lydite itself reads a store, so no work continues there when nobody asks.
             Some(Speaking::Store(_)) | None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Drivers written with the SDK for Python, and drivers that break the protocol.
+//! Drivers that are written with the SDK for Python, and drivers that break the protocol.
 
 use super::config::{Config, parse};
 use super::pool::Driver;
@@ -27,8 +27,8 @@ use tempfile::TempDir;
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const MISBEHAVING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/external/tests/misbehaving.py");
 
-/// A program of the SDK's examples over a file in `directory`. It packs messages by the package msgpack where `make test` runs
-/// the tests: the SDK's own code takes twice the processor time, and has tests of its own.
+/// Returns the URL of an example program of the SDK, over a file in `directory`. Where `make test` runs the tests, the
+/// program uses the package msgpack: the SDK's own code takes twice the processor time and has tests of its own.
 fn example(name: &str, directory: &TempDir, options: &str) -> Config {
     let file = directory.path().join("store.sqlite");
     let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
@@ -91,7 +91,7 @@ fn the_answers_and_the_rows_of_a_driver_of_transactions_are_those_of_sqlite() {
     target.admit(&Demand::Districts(Districts::uniform())).expect("the standard's");
     load(&*sqlite, 2);
 
-    // Interrupted first, and taken up again.
+    // The load is interrupted first, then resumed.
     target.create_schema(&meta(2)).expect("create_schema");
     assert!(target.create_schema(&meta(2)).is_err(), "not twice");
     let population = population(2);
@@ -106,7 +106,7 @@ fn the_answers_and_the_rows_of_a_driver_of_transactions_are_those_of_sqlite() {
     assert_eq!(target.state(), Ok(loading));
     assert_eq!(target.connect().err().map(|error| error.kind), Some(TargetErrorKind::Usage));
     loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("load");
-    // A unit may be loaded again: what is there of it goes.
+    // A unit may be loaded twice: the second load replaces its rows.
     for warehouse in population.warehouse_ids() {
         loader.load(LoadUnit::Warehouse(warehouse), &population, &LoadProgress::default()).expect("load");
     }
@@ -235,7 +235,7 @@ fn a_driver_that_breaks_the_protocol_is_one_clear_error_and_never_a_hang() {
         }
         let again = session.execute(&a_stock_level());
         assert!(matches!(again, Err(TxError::Unavailable { .. })), "{kind}: {again:?}");
-        // A new session is served by a new process.
+        // A new process serves the new session.
         let answer = target.connect().expect("reconnect").execute(&a_stock_level());
         assert!(matches!(answer, Ok(Outcome::StockLevel(_))), "{kind}: {answer:?}");
     }
@@ -275,7 +275,7 @@ fn a_session_that_hangs_is_the_end_of_that_session_alone() {
         let lost = session.execute(&with(20)).expect_err("it sleeps");
         let words = "gave no answer for 5 s";
         assert!(matches!(&lost, TxError::Unavailable { detail, .. } if detail.contains(words)), "{lost:?}");
-        // The late answer comes meanwhile, and nobody wants it.
+        // The late answer comes meanwhile and is dropped.
         drop(session);
         std::thread::sleep(Duration::from_millis(1_500));
         for other in &mut sessions {
@@ -320,7 +320,7 @@ fn an_answer_of_a_wrong_shape_is_named_field_by_field_and_the_session_goes_on() 
         let target = misbehaving(kind, "");
         let mut session = target.connect().expect("connect");
         match session.execute(&an_order()) {
-            // The driver has committed before it answered, or may have.
+            // The driver may have committed before it answered.
             Err(TxError::Unavailable { committed: Committed::Unknown, detail }) if kind != "rolled_back" => {
                 assert!(detail.contains(words), "{kind}: {detail}");
             }
@@ -363,7 +363,7 @@ fn what_a_driver_refuses_is_told_apart() {
     }
 }
 
-/// Whether a process is there and no corpse.
+/// True if a process exists and is not a zombie.
 fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
@@ -376,7 +376,7 @@ fn a_driver_ends_with_its_target_and_so_does_what_it_has_started() {
     for kind in ["rows", "hang"] {
         let target = misbehaving(&format!("{kind} '{}'", pids.display()), "?timeout=5s");
         let mut session = target.connect().expect("connect");
-        // The one answers and the other hangs.
+        // One process answers, the other hangs.
         let _answer = session.execute(&an_order());
         let found = std::fs::read_to_string(&pids).expect("its process ids");
         drop(session);

@@ -1,4 +1,4 @@
-//! The way in which the driver plays the five transactions itself, and reads its tables back to be checked.
+//! Drivers that run the five transactions themselves. Lydite reads their tables back to check them.
 
 use super::channel::{CallError, decode};
 use super::messages::{
@@ -34,15 +34,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A batch of rows is sent when it has so many bytes.
+/// Size in bytes at which a batch of rows is sent.
 const BATCH_BYTES: usize = 256 << 10;
-/// The name of a unit's note: this and the warehouse, 0 for ITEM.
+/// Prefix of a unit's note. The warehouse follows, 0 for ITEM.
 const LOADED: &str = "loaded ";
 
-/// See the module.
+/// A driver that runs the transactions. See the module.
 pub(super) struct Transactions {
     driver: Arc<Driver>,
-    /// Whether checks are to give up.
+    /// True if checks must stop.
     stopped: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl Transactions {
             .map_err(|error| self.driver.on_target("finish the load", &error))
     }
 
-    /// What it was loaded with.
+    /// Returns the description of the loaded database.
     fn loaded(&self) -> Result<DatabaseMeta, TargetError> {
         match self.state()? {
             DatabaseState::Ready { meta } => Ok(meta),
@@ -147,7 +147,7 @@ impl Transactions {
         self.reading("read the tables", 0, |source| checksums(source))
     }
 
-    /// Reads tables on one snapshot, if the driver has them.
+    /// Reads tables on one snapshot, if the driver has snapshots.
     fn reading<R>(
         &self,
         doing: &str,
@@ -169,17 +169,17 @@ impl Transactions {
     }
 }
 
-/// Tables as the driver reads them back.
+/// The tables, read back from the driver.
 struct Reader<'a> {
     lease: &'a mut Lease,
     target: &'a Transactions,
-    /// Warehouses that were loaded.
+    /// Number of loaded warehouses.
     warehouses: u32,
-    /// Those that the table WAREHOUSE has beyond.
+    /// Loaded warehouses and those of the table WAREHOUSE; `None` before the first read.
     more: Option<BTreeSet<WarehouseId>>,
 }
 
-/// Some rows, and whether there are more.
+/// Rows of one answer, and a flag that is true if more follow.
 #[derive(Deserialize)]
 struct Batch<'a> {
     #[serde(borrow)]
@@ -187,7 +187,7 @@ struct Batch<'a> {
     more: bool,
 }
 
-/// Typed rows of one answer, and whether there are more.
+/// Typed rows of one answer, and a flag that is true if more follow.
 type TypedBatch<R> = (Vec<R>, bool);
 
 fn typed<R: Row + FromColumns>(body: &[u8]) -> Result<Answer<TypedBatch<R>>, String> {
@@ -229,7 +229,7 @@ impl Reader<'_> {
 }
 
 impl RowSource for Reader<'_> {
-    /// The warehouses that were loaded, and those that WAREHOUSE has beside them.
+    /// Returns the next warehouse: a loaded one, or another one that WAREHOUSE contains.
     fn next_warehouse(
         &mut self,
         _tables: &[Table],
@@ -267,7 +267,7 @@ impl RowSource for Reader<'_> {
     }
 }
 
-/// Sends rows; a unit is noted when the driver says that it is stored.
+/// Loader that sends rows. A unit is noted once the driver has stored it.
 struct DriverLoader(Lease);
 
 impl Loader for DriverLoader {
@@ -289,7 +289,7 @@ impl Loader for DriverLoader {
                 )))
             }
             Err(FillError::Call(error)) => {
-                // An error ends the unit on the driver's side too; what is unclear ends the connection.
+                // An error ends the unit on the driver's side too. After a malformed answer the connection ends.
                 self.0.spoiled = matches!(error, CallError::Malformed(_));
                 Err(driver.on_target(&doing, &error))
             }
@@ -297,7 +297,7 @@ impl Loader for DriverLoader {
     }
 }
 
-/// Why a unit was not loaded.
+/// Reason why a unit was not loaded.
 enum FillError {
     Interrupted,
     Call(CallError),
@@ -341,7 +341,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends the rows that wait, if any.
+    /// Sends the waiting rows, if any.
     fn send(&mut self) -> Result<(), FillError> {
         let RowBuffer { bytes, rows } = &mut self.buffer;
         if *rows == 0 {
@@ -396,7 +396,7 @@ impl Session for DriverSession {
             Transaction::StockLevel(input) => lease
                 .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
                 .map(Outcome::StockLevel),
-            // Whoever makes a plan asks beforehand: `Target::check_transactions`.
+            // The plan's demand was checked before: `Target::admit`.
             Transaction::UpdateStock(_)
             | Transaction::UpdateItem(_)
             | Transaction::UpdateBalance(_)
@@ -415,7 +415,7 @@ impl Session for DriverSession {
 }
 
 impl DriverSession {
-    /// Refuses an answer whose parts can't belong to what was asked.
+    /// Rejects an answer whose parts can't belong to the transaction.
     fn sensible(&self, transaction: &Transaction, outcome: Outcome) -> Result<Outcome, CallError> {
         if let (Transaction::NewOrder(input), Outcome::NewOrder(order)) = (transaction, &outcome)
             && input.lines.len() != order.lines.len()
@@ -433,9 +433,10 @@ impl DriverSession {
     fn failed(&self, transaction: &Transaction, error: CallError) -> TxError {
         let words = self.0.driver().words(&error);
         match error {
-            // It was sent, and the driver commits by itself.
+            // The transaction was sent, and the driver commits by itself.
             CallError::Lost(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
-            // Committed, and then not understood; what only reads has nothing to commit.
+            // The driver has committed, and its answer was not understood. A read-only transaction has nothing to
+            // commit.
             CallError::Malformed(detail) if transaction.kind().only_reads() => TxError::Fatal(detail),
             CallError::Malformed(detail) => TxError::Unavailable { committed: Committed::Unknown, detail },
             CallError::Refused(refusal) => match (refusal.kind, &refusal.order) {

@@ -11,7 +11,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long a host may stay silent, not even acknowledging packets, before its connections count as lost.
+/// Longest time without any acknowledged packet before a host's connections count as lost.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// Address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -60,13 +60,13 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// How to have a CA trusted.
+/// Advice for a certificate of an unknown CA.
 const TRUST: &str = "name a file with the certificate of your CA (PEM) in the environment variable SSL_CERT_FILE, or add it to \
                      the system's CAs";
-/// Advice for a server that does not go on with TLS.
+/// Advice for a server that does not continue with TLS.
 const NO_TLS: &str = "does the server talk TLS on this port, in version 1.2 or later?";
 
-/// The error of a server that has no TLS where the URL wants it.
+/// Returns the error of a server without TLS if the URL requires TLS.
 pub(crate) fn not_offered() -> SqlError {
     SqlError::Lost(
         "the server offers no TLS: switch it on there, or write ?sslmode=disable to send everything in clear"
@@ -74,11 +74,11 @@ pub(crate) fn not_offered() -> SqlError {
     )
 }
 
-/// What the user can do about a handshake that failed.
+/// Returns advice about a failed handshake.
 fn advice(error: &rustls::Error) -> &'static str {
     let rustls::Error::InvalidCertificate(problem) = error else { return NO_TLS };
     match problem {
-        // A bad signature is that of another CA of the same name.
+        // The signature is bad if the CA is another one of the same name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TRUST,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "write in the URL a name of the host that the certificate has, or have one made for this name"

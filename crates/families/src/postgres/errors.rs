@@ -43,8 +43,8 @@ pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
     })
 }
 
-/// What the user can do about a privilege that is missing. The server's words alone say of what; in another language than
-/// English they say nothing here.
+/// Returns advice about a missing privilege. Only the server's message names the object. A message in another language
+/// than English gets general advice.
 fn missing_privilege(message: &str) -> &'static str {
     let relations = ["for table", "for relation", "for view", "for materialized view", "for foreign table"];
     if message.contains("for schema") {

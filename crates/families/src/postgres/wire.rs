@@ -289,7 +289,7 @@ fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError>
     }
 }
 
-/// The error of a server whose first answer could not be read.
+/// Returns the error of a server whose first answer could not be read.
 fn of_another_kind(error: SqlError) -> SqlError {
     match error {
         SqlError::Lost(detail) if !detail.contains('?') => {

@@ -55,7 +55,7 @@ fn refused(error: &RedisError) -> StoreError {
             ": give user and password in the URL, or the password in LYDITE_PASSWORD"
         }
         _ if told.contains("DB index") => ": name a database that the server has, as redis://HOST/0",
-        // The server has said itself what is wrong.
+        // The server's own message says what is wrong.
         Some(_) => "",
         None => ": is it a Redis server, and does it listen there?",
     };

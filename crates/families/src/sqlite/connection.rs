@@ -16,13 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long to wait for a writer of another process.
+/// Longest wait for a writer of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Lets the writers of this process in one at a time, first come, first served.
+/// Admits the writers of this process one at a time, in the order in which they came.
 ///
-/// SQLite itself has one writer too, but those that wait poll for it, and some are overtaken for seconds. The wait
-/// counts as the database's time: it is its limit.
+/// SQLite itself has one writer too, but waiting writers poll for it, and others overtake some of them for seconds. The
+/// wait counts as the database's time, because the single writer is SQLite's limit.
 #[derive(Debug, Default)]
 pub(crate) struct WriterTurn {
     state: Mutex<Turns>,
@@ -52,17 +52,17 @@ impl WriterTurn {
     }
 }
 
-/// A connection whose statements are prepared at their first use.
+/// A connection that prepares a statement at its first use.
 pub(crate) struct SqliteConnection {
     database: rusqlite::Connection,
     texts: Vec<String>,
     turn: Arc<WriterTurn>,
-    /// Whether this connection has the turn to write.
+    /// True if this connection has the turn to write.
     writing: bool,
 }
 
 impl SqliteConnection {
-    /// By this another thread can have a statement given up.
+    /// Returns a handle with which another thread can cancel a statement.
     pub(crate) fn interrupt_handle(&self) -> rusqlite::InterruptHandle {
         self.database.get_interrupt_handle()
     }
@@ -208,7 +208,7 @@ fn to_sql<'a>(value: &Value<'a>) -> Result<ToSqlOutput<'a>, SqlError> {
     })
 }
 
-/// What an error of SQLite's means.
+/// Converts an error of SQLite.
 pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
     let code = error.sqlite_error_code();
     let retry = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))

@@ -1,4 +1,4 @@
-//! SQLite among the families.
+//! The entry of SQLite in the table of families.
 
 use super::{Config, OPTIONS, Sqlite, parse};
 use crate::family::{Configured, Family, Home};

@@ -1,4 +1,5 @@
-//! The right to load a file, which one process has at a time. SQLite's own locks end with each transaction.
+//! The right to load a file, which one process has at a time. SQLite's own locks end with each transaction, so they
+//! can't protect a load.
 
 use crate::storage::{Lock, lock};
 use lydite_database::TargetError;
@@ -6,7 +7,8 @@ use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// A locked file beside the database. Dropping it deletes the file; the next load takes over one that a killed process left.
+/// A locked file beside the database. Dropping it deletes the file. The next load takes over a file that a killed
+/// process left.
 pub(super) struct LoadLock {
     path: PathBuf,
     /// Locked until it is closed, after the file is deleted.
@@ -19,7 +21,8 @@ impl LoadLock {
     /// # Errors
     /// Another process has it, or no file can be made there.
     pub(super) fn take(database: &Path) -> Result<Self, TargetError> {
-        // Links to one file share its lock. A file that is not there yet has the name that it will be made by.
+        // Links to one file share its lock. A file that does not exist yet is locked by the path under which it will be
+        // made.
         let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
         name.push("-lydite-load");
         let path = PathBuf::from(name);
@@ -46,7 +49,7 @@ impl LoadLock {
 
 impl Drop for LoadLock {
     fn drop(&mut self) {
-        // What stays is taken over by the next load.
+        // The next load takes over a file that stays.
         let _left = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Loading SQLite: prepared inserts, one transaction per warehouse, so that it is there whole or not at all.
+//! Loading SQLite by prepared inserts. A warehouse is one transaction, so it is stored whole or not at all.
 
 use crate::sqlite::connection::{SqliteConnection, failed};
 use lydite_database::sql::connection::SqlError;
@@ -53,7 +53,7 @@ impl Loader for SqliteLoader {
         self.connection.begin_writing();
         let loaded = self.fill(unit, population, progress);
         if loaded.is_err() && !self.connection.database().is_autocommit() {
-            // The error that matters is the first one.
+            // The first error is the one that matters.
             let _undone = self.connection.database().execute_batch("ROLLBACK");
         }
         self.connection.end_writing();
@@ -66,7 +66,7 @@ struct Insert<'a> {
     column: usize,
     failure: Option<rusqlite::Error>,
     tally: Tally<'a>,
-    /// The last point in time and its text: all rows of a load have the same.
+    /// Last point in time and its text. All rows of a load have the same.
     epoch: (Timestamp, String),
 }
 

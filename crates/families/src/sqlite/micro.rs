@@ -17,7 +17,7 @@ impl MicroTarget for Sqlite {
 
     fn create_tables(&self, meta: &Meta) -> Result<(), TargetError> {
         let mut connection = self.open()?;
-        // Stays with the file, see `Target::create_schema`.
+        // The mode is stored in the file, see `Target::create_schema`.
         let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
         for table in tables(meta) {
             sql += &format!(
@@ -87,7 +87,7 @@ impl MicroLoader for SqliteTableLoader {
         self.connection.begin_writing();
         let loaded = self.fill(table, progress);
         if loaded.is_err() && !self.connection.database().is_autocommit() {
-            // The error that matters is the first one.
+            // The first error is the one that matters.
             let _undone = self.connection.database().execute_batch("ROLLBACK");
         }
         self.connection.end_writing();

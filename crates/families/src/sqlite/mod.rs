@@ -1,4 +1,4 @@
-//! SQLite, built in: a target that needs no server.
+//! SQLite, an embedded database: a target without a server.
 
 mod connection;
 mod family;
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Options behind `?`.
+/// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "synchronous",
@@ -57,7 +57,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
-/// Amounts are whole cents, rates whole ten-thousandths: SQLite would store decimals as binary floats.
+/// Amounts are whole cents and rates whole ten-thousandths, because SQLite would store decimals as binary floats.
 pub(crate) static DIALECT: Dialect = Dialect {
     column_type: |kind| match kind {
         ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
@@ -79,13 +79,13 @@ pub(crate) static DIALECT: Dialect = Dialect {
     begin_read: "BEGIN",
 };
 
-/// Small rows, always found by their key: stored in the key's own tree.
+/// Tables with small rows that are always found by their key. They are stored in the key's own tree.
 const CLUSTERED: [Table; 4] = [Table::District, Table::Orders, Table::NewOrder, Table::OrderLine];
 
 /// A target `sqlite:…`.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// The file; none for a temporary one.
+    /// The file; `None` for a temporary one.
     path: Option<PathBuf>,
     synchronous: &'static str,
     foreign_keys: bool,
@@ -93,13 +93,13 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Its file, unless that is temporary.
+    /// Returns the file, or `None` if it is temporary.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 }
 
-/// The tables and views of a file that Lydite did not make; none if there is no file.
+/// Returns the tables and views of a file that Lydite did not make; none if there is no file.
 pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -117,10 +117,7 @@ pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
     Ok(names.into_iter().filter(|name| !meta::is_ours(name)).collect())
 }
 
-/// Brings all of a database into its file, with nothing beside it; only for who has it alone.
-///
-/// # Errors
-/// Somebody else has it open.
+/// Moves all contents of a database into its file and removes the journal. The caller must have the database alone.
 pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
     if journal(path, "delete")? == "delete" {
         return Ok(());
@@ -131,12 +128,12 @@ pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
     )))
 }
 
-/// The way of writing that loading gives a database, which stays with its file.
+/// Sets the journal mode that loading gives a database. It is stored in the file.
 pub(crate) fn open_journal(path: &Path) -> Result<(), TargetError> {
     journal(path, "wal").map(drop)
 }
 
-/// Sets the journal mode; the answer is what it is then.
+/// Sets the journal mode. Returns the mode that is then in effect.
 fn journal(path: &Path, mode: &str) -> Result<String, TargetError> {
     let set = || -> rusqlite::Result<String> {
         let connection =
@@ -144,7 +141,7 @@ fn journal(path: &Path, mode: &str) -> Result<String, TargetError> {
         connection.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))
     };
     match set() {
-        // It stays as it was.
+        // The mode stays as it was.
         Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy => {
             Ok(String::new())
         }
@@ -182,10 +179,10 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
 pub(crate) struct Sqlite {
     config: Config,
     path: PathBuf,
-    /// Keeps the temporary directory while the target lives.
+    /// Temporary directory, kept while the target lives.
     temporary: Option<Temporary>,
     turn: Arc<WriterTurn>,
-    /// Building indexes.
+    /// Connections that build indexes.
     work: Stoppable<rusqlite::InterruptHandle>,
 }
 
@@ -209,7 +206,7 @@ impl Sqlite {
         })
     }
 
-    /// Runs what can be stopped.
+    /// Runs a statement that can be stopped.
     fn index(&self, connection: &mut SqliteConnection, sql: &str) -> Result<(), TargetError> {
         let _at_work = self.work.enter(connection.interrupt_handle());
         self.work.unless_stopped(self.place())?;
@@ -224,7 +221,7 @@ impl Sqlite {
         SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(self.unopened())
     }
 
-    /// The error of a file that can't be opened.
+    /// Returns the error of a file that can't be opened.
     fn unopened(&self) -> impl Fn(SqlError) -> TargetError {
         let place = self.place();
         move |error| {
@@ -293,10 +290,11 @@ impl Target for Sqlite {
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut connection = self.open()?;
-        // Stays with the file. Only here: merely looking at somebody's file must not change it.
+        // The mode is stored in the file. It is set only here, because a mere look at somebody's file must not change
+        // it.
         let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
         for table in Table::ALL {
-            // SQLite can't add keys to a table that is there.
+            // SQLite can't add keys to an existing table.
             let mut suffix =
                 ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
             for key in table.schema().foreign_keys {
@@ -313,8 +311,8 @@ impl Target for Sqlite {
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         let mut connection = self.open()?;
-        // Parents may come after children while a warehouse is loaded; the rows are right by construction and the
-        // consistency conditions are checked afterwards.
+        // While a warehouse is loaded, parents may come after children. The rows are correct by construction, and the
+        // conditions are checked afterwards.
         connection.execute("PRAGMA foreign_keys = off").map_err(self.failed("prepare loading"))?;
         Ok(Box::new(SqliteLoader::new(connection, self.place())))
     }
@@ -348,14 +346,14 @@ impl Target for Sqlite {
         let views = connection
             .column("SELECT lower(name) FROM sqlite_master WHERE type = 'view'")
             .map_err(self.failed("look for views"))?;
-        // Dropping a table deletes its rows, and foreign keys would be looked at then.
+        // Dropping a table deletes its rows, which would check the foreign keys.
         let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
         let there = connection
             .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
             .map_err(self.failed("look for tables"))?;
         let micro = there.iter().map(String::as_str).filter(|name| is_table_name(name));
         for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES).chain(micro) {
-            // What others made under this name may be no table.
+            // An object that others made under this name may not be a table.
             let kind = if views.iter().any(|view| view == name) { "VIEW" } else { "TABLE" };
             sql += &format!("DROP {kind} IF EXISTS {name}; ");
         }

@@ -1,4 +1,4 @@
-//! The Dike paper's transactions beside the standard's, on real databases.
+//! The Dike paper's transactions together with the standard's, on real databases.
 
 use crate::playing::{
     Answers, SEED, assert_conditions, load, mariadb_for_each_mode, meta, on_mariadb, on_postgres, open, play,
@@ -12,10 +12,10 @@ use lydite_tpcc::{CustomerId, DistrictId, ItemId, Outcome, Transaction, Transact
 
 const WAREHOUSES: u32 = 2;
 
-/// Runs SQL in a database by its server's own client.
+/// Function that runs SQL in a database by the server's own client.
 type Change<'a> = &'a dyn Fn(&str);
 
-/// Orders, and dUpdateStocks over both warehouses.
+/// Returns inputs with orders and dUpdateStocks over both warehouses.
 fn plan(mix: &str) -> InputPlan {
     let mix = mix.parse().expect("a mix");
     InputPlan { update_stock_rounds: 2, ..InputPlan::on(&meta(WAREHOUSES), SEED, mix) }
@@ -23,7 +23,7 @@ fn plan(mix: &str) -> InputPlan {
 
 fn inputs() -> Vec<Transaction> {
     let mut inputs = plan("new_order=35,payment=10,update_stock=40,update_item=15").in_turn(300);
-    // The same items again and again, whose prices orders then have.
+    // The same few items, whose changed prices the orders then have.
     inputs.extend((0..30).flat_map(|number| {
         let items = [ItemId(number % 3 + 1), ItemId(number % 2 + 4)];
         let line = |i_id| OrderLineInput { i_id, supply_w_id: WarehouseId(1), quantity: 1 };
@@ -36,7 +36,7 @@ fn inputs() -> Vec<Transaction> {
         let swap = UpdateItem { w_id: WarehouseId(1), items };
         [Transaction::UpdateItem(swap), Transaction::NewOrder(order)]
     }));
-    // The same row again and again, so that it is replenished, and by one warehouse and by the other.
+    // The same row by both warehouses, until it is replenished.
     let round =
         |w_id, quantity| OrderLineInput { i_id: ItemId(77), supply_w_id: WarehouseId(w_id), quantity };
     inputs.extend((0..60).map(|number| {
@@ -54,14 +54,14 @@ fn of_warehouses(warehouses: &[u32]) -> WarehouseBalances {
     }
 }
 
-/// One more to the second warehouse than to the first, seen before and after.
+/// Returns transactions that add more to the second warehouse than to the first, with reads before and after.
 fn balances() -> Vec<Transaction> {
     let update = |warehouses: &[u32]| Transaction::UpdateBalance(of_warehouses(warehouses));
     let select = |warehouses: &[u32]| Transaction::SelectBalance(of_warehouses(warehouses));
     vec![select(&[1, 2]), update(&[2, 1]), update(&[2]), select(&[1]), select(&[2, 1])]
 }
 
-/// What breaks the conditions that the standard does not have.
+/// Returns the failed conditions that the standard does not have.
 fn broken(target: &dyn Target) -> Vec<String> {
     let findings = target.check(&EXTRA_CONDITIONS, &|_| ()).expect("check");
     assert_eq!(findings.len(), 2);
@@ -78,7 +78,7 @@ fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answ
     let mut answers = play(target, inputs);
     assert_conditions(target);
     assert_eq!(broken(target), Vec::<String>::new());
-    // Last: W_YTD does not fit the payments any more.
+    // The balances come last: after them W_YTD does not match the payments.
     answers.extend(play(target, &balances()));
     (target.checksums().expect("checksums"), answers)
 }
@@ -127,7 +127,7 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
         })
         .collect();
     assert_eq!(last.len(), 60);
-    // An order has the price that its item was given before it.
+    // An order has the price that its item got before.
     for pair in 150..180 {
         let (Transaction::UpdateItem(swap), Ok(Outcome::UpdateItem(swapped)), Ok(Outcome::NewOrder(order))) =
             (&inputs[2 * pair], &first_answers[2 * pair], &first_answers[2 * pair + 1])
@@ -168,7 +168,7 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
         mariadb.sql("tpcc", hole);
     }
     let swap = Transaction::UpdateItem(UpdateItem { w_id: WarehouseId(1), items: [ItemId(5), ItemId(6)] });
-    // There is no third warehouse.
+    // The third warehouse does not exist.
     let update = Transaction::UpdateBalance(of_warehouses(&[1, 3]));
     let select = Transaction::SelectBalance(of_warehouses(&[1, 3]));
     for url in &urls {
@@ -203,7 +203,7 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     assert_eq!(gemel.checksums().expect("checksums"), before);
 }
 
-/// What W_YTD of both warehouses is.
+/// Returns W_YTD of both warehouses.
 fn w_ytd(target: &dyn Target) -> Vec<i64> {
     match play(target, &[Transaction::SelectBalance(of_warehouses(&[1, 2]))]).remove(0) {
         Ok(Outcome::SelectBalance(select)) => select.balances.iter().map(|cents| cents.0).collect(),
@@ -211,7 +211,7 @@ fn w_ytd(target: &dyn Target) -> Vec<i64> {
     }
 }
 
-/// Sessions that fight for few rows; what is aborted is sent again.
+/// Sessions compete for few rows. Aborted transactions are retried.
 fn fight(target: &dyn Target) {
     std::thread::scope(|scope| {
         for fighter in 0..6_u32 {
@@ -233,7 +233,7 @@ fn fight(target: &dyn Target) {
                             w_id,
                             rounds: [take(1), take(2)].into_iter().collect(),
                         }),
-                        // Half of the fighters the other way round.
+                        // Half of the sessions use the opposite order.
                         _ => Transaction::UpdateBalance(of_warehouses(
                             [[1, 2], [2, 1]][fighter as usize % 2].as_slice(),
                         )),
@@ -263,7 +263,7 @@ fn sessions_that_fight_for_few_rows_lose_no_update_in_any_mode() {
                 let before = w_ytd(&*target);
                 fight(&*target);
                 assert_eq!(broken(&*target), Vec::<String>::new(), "{url} {isolation} {mode}");
-                // Ten of each of six fighters.
+                // Six sessions with ten each.
                 let wanted: Vec<i64> = before.iter().map(|cents| cents + 60 * 1_000).collect();
                 assert_eq!(w_ytd(&*target), wanted, "{url} {isolation} {mode}");
             }
@@ -293,7 +293,7 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
     };
     let in_postgres = |sql: &str| drop(postgres.psql("extra_errors", sql));
     let in_mariadb = |sql: &str| drop(mariadb.sql("tpcc", sql));
-    // With the price of a cent.
+    // The last element is one cent, in the unit of the database's prices.
     let databases: [(String, Change<'_>, &str); 3] = [
         (on_postgres("extra_errors", WAREHOUSES, ""), &in_postgres, "0.01"),
         (mariadb.url("tpcc"), &in_mariadb, "0.01"),
@@ -309,14 +309,14 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
             broken(&*target)
         };
         let mut found = Vec::new();
-        // As if the first half of a swap had been overtaken.
+        // Simulates a swap whose first half was overwritten.
         found.extend(of(&format!("UPDATE item SET i_price = i_price + {cent} WHERE i_id = 7")));
         found.extend(of(&format!("UPDATE item SET i_price = i_price - {cent} WHERE i_id = 7")));
-        // As if S_QUANTITY had been read without a lock.
+        // Simulates a read of S_QUANTITY without a lock.
         let take = "UPDATE stock SET s_quantity = 50, s_ytd = s_ytd + 3, s_order_cnt = s_order_cnt + 1 \
                     WHERE s_w_id = 2 AND s_i_id = 9";
         found.extend(of(take));
-        // As if S_REMOTE_CNT had been counted for an order that was rolled back.
+        // Simulates an S_REMOTE_CNT that counts an order that was rolled back.
         found.extend(of("UPDATE stock SET s_remote_cnt = 1 WHERE s_w_id = 1 AND s_i_id = 4"));
         told.push(found);
     }

@@ -1,4 +1,4 @@
-//! The target on a real MariaDB: what is its own beside what `sql_targets.rs` holds every SQL database to.
+//! The target on a real MariaDB: its features beyond those that `sql_targets.rs` tests on every SQL database.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
 use lydite_database::{DatabaseState, Demand, LoadProgress, LoadUnit, TargetErrorKind, TxError, TxMode};
@@ -120,7 +120,7 @@ fn a_load_that_was_cut_off_is_told_and_can_be_completed() {
     assert_conditions(&*target);
 }
 
-/// What the binary log's cache does not take is what stands for a database that is not made for large transactions.
+/// The limit of the binary log's cache simulates a database that is not made for large transactions.
 #[test]
 fn a_load_that_is_too_large_a_transaction_is_told_and_in_batches_it_is_halved_and_the_same() {
     let logs = ["log-bin=log", "server-id=1", "binlog-format=ROW", "max-binlog-cache-size=128K"];
@@ -219,7 +219,7 @@ fn a_lock_that_is_not_given_aborts_the_transaction_in_every_mode_and_nothing_of_
     let url = server.url("tpcc");
     let before = open(&url, TxMode::Statements).checksums().expect("checksums");
     std::thread::scope(|scope| {
-        // Holds all districts until it is ended.
+        // The session holds all districts until it is ended.
         let holder = scope.spawn(|| {
             let hold = "BEGIN; SELECT count(*) FROM district FOR UPDATE; SELECT sleep(3600)";
             std::panic::catch_unwind(|| server.sql("tpcc", hold)).expect_err("it is killed")

@@ -1,4 +1,4 @@
-//! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` leaves it out.
+//! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` skips it.
 
 use crate::playing::{assert_conditions, fight, inputs, load, open, play};
 use lydite_database::{AbortReason, TxError, TxMode};
@@ -43,7 +43,7 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
         assert_conditions(&*target);
     }
 
-    // A row that another transaction changes after ours has taken its snapshot (error 6235).
+    // A row that another transaction changes after this one has taken its snapshot (error 6235).
     let order = inputs.iter().find(|input| matches!(input, Transaction::NewOrder(_))).expect("an order");
     for mode in TxMode::ALL {
         let target = open(&url, mode);

@@ -1,5 +1,5 @@
-//! CockroachDB, YugabyteDB and Citus as far as PostgreSQL can stand in for them: a database whose `version()` and catalogs
-//! say that it is one of them. What only the real ones understand is not proved here.
+//! CockroachDB, YugabyteDB and Citus, as far as PostgreSQL can simulate them: a database whose `version()` and catalogs
+//! are those of the product. Syntax that only the real products know is not tested here.
 
 use crate::playing;
 use crate::playing::{assert_conditions, inputs, load, meta, open, play, population};
@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 const WAREHOUSES: u32 = 2;
 
-/// A database that says `version` of itself, and its URL. What is in schema `fake` hides what the server has itself.
+/// Makes a database that reports `version` as its version, and returns its URL. Objects in the schema `fake` hide those
+/// of the server.
 fn pretender(name: &str, scheme: &str, version: &str, more: &str) -> String {
     let server = shared();
     let url = server.create_database(name);
@@ -28,7 +29,7 @@ fn pretender(name: &str, scheme: &str, version: &str, more: &str) -> String {
 const COCKROACH: &str = "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15, go1.22.2)";
 const YUGABYTE: &str = "PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu";
 
-/// A PostgreSQL database with the same rows and transactions, for comparison.
+/// Returns a PostgreSQL database with the same rows and its answers to the same transactions, for comparison.
 fn plain(name: &str, inputs: &[lydite_tpcc::Transaction]) -> (Arc<dyn Target>, playing::Answers) {
     let target = open(&playing::on_postgres(name, WAREHOUSES, ""), TxMode::Statements);
     let answers = play(&*target, inputs);
@@ -52,7 +53,7 @@ fn keys_come_first_rows_in_batches_and_the_database_is_the_same() {
             "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conname LIKE '%_pkey' \
                    AND connamespace = 'fake'::regnamespace",
         );
-        // Eight of the nine tables, and Lydite's two.
+        // Eight of the nine tables, and two tables of Lydite's.
         assert_eq!(keys.trim(), "10");
         assert_conditions(&*target);
         assert!(play(&*target, &inputs) == answers, "{scheme} answers otherwise than PostgreSQL");
@@ -102,7 +103,7 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     let population = population(1);
     let mut loader = target.loader().expect("a loader");
     loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
-    // Stopped by a server that takes no order lines: what was copied before stays.
+    // A server that rejects order lines interrupts the load. Rows that were copied before stay.
     let breaks = "CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                   IF NEW.ol_o_id > 100 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
                   CREATE TRIGGER breaks BEFORE INSERT ON order_line FOR EACH ROW EXECUTE FUNCTION breaks()";
@@ -159,7 +160,7 @@ fn a_scheme_that_does_not_match_its_server_is_refused_before_anything_is_touched
 
 #[test]
 fn placement_is_asked_of_catalogs_in_their_own_words() {
-    // Warehouse 1 in the lower half of the hash codes, 2 in the upper one.
+    // Warehouse 1 is in the lower half of the hash codes, warehouse 2 in the upper half.
     let url = pretender(
         "family_tablets",
         "yugabyte",

@@ -1,4 +1,4 @@
-//! Reading on replicas, on real ones: what a session sees, which server answers, and what is refused.
+//! Reads on real replicas: the rows that a session sees, the server that answers, and the rejected configurations.
 
 use crate::playing::{load, meta, open};
 use lydite_database::{Replicas, ReplicasReport, Session, Staleness, TargetErrorKind, TxError, TxMode};
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything may take that comes by itself.
+/// Time limit for events that happen by themselves.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 const ITSELF: &str = "is a replica itself";
 const BOUND: Duration = Duration::from_millis(400);
 
-/// A primary with a loaded database and its replica, of some family.
+/// A primary with a loaded database and its replica, of any family.
 struct Pair<'a> {
     url: String,
     replica: String,
-    /// Has the replica stop to follow, and returns when it has.
+    /// Function that stops the replication and returns once it has stopped.
     pause: &'a dyn Fn(),
     resume: &'a dyn Fn(),
 }
@@ -42,7 +42,7 @@ fn customer() -> CustomerSelector {
     CustomerSelector::Id(CustomerId(11))
 }
 
-/// Pays one cent, and gives the balance after it.
+/// Pays one cent and returns the new balance.
 fn pay(session: &mut dyn Session) -> Cents {
     let (w_id, d_id) = (WarehouseId(1), DistrictId(3));
     let payment =
@@ -53,7 +53,7 @@ fn pay(session: &mut dyn Session) -> Cents {
     }
 }
 
-/// The balance that Order-Status shows.
+/// Returns the balance that Order-Status shows.
 fn balance(session: &mut dyn Session) -> Cents {
     let status = OrderStatus { w_id: WarehouseId(1), d_id: DistrictId(3), customer: customer() };
     match session.execute(&Transaction::OrderStatus(status)).expect("an order's status") {
@@ -62,7 +62,7 @@ fn balance(session: &mut dyn Session) -> Cents {
     }
 }
 
-/// Who has read so far: the replica, and the primary in its place.
+/// Returns the numbers of reads on the replica and on the primary in its place.
 fn reads(report: &ReplicasReport) -> (u64, u64) {
     (report.reads_of.iter().sum(), report.to_primary)
 }
@@ -75,12 +75,12 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
     }
 }
 
-/// What holds of every family whose servers tell how far their data have come.
+/// Checks the guarantees that hold for every family whose servers report their position.
 fn assert_each_staleness(pair: &Pair<'_>) {
     let any = pair.with(Staleness::Any);
     assert!(any.catch_up(&meta(1), true, &|_| (), &|| false).expect("the same database"));
 
-    // Whatever the replica has.
+    // Any staleness: the read accepts the replica as it is.
     let mut session = any.connect().expect("connect");
     let before = balance(&mut *session);
     (pair.pause)();
@@ -89,7 +89,7 @@ fn assert_each_staleness(pair: &Pair<'_>) {
     assert_eq!(balance(&mut *session), before, "the replica has not heard of it");
     assert_eq!(reads(&any.report()), (2, 0));
 
-    // Its own writes: the wait has an end, and the primary is read.
+    // A session reads its own writes: the wait ends, and the primary answers.
     let own = pair.with(Staleness::Session);
     let mut session = own.connect().expect("connect");
     let after = pay(&mut *session);
@@ -97,7 +97,7 @@ fn assert_each_staleness(pair: &Pair<'_>) {
     let report = own.report();
     assert_eq!((reads(&report), report.waited), ((0, 1), 1));
     assert!(report.waited_s > 1.0, "{report:?}");
-    // And it ends when the replica has what was committed.
+    // The wait also ends when the replica has the commit.
     let after = pay(&mut *session);
     let seen = thread::scope(|scope| {
         let reading = scope.spawn(|| balance(&mut *session));
@@ -112,7 +112,7 @@ fn assert_each_staleness(pair: &Pair<'_>) {
     assert_eq!(balance(&mut *session), after);
     assert_eq!(own.report().waited, waited, "nothing was written since");
 
-    // Within a bound: reads leave a replica that lags, and come back to it.
+    // Bounded staleness: reads leave a lagging replica and return to it.
     let bounded = pair.with(Staleness::Bounded(BOUND));
     let mut session = bounded.connect().expect("connect");
     assert_eq!(balance(&mut *session), after);
@@ -146,7 +146,7 @@ fn assert_each_staleness(pair: &Pair<'_>) {
 fn assert_refused(primary: &str, replica: &str, kind: TargetErrorKind, says: &str) {
     let refused = with(primary, &[replica], Staleness::Any).check(1).expect_err("no replica");
     assert_eq!(refused.kind, kind, "{refused}");
-    // The server that is wrong is named.
+    // The error names the server at fault.
     assert!(refused.message.contains(if says == ITSELF { primary } else { replica }), "{refused}");
     assert!(refused.message.contains(says), "{refused}");
 }
@@ -173,7 +173,7 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
         resume: &resume,
     });
 
-    // In the other ways of sending too, which make nothing on a server that takes no writes.
+    // The other modes work as well, and create nothing on a server that rejects writes.
     for mode in [TxMode::Batched, TxMode::Procedures] {
         let opened = vec![(open(&replica.url("tpcc"), mode), "r".to_owned())];
         let replicas = Replicas::new((open(&url, mode), url.clone()), opened, Staleness::Session);
@@ -199,7 +199,7 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
     let never = replicas.catch_up(&meta(2), false, &|_| (), &|| false).expect_err("another database");
     assert!(never.message.contains("it holds 1 small warehouse of seed 7, the primary 2"), "{never}");
 
-    // A replica that is lost is named, and the session is of no more use.
+    // The error names the lost replica, and the session is unusable.
     let mut session = replicas.connect().expect("connect");
     replica.kill();
     let status = OrderStatus { w_id: WarehouseId(1), d_id: DistrictId(3), customer: customer() };
@@ -233,7 +233,7 @@ fn reads_go_to_a_replica_of_mariadb_as_old_as_they_may_be() {
     let alone = mariadb::Server::start(&mariadb::FAST);
     let unlogged = alone.create_database("tpcc");
     assert_refused(&url, &unlogged, usage, "follows no other");
-    // Without a binary log a primary has no positions.
+    // A primary without a binary log has no positions.
     let silent = with(&unlogged, &[&replica.url("tpcc")], Staleness::Session).check(1).expect_err("no log");
     assert!(silent.message.contains("writes no binary log"), "{silent}");
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL over several servers, on real ones: a coordinator and three shards.
+//! PostgreSQL over several real servers: a coordinator and three shards.
 
 use crate::playing::on_postgres;
 use lydite_database::{
@@ -59,7 +59,7 @@ fn inputs(count: usize) -> Vec<Transaction> {
     InputPlan::on(&meta(), 7, Mix::Deck).in_turn(count)
 }
 
-/// One sequence, since four servers take a while to start.
+/// One test with several steps, since four servers take a while to start.
 #[test]
 fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let cluster = Cluster::start();
@@ -71,7 +71,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
 
     target.create_schema(&meta()).expect("create_schema");
     load(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
-    // As if killed between the two notes: the shard has the rows, the coordinator does not know.
+    // Simulates a kill between the two notes: the shard has the rows, the coordinator does not know of them.
     cluster.coordinator.psql("postgres", "DELETE FROM lydite_load WHERE unit = 3");
     let DatabaseState::Loading { warehouses, items: true, .. } = target.state().expect("a state") else {
         panic!("a load that did not end is told")
@@ -109,7 +109,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     }
     assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
 
-    // Without the shards in the URL it is the same database; ways that would lock whole tables are refused.
+    // The URL without the shards opens the same database. It rejects modes that would lock whole tables.
     let url = cluster.coordinator.url("postgres");
     assert!(open(&url).capabilities().placement(WAREHOUSES).expect("a placement").is_some());
     assert_eq!(open(&url).capabilities().node_sizes(), Ok(None), "the shards are not known");
@@ -121,7 +121,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         "{refused:?}"
     );
 
-    // A shard that goes away takes its transactions with it, and only these.
+    // A lost shard fails the transactions that use it, and no others.
     cluster.shards[1].kill();
     let mut session = target.connect().expect("a session");
     let mut lost = 0;
@@ -148,7 +148,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
 }
 
-/// Whatever lies where, it is the same database, and the answers are the same.
+/// The database and the answers are the same for every layout.
 #[test]
 fn items_on_one_shard_and_tables_apart_are_the_same_database() {
     let cluster = Cluster::start();
@@ -169,7 +169,7 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         let target = open(&format!("{}&{options}", cluster.url()));
         target.create_schema(&meta()).expect("create_schema");
         load(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
-        // As if killed between the notes of the shards and that of the coordinator.
+        // Simulates a kill between the notes of the shards and that of the coordinator.
         let mut rest = vec![warehouse(2), warehouse(3), warehouse(4)];
         if single {
             rest.push(LoadUnit::Items);
@@ -192,7 +192,7 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
             );
             cluster.shards.iter().map(|shard| shard.psql("postgres", &list)).collect()
         };
-        // WAREHOUSE is where the placement says; others follow, each a shard further, if they are apart.
+        // WAREHOUSE follows the placement. Other tables do too, or with colocated=off each one is a shard further.
         let placement =
             target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
         assert_eq!(placement.node_of, [0, 1, 2, 2]);
@@ -219,7 +219,7 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
             other.kind == TargetErrorKind::Usage && other.message.contains("load again with --fresh"),
             "{other:?}"
         );
-        // A load goes on in the way in which it was begun, or not at all.
+        // A load can only be resumed with the layout that it began with.
         let resumed = open(&cluster.url()).loader().err().expect("other tables");
         assert!(resumed.message.contains("name these, or load again"), "{resumed:?}");
         target.loader().expect("the same tables");

@@ -1,4 +1,4 @@
-//! Districts that are spread over the warehouses, on real databases: loading, playing, conditions.
+//! Databases with unequal numbers of districts per warehouse: loading, running, conditions.
 
 use crate::playing::{Answers, assert_conditions, copy_on_postgres, inputs_on, load_as, meta, open, play};
 use lydite_database::{DatabaseState, TableChecksum, Target, TxError, TxMode};
@@ -9,7 +9,7 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DistrictId, Districts, Outcome, Transaction, WarehouseId};
 use std::sync::Arc;
 
-/// Two warehouses with 16 and with 4 districts.
+/// Describes a database of two warehouses with 16 and with 4 districts.
 fn skewed() -> DatabaseMeta {
     let districts = Districts::spread("zipf(2)".parse().expect("a distribution"), 2).expect("few enough");
     assert_eq!([1, 2].map(|w| districts.of(WarehouseId(w))), [16, 4]);
@@ -23,7 +23,7 @@ fn load_skewed(url: &str) -> Arc<dyn Target> {
     target
 }
 
-/// Plays, and checks afterwards.
+/// Runs the transactions and checks the database afterwards.
 fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answers) {
     assert_eq!(target.state(), Ok(DatabaseState::Ready { meta: skewed() }));
     let answers = play(target, inputs);

@@ -1,4 +1,4 @@
-//! MariaDB over several servers by the engine Spider, on real ones: a coordinator and three shards.
+//! MariaDB with the engine Spider over several real servers: a coordinator and three shards.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
 use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode};
@@ -20,7 +20,7 @@ fn warehouse(number: u32) -> LoadUnit {
     LoadUnit::Warehouse(WarehouseId(number))
 }
 
-/// One sequence, since four servers take a while to start.
+/// One test with several steps, since four servers take a while to start.
 #[test]
 fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let cluster = Cluster::start(3, &FAST);
@@ -37,7 +37,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
 
     target.create_schema(&meta(WAREHOUSES)).expect("create_schema");
     load_units(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
-    // As if killed between the two notes: the shard has the rows, the coordinator does not know.
+    // Simulates a kill between the two notes: the shard has the rows, the coordinator does not know of them.
     cluster.coordinator.sql("parted", "DELETE FROM lydite_load WHERE unit = 3");
     let DatabaseState::Loading { warehouses, items: true, .. } = target.state().expect("a state") else {
         panic!("a load that did not end is told")
@@ -46,7 +46,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     load_units(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
     target.finish_load(2, &|_| ()).expect("finish_load");
 
-    // The placement is what the shards' own tables say.
+    // The placement agrees with the shards' own tables.
     let placement =
         target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
     assert_eq!(placement.node_of, [0, 1, 2, 2]);
@@ -89,7 +89,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         "snapshots are taken one by one"
     );
 
-    // A shard that is away is told as such.
+    // The error names a shard that is away.
     cluster.shards[0].kill();
     let refused = target.create_schema(&meta(WAREHOUSES)).expect_err("a shard that is away");
     assert_eq!(refused.kind, TargetErrorKind::Unreachable);
@@ -102,7 +102,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     }
     assert_eq!(cluster.coordinator.sql("mysql", "SELECT count(*) FROM servers"), "0");
 
-    // A server without the engine is told before anything is made.
+    // A server without the engine is reported before anything is created.
     let address = format!("127.0.0.1:{}", cluster.shards[1].port());
     let without = open(&format!("{}?shards={address}", cluster.shards[0].url("parted")), TxMode::Statements);
     let refused = without.create_schema(&meta(WAREHOUSES)).expect_err("no Spider");
@@ -110,7 +110,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert_eq!(cluster.shards[1].sql("parted", "SHOW TABLES"), "");
 }
 
-/// Whatever lies where, it is the same database, and the answers are the same.
+/// The database and the answers are the same for every layout.
 #[test]
 fn items_on_one_shard_and_tables_apart_are_the_same_database() {
     // The conditions take long over Spider.

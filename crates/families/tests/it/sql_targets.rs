@@ -1,4 +1,4 @@
-//! The SQL targets on real databases: loading, the three ways of sending transactions, conditions and checksums.
+//! The SQL targets on real databases: loading, the three modes of sending transactions, conditions and checksums.
 
 use crate::playing::{
     Answers, assert_conditions, copy_on_postgres, fight, inputs, load, mariadb_for_each_mode, meta,
@@ -11,7 +11,7 @@ use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::transaction::StockLevel;
 use lydite_tpcc::{DistrictId, Outcome, Transaction, WarehouseId};
 
-/// Runs SQL in a database by its server's own client.
+/// Function that runs SQL in a database by the server's own client.
 type Run<'a> = &'a dyn Fn(&str) -> String;
 
 #[test]
@@ -60,7 +60,7 @@ fn the_same_inputs_leave_the_same_database_in_every_mode_and_in_every_sql_databa
 
 #[test]
 fn an_order_with_the_same_stock_in_several_lines_is_booked_line_by_line() {
-    // A line for each stock quantity that makes the replenishing rule of clause 2.4.2.2 go both ways.
+    // Every other line has the same stock row, so some lines replenish it and some do not (clause 2.4.2.2).
     let mut inputs = inputs(1, 40);
     for input in &mut inputs {
         if let Transaction::NewOrder(order) = input {
@@ -116,7 +116,7 @@ fn the_state_of_a_database_is_told_from_its_tables() {
 
 #[test]
 fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_level() {
-    // Clause 3.4: New-Order, Payment and Delivery of one warehouse collide on its rows all the time.
+    // Clause 3.4: New-Order, Payment and Delivery of one warehouse conflict on its rows all the time.
     for isolation in ["read-committed", "repeatable-read", "serializable"] {
         for mode in TxMode::ALL {
             let name = format!("fight_{mode}_{}", isolation.replace('-', "_"));
@@ -125,7 +125,7 @@ fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_
             assert_conditions(&*target);
         }
     }
-    // One after the other on the same rows: the conditions hold before each.
+    // The levels follow one another on the same rows: the conditions hold before each one.
     let server = on_mariadb(&mariadb::FAST, 1, "");
     let url = server.url("tpcc");
     for isolation in ["read-committed", "repeatable-read", "serializable"] {
@@ -137,7 +137,7 @@ fn sessions_that_fight_for_one_warehouse_keep_the_conditions_at_every_isolation_
     }
 }
 
-/// Six terminals at once; the answer is how many transactions were committed.
+/// Runs six terminals at once. Returns the number of commits.
 fn six_fight(target: &dyn Target) -> usize {
     std::thread::scope(|scope| {
         let fighters: Vec<_> =
@@ -207,7 +207,7 @@ fn a_missing_row_is_never_committed_over() {
 
 #[test]
 fn a_broken_condition_is_told_in_the_same_words_by_every_database() {
-    // Amounts are decimals in PostgreSQL and whole cents in SQLite; those who read of them need not know.
+    // Amounts are decimals in PostgreSQL and whole cents in SQLite, but messages show them alike.
     let server = postgres::shared();
     let on_server = open(&on_postgres("words", 1, ""), TxMode::Statements);
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,5 @@
-//! What is TiDB's own in MySQL's family, against a server of a few lines that says it is TiDB and notes what it is told. What
-//! only the real one understands is not proved here.
+//! TiDB's features within MySQL's family, against a server of a few lines that reports to be TiDB and records what it
+//! receives. Syntax that only the real product knows is not tested here.
 
 use crate::playing::{open, population};
 use lydite_database::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
@@ -8,10 +8,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Rows that it takes in a transaction.
+/// Most rows in a transaction.
 const LIMIT: usize = 4_000;
 
-/// What it was told, and the rows of each transaction: those that it took, and those that it refused.
+/// Received statements, and the rows of each transaction that the server accepted and rejected.
 #[derive(Default)]
 struct Heard {
     statements: Vec<String>,
@@ -28,12 +28,12 @@ impl Connection {
     fn send(&mut self, payload: &[u8]) {
         let length = (payload.len() as u32).to_le_bytes();
         let header = [length[0], length[1], length[2], self.sequence];
-        // A client that has gone needs no answer.
+        // A client that has ended needs no answer.
         let _gone = self.stream.write_all(&[&header[..], payload].concat());
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// The next packet; none when the client has gone.
+    /// Returns the next packet, or `None` after the client has closed the connection.
     fn packet(&mut self) -> Option<Vec<u8>> {
         let mut header = [0; 4];
         self.stream.read_exact(&mut header).ok()?;
@@ -51,7 +51,7 @@ impl Connection {
     fn rows(&mut self, columns: u8, rows: &[&[&str]]) {
         const END: [u8; 5] = [0xfe, 0, 0, 2, 0];
         self.send(&[columns]);
-        // Nobody reads what they are called.
+        // No client reads the names of the columns.
         (0..columns).for_each(|_| self.send(b"column"));
         self.send(&END);
         for row in rows {
@@ -117,7 +117,7 @@ impl Connection {
     }
 }
 
-/// Starts the server; its URL, and what it hears.
+/// Starts the server. Returns its URL and its record.
 fn pretender() -> (String, Arc<Mutex<Heard>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();

@@ -1,4 +1,4 @@
-//! Loaded databases on servers that tests share, and what plays on them.
+//! Loaded databases on servers that tests share.
 
 pub(crate) use lydite_database::playing::{
     Answers, SEED, assert_conditions, fight, inputs, inputs_on, load, load_as, meta, play, population,
@@ -13,10 +13,10 @@ pub(crate) fn open(url: &str, mode: TxMode) -> Arc<dyn Target> {
     TargetSpec::parse(url, mode).expect("a good URL").open().expect("a target")
 }
 
-/// The names of loaded databases, by warehouses and options of the URL.
+/// Names of loaded databases, by warehouses and options of the URL.
 type Templates = BTreeMap<(u32, String), Arc<OnceLock<String>>>;
 
-/// Makes a loaded database on the shared PostgreSQL server and gives its URL. What is loaded with these options of the
+/// Makes a loaded database on the shared PostgreSQL server and returns its URL. The database for these options of the
 /// URL (`?foreign_keys=off`, or none) is loaded once and copied.
 pub(crate) fn on_postgres(name: &str, warehouses: u32, options: &str) -> String {
     static TEMPLATES: Mutex<Templates> = Mutex::new(BTreeMap::new());
@@ -34,15 +34,15 @@ pub(crate) fn on_postgres(name: &str, warehouses: u32, options: &str) -> String 
     copy_on_postgres(template, name)
 }
 
-/// Makes a copy of a database on the shared PostgreSQL server and gives its URL.
+/// Copies a database on the shared PostgreSQL server and returns the copy's URL.
 pub(crate) fn copy_on_postgres(template: &str, name: &str) -> String {
     let server = postgres::shared();
     server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"));
     server.url(name)
 }
 
-/// Starts a MariaDB server with these settings beside the usual ones and a loaded database `tpcc`, which is loaded with
-/// these options of the URL once and copied.
+/// Starts a MariaDB server with additional settings and a loaded database `tpcc`. The database for these options of the
+/// URL is loaded once and copied.
 pub(crate) fn on_mariadb(settings: &[&str], warehouses: u32, options: &str) -> mariadb::Server {
     mariadb::Server::start_filled(&format!("{warehouses} {options}"), settings, |server| {
         load(&*open(&(server.create_database("tpcc") + options), TxMode::Statements), warehouses);
