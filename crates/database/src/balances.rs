@@ -1,6 +1,8 @@
-//! The transactions of the function tests: they read and change balances of several warehouses, over TPC-C's tables as
-//! they are loaded. They are those of the Dike paper, section 5 and figure 13, which has W_YTD alone; where another engine
-//! has DISTRICT, D_YTD is a balance as well.
+//! The transactions of the function tests. They read and change balances of several warehouses in TPC-C's loaded
+//! tables.
+//!
+//! They are the transactions of the Dike paper, section 5 and figure 13, which uses W_YTD alone. If another engine
+//! holds DISTRICT, D_YTD is a balance as well.
 
 use crate::workload::{Kind, Workload};
 use lydite_tpcc::{Cents, DistrictId, WarehouseId};
@@ -11,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balances {}
 
-/// What is read and changed.
+/// A balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Balance {
     /// W_YTD of a warehouse.
@@ -29,32 +31,32 @@ impl fmt::Display for Balance {
     }
 }
 
-/// A transaction on balances. Each has a statement of its own, in the order given.
+/// A transaction on balances. It runs one statement per balance, in the given order.
 #[derive(Clone, Debug)]
 pub enum BalanceTransaction {
-    /// dUpdateBalance: adds an amount to each.
+    /// dUpdateBalance: adds an amount to each balance.
     Add {
-        /// What is added.
+        /// Added amount.
         amount: Cents,
-        /// To which, none of them twice.
+        /// Changed balances, without duplicates.
         balances: Vec<Balance>,
-        /// What happens between two updates.
+        /// Action between two updates.
         between: Between,
     },
-    /// dSelectBalance: reads each.
+    /// dSelectBalance: reads each balance.
     Select {
-        /// Which.
+        /// Balances to read.
         balances: Vec<Balance>,
-        /// What happens between two reads.
+        /// Action between two reads.
         between: Between,
     },
-    /// Gives each a value: before a test, and to leave the database as it was.
+    /// Sets each balance: before a test, and to restore the database afterwards.
     Set(Vec<(Balance, Cents)>),
 }
 
 impl Workload for Balances {
     type Transaction = BalanceTransaction;
-    /// The values that were read, in the order of the balances; empty for what only writes.
+    /// Values that were read, in the order of the balances; empty for transactions that only write.
     type Outcome = Vec<Cents>;
 
     const KINDS: &'static [Kind] = &[
@@ -72,20 +74,20 @@ impl Workload for Balances {
     }
 }
 
-/// What happens between two statements of a transaction, while it is open: a wait for another session, perhaps.
+/// Action between two statements of an open transaction, for example a wait for another session.
 #[derive(Clone, Default)]
 pub struct Between(Option<Arc<dyn Fn() + Send + Sync>>);
 
 impl Between {
-    /// Nothing.
+    /// No action.
     pub const NOTHING: Self = Self(None);
 
-    /// This.
+    /// Makes an action from a function.
     pub fn new(what: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(what)))
     }
 
-    /// To be called before each statement with its number from 0: the first has nothing before it.
+    /// Runs the action before a statement. `statement` counts from 0; nothing runs before the first.
     pub(crate) fn before(&self, statement: usize) {
         if let (1.., Some(what)) = (statement, &self.0) {
             what();
@@ -99,7 +101,7 @@ impl fmt::Debug for Between {
     }
 }
 
-/// The message of a row that is not there.
+/// Returns the message for a missing row.
 pub(crate) fn missing(balance: Balance) -> String {
     format!("{balance} is missing: run lydite check, or load again with --fresh")
 }

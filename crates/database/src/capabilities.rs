@@ -1,4 +1,4 @@
-//! What only some databases under test can do.
+//! Abilities that only some databases under test have.
 
 use crate::balances::Balances;
 use crate::error::TargetError;
@@ -8,13 +8,13 @@ use crate::session::Session;
 use lydite_tpcc::Placement;
 use std::time::Duration;
 
-/// What only some databases can do, each as an object. A target around a target names every field, so that it can't
+/// Abilities of some databases, each as an object. A target around another target names every field, so that it can't
 /// forget one.
 #[derive(Clone, Copy, Default)]
 pub struct Capabilities<'a> {
-    /// Its nodes, where it may have several.
+    /// Nodes, if the database may have several.
     pub nodes: Option<&'a dyn Nodes>,
-    /// Replication, where it has a primary and replicas.
+    /// Replication, if the database has a primary and replicas.
     pub replication: Option<&'a dyn Replicated>,
     /// The transactions of the function tests.
     pub balances: Option<&'a dyn BalanceTarget>,
@@ -22,35 +22,35 @@ pub struct Capabilities<'a> {
     pub micro: Option<&'a dyn MicroTarget>,
     /// The functions of a key-value store, one by one.
     pub store: Option<&'a dyn StoreTest>,
-    /// Work that goes on when nobody waits for it any more.
+    /// Work that continues when nobody waits for it any more.
     pub work: Option<&'a dyn StoppableWork>,
     /// A server that may freeze or vanish.
     pub server: Option<&'a dyn Server>,
 }
 
 impl<'a> Capabilities<'a> {
-    /// The microbenchmark.
+    /// Returns the microbenchmark.
     ///
     /// # Errors
-    /// The target does not play it.
+    /// The target does not support it.
     pub fn micro(self) -> Result<&'a dyn MicroTarget, TargetError> {
         self.micro.ok_or_else(|| {
             TargetError::usage("this target does not play the microbenchmark: leave out --workload micro")
         })
     }
 
-    /// Replication.
+    /// Returns the replication.
     ///
     /// # Errors
-    /// Such a database has none.
+    /// The database has none.
     pub fn replication(self) -> Result<&'a dyn Replicated, TargetError> {
         self.replication.ok_or_else(|| TargetError::usage("such a database has no replicas"))
     }
 
-    /// The transactions of the function tests.
+    /// Returns the transactions of the function tests.
     ///
     /// # Errors
-    /// The target does not play them.
+    /// The target does not support them.
     pub fn balances(self) -> Result<&'a dyn BalanceTarget, TargetError> {
         self.balances.ok_or_else(|| {
             TargetError::usage(
@@ -59,7 +59,7 @@ impl<'a> Capabilities<'a> {
         })
     }
 
-    /// The functions of a key-value store.
+    /// Returns the functions of a key-value store.
     ///
     /// # Errors
     /// The target is no such store.
@@ -67,23 +67,24 @@ impl<'a> Capabilities<'a> {
         self.store.ok_or_else(|| TargetError::usage("this target is no key-value store"))
     }
 
-    /// Where the warehouses from 1 to `warehouses` are; none on one node, or where the database does not tell.
+    /// Returns the nodes of the warehouses from 1 to `warehouses`. `None` on one node, or if the database does not
+    /// report them.
     ///
     /// # Errors
-    /// As [`Nodes::placement`].
+    /// See [`Nodes::placement`].
     pub fn placement(self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
         self.nodes.map_or(Ok(None), |nodes| nodes.placement(warehouses))
     }
 
-    /// Bytes on each node; none where that is not known.
+    /// Returns the bytes on each node; `None` if they are not known.
     ///
     /// # Errors
-    /// As [`Nodes::sizes`].
+    /// See [`Nodes::sizes`].
     pub fn node_sizes(self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         self.nodes.map_or(Ok(None), Nodes::sizes)
     }
 
-    /// Has the database give up work that it would go on with; see [`StoppableWork::stop_work`].
+    /// Stops work that the database would continue; see [`StoppableWork::stop_work`].
     pub fn stop_work(self) {
         if let Some(work) = self.work {
             work.stop_work();
@@ -99,101 +100,102 @@ impl<'a> Capabilities<'a> {
 
 /// The nodes of a database that may have several.
 pub trait Nodes: Send + Sync {
-    /// Returns where the rows of the warehouses from 1 to `warehouses` are now; none if the database does not tell, or is
-    /// on one node.
+    /// Returns the nodes that hold the rows of the warehouses from 1 to `warehouses` now. `None` if the database does
+    /// not report them, or is on one node.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`]; also when it has no place for one of them.
+    /// See [`crate::Target::describe`]; also if the database has no place for one of the warehouses.
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError>;
 
-    /// Returns how much data each node holds now, by a connection of its own; none if that is not known. The nodes have
-    /// the names that [`Nodes::placement`] gives them; a database on one node, which has no placement, has that of its
+    /// Returns the size of the data on each node now, over a connection of its own; `None` if it is not known. Nodes
+    /// are named as by [`Nodes::placement`]. A database on one node, which has no placement, has the name of its
     /// server.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         Ok(None)
     }
 }
 
-/// A server of a primary and its replicas.
+/// A server of a database with a primary and replicas.
 pub trait Replicated: Send + Sync {
-    /// Returns the part that this server plays.
+    /// Returns the role of this server.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn replication(&self) -> Result<Replication, TargetError>;
 
-    /// Opens a connection that tells how far the data of its server have come; none if they do not tell.
+    /// Opens a connection that reports the position of its server's data; `None` if the servers do not report it.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError>;
 
-    /// Opens a session for transactions that only read, on a server that may take no others. Nothing is made or renewed
+    /// Opens a session for read-only transactions, on a server that may accept no others. Creates and renews nothing
     /// there.
     ///
     /// # Errors
-    /// As [`crate::Target::connect`].
+    /// See [`crate::Target::connect`].
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError>;
 }
 
-/// A target that plays the transactions of the function tests.
+/// A target that supports the transactions of the function tests.
 pub trait BalanceTarget: Send + Sync {
-    /// Opens a session for them, on what TPC-C's load has made. Where the database lets it be said, a statement that waits
-    /// longer than `longest_wait` for a lock ends.
+    /// Opens a session for them, on the tables that TPC-C's load has made. If the database has such a setting, a
+    /// statement ends when it waits longer than `longest_wait` for a lock.
     ///
     /// # Errors
-    /// As [`crate::Target::connect`]; also when this database turns out to play TPC-C's own transactions only.
+    /// See [`crate::Target::connect`]; also if this database turns out to support TPC-C's own transactions only.
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError>;
 
-    /// Returns how long a session waits for a lock before the database looks for a deadlock; none if it does not tell.
+    /// Returns the time for which a session waits for a lock before the database looks for a deadlock; `None` if the
+    /// database does not report it.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
         Ok(None)
     }
 
-    /// Returns the engines that have WAREHOUSE and DISTRICT, in this order, if these are two: then transactions over both
-    /// tables are transactions over both engines. None if all is in one, or that is not known.
+    /// Returns the engines of WAREHOUSE and DISTRICT, in this order, if they differ: then transactions over both tables
+    /// are cross-engine. `None` if all tables are in one engine, or if that is not known.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         Ok(None)
     }
 }
 
-/// A key-value store whose functions can be tried one by one.
+/// A key-value store whose functions can be tested one by one.
 pub trait StoreTest: Send + Sync {
-    /// Tries them on a database that is empty, and leaves it empty. The answer is a list of what was tried; none for a
-    /// driver that turns out to be no store.
+    /// Tests the functions on an empty database and leaves it empty. Returns a list of the tested functions; `None` for
+    /// a driver that turns out to be no store.
     ///
     /// # Errors
-    /// A function is wrong, or as [`crate::Target::describe`].
+    /// A function is wrong; see also [`crate::Target::describe`].
     fn try_functions(&self) -> Result<Option<String>, TargetError>;
 }
 
-/// A database that would go on with a statement though nobody waits for it any more.
+/// A database that would continue a statement though nobody waits for it any more.
 pub trait StoppableWork: Send + Sync {
-    /// Has the database give up the checks, keys and indexes that other threads are waiting for, and begins no more of
-    /// them.
+    /// Stops the checks, keys and indexes that other threads wait for, and begins no more of them.
     fn stop_work(&self);
 }
 
 /// A server that may freeze or vanish.
 pub trait Server: Send + Sync {
-    /// True if the server answers a new connection, be it with an error. Waits for no other request of this target.
+    /// True if the server answers a new connection, even with an error. Does not wait for other requests of this
+    /// target.
     fn answers(&self) -> bool;
 }
 
-/// The data of one node; see [`Nodes::sizes`].
+/// Size of the data on one node; see [`Nodes::sizes`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSize {
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// Bytes of the tables and their indexes there, by the database's own count.
+    /// Bytes of the tables and their indexes on the node, as the database reports them.
     pub bytes: u64,
 }

@@ -1,26 +1,27 @@
-//! The time that a thread waits for a new connection. Its limit is shorter than that of other waits, and messages say so.
+//! Marks the time that a thread waits for a new connection. This wait has a shorter limit than others, and messages
+//! name it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long to wait for a server that does not answer a connection attempt, or a message before the connection is
-/// ready. What comes after may take as long as it takes.
+/// Time limit of a connection attempt, and of each message before the connection is ready. Later messages have no
+/// limit.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// True while a thread waits for a new connection, which has [`CONNECT_TIMEOUT`] as its limit. Whoever waits for that
-/// thread looks at it.
+/// A flag that is true while a thread waits for a new connection, which has [`CONNECT_TIMEOUT`] as its limit. The
+/// thread that waits for it reads the flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Connecting(Arc<AtomicBool>);
 
 thread_local! {
-    /// The mark of this thread, if somebody waits for it.
+    /// The flag of this thread, if another thread waits for it.
     static CONNECTING: RefCell<Option<Connecting>> = const { RefCell::new(None) };
 }
 
 impl Connecting {
-    /// Has this thread set it.
+    /// Makes this thread set the flag.
     pub(crate) fn watch_this_thread(self) {
         CONNECTING.set(Some(self));
     }
@@ -30,7 +31,7 @@ impl Connecting {
     }
 }
 
-/// Makes a connection with `connect`, while the thread is marked as connecting.
+/// Makes a connection with `connect` and marks the thread as connecting meanwhile.
 pub fn connecting<T>(connect: impl FnOnce() -> T) -> T {
     let mark = |on: bool| {
         CONNECTING.with_borrow(|mark| mark.iter().for_each(|mark| mark.0.store(on, Ordering::Relaxed)))

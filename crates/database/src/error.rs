@@ -1,57 +1,57 @@
-//! How a database can fail us, and how we can fail it.
+//! Errors of a database, and errors in its use.
 
 use lydite_tpcc::{RolledBackOrder, named_enum};
 use std::fmt;
 
 named_enum! {
-    /// Why a database gave up a transaction that may be tried again; the names are those of results.
+    /// Reason why a database aborted a transaction that may be retried. The names are those of results.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum AbortReason {
-        /// It could not be ordered against a concurrent one.
+        /// The transaction could not be serialized with a concurrent one.
         Serialization = "serialization",
-        /// It was chosen to break a deadlock.
+        /// The database chose it to break a deadlock.
         Deadlock = "deadlock",
         /// It waited too long for a lock.
         LockTimeout = "lock_timeout",
-        /// The cross-engine snapshot registry refused it.
+        /// The cross-engine snapshot registry rejected it.
         Csr = "csr",
         /// Another retryable reason.
         Other = "other",
     }
 }
 
-/// What is known of a transaction whose connection was lost.
+/// Knowledge about the commit of a transaction whose connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
-    /// The commit was never sent, or the database said that it did not happen.
+    /// The commit was never sent, or the database reported that it did not happen.
     No,
-    /// The commit was sent and no answer came: it may or may not have happened.
+    /// The commit was sent and no answer came, so its outcome is unknown.
     Unknown,
 }
 
-/// Why [`crate::Session::execute`] did not commit.
+/// Result of [`crate::Session::execute`] without a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxError {
-    /// The database gave it up; the same input may be sent again on the same session.
+    /// The database aborted the transaction. The same input may be retried on the same session.
     Aborted {
-        /// Why.
+        /// Abort reason.
         reason: AbortReason,
-        /// The database's own code and words.
+        /// Error code and message of the database.
         detail: String,
     },
-    /// A New-Order with an unused item was rolled back, as TPC-C wants of one in a hundred (clause 2.4.1.4).
+    /// A New-Order with an unused item was rolled back, as TPC-C requires for one in a hundred (clause 2.4.1.4).
     RolledBack(Box<RolledBackOrder>),
-    /// The database went away. The session is of no more use.
+    /// The connection is lost. The session is unusable.
     Unavailable {
-        /// Whether the transaction may have been committed.
+        /// State of the commit.
         committed: Committed,
-        /// What happened.
+        /// Description of the loss.
         detail: String,
     },
-    /// The database is open and takes no more transactions until it is opened again: every later one would fail too. The
-    /// transaction was not committed.
+    /// The database is open but accepts no transactions until it is opened again, so every later one would fail too.
+    /// The transaction was not committed.
     Broken(String),
-    /// Anything else: trying again would not help. The transaction was rolled back.
+    /// Any other error. A retry would not help. The transaction was rolled back.
     Fatal(String),
 }
 
@@ -73,46 +73,46 @@ impl fmt::Display for TxError {
 
 impl std::error::Error for TxError {}
 
-/// Whose fault it is that an operation on a whole target failed.
+/// Class of an error of an operation on a whole target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetErrorKind {
-    /// What was asked for does not fit the target or its state.
+    /// The request does not fit the target or its state.
     Usage,
-    /// The database was not reachable, refused us, or was lost.
+    /// The database was not reachable, rejected the connection, or was lost.
     Unreachable,
     /// The database answered with an error (a full disk, a missing privilege, …).
     Database,
-    /// The user did not want to wait for it any longer.
+    /// The user ended the wait.
     Interrupted,
 }
 
-/// An operation on a target failed; one line that says what, where and what to do.
+/// A failed operation on a target. One line that names the failure, the place and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TargetError {
-    /// Whose fault.
+    /// Class of the error.
     pub kind: TargetErrorKind,
-    /// One line.
+    /// Message of one line.
     pub message: String,
 }
 
 impl TargetError {
-    /// What was asked for does not fit.
+    /// Makes an error for a request that does not fit.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Usage, message: message.into() }
     }
 
-    /// The database is not there or does not let us in.
+    /// Makes an error for a database that is away or rejects the connection.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Unreachable, message: message.into() }
     }
 
-    /// The user interrupted it.
+    /// Makes an error for an operation that the user interrupted.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Interrupted, message: message.into() }
     }
 
-    /// The database answered with an error.
+    /// Makes an error that the database reported.
     pub fn database(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Database, message: message.into() }
     }

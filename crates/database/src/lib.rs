@@ -1,7 +1,7 @@
-//! A database under test: the traits that it must offer ([`Target`], [`Session`], [`Loader`]), and what databases of a
-//! kind share: [`sql`] is the transactions as SQL, [`kv`] the same over a key-value store.
+//! A database under test: the traits that it must offer ([`Target`], [`Session`], [`Loader`]), and the code that
+//! databases of a kind share. [`sql`] has the transactions as SQL, [`kv`] has them over a key-value store.
 //!
-//! No database is named here. Those that Lydite drives are in `lydite-families`; a program may bring its own.
+//! This crate names no database. Those that Lydite drives are in `lydite-families`; a program may bring its own.
 
 mod balances;
 mod capabilities;

@@ -1,4 +1,4 @@
-//! Loading: what is loaded whole or not at all, and how far it is.
+//! Loading: the units that are loaded whole or not at all, and the progress.
 
 use crate::error::TargetError;
 use lydite_tpcc::WarehouseId;
@@ -13,7 +13,7 @@ pub trait Loader: Send {
     /// Loads all rows of a unit, whole or not at all.
     ///
     /// # Errors
-    /// The database refuses or is lost; nothing of this unit is stored then.
+    /// The database rejects the rows or is lost. No row of this unit is stored then.
     fn load(
         &mut self,
         unit: LoadUnit,
@@ -22,7 +22,7 @@ pub trait Loader: Send {
     ) -> Result<(), TargetError>;
 }
 
-/// What is loaded whole or not at all.
+/// A unit that is loaded whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadUnit {
     /// ITEM, which belongs to no warehouse.
@@ -32,7 +32,7 @@ pub enum LoadUnit {
 }
 
 impl LoadUnit {
-    /// The tables whose rows it holds, referred ones before those that refer to them.
+    /// Returns the tables of the unit's rows. A table comes before those that refer to it.
     #[must_use]
     pub fn tables(self) -> &'static [Table] {
         match self {
@@ -41,7 +41,7 @@ impl LoadUnit {
         }
     }
 
-    /// The warehouse; 0, which is none, for ITEM.
+    /// Returns the warehouse, or 0 for ITEM.
     #[must_use]
     pub fn warehouse(self) -> WarehouseId {
         match self {
@@ -60,7 +60,7 @@ impl fmt::Display for LoadUnit {
     }
 }
 
-/// Counts what loaders have handed to the database. Clones count together.
+/// Counts of the rows that loaders have sent to the database. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct LoadProgress(Arc<Counts>);
 
@@ -72,30 +72,30 @@ struct Counts {
 }
 
 impl LoadProgress {
-    /// Adds rows and the bytes in which they were sent.
+    /// Adds rows and the bytes that were sent for them.
     pub fn add(&self, rows: u64, bytes: u64) {
         self.0.rows.fetch_add(rows, Ordering::Relaxed);
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Rows so far.
+    /// Returns the rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.0.rows.load(Ordering::Relaxed)
     }
 
-    /// Bytes so far, in the form in which they were sent.
+    /// Returns the bytes sent so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Asks the loaders to give up soon; what they have not finished is rolled back.
+    /// Asks the loaders to stop soon. Unfinished units are rolled back.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`LoadProgress::stop`] was called.
+    /// True if [`LoadProgress::stop`] was called.
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.0.stop.load(Ordering::Relaxed)

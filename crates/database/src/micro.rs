@@ -6,30 +6,31 @@ use crate::session::Session;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Home, Meta, TableId, Totals};
 
-/// A database under test that can hold the microbenchmark's tables. [`crate::Target`] describes it and its state.
+/// A database under test that can hold the microbenchmark's tables. [`crate::Target`] describes the database and its
+/// state.
 pub trait MicroTarget: Send + Sync {
     /// Returns the engines that the tables are spread over.
     fn engines(&self) -> Engines {
         Engines::One
     }
 
-    /// Makes the empty tables and stores `meta`, in the state "loading".
+    /// Creates the empty tables and stores `meta`, in the state "loading".
     ///
     /// # Errors
-    /// A table is there already, or the database refuses.
+    /// A table exists already, or the database rejects the tables.
     fn create_tables(&self, meta: &Meta) -> Result<(), TargetError>;
 
     /// Opens a connection that loads. Several may work at the same time, each on tables of its own.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn table_loader(&self, meta: &Meta) -> Result<Box<dyn MicroLoader>, TargetError>;
 
-    /// After all tables: makes keys, statistics, and whatever else the database needs before it is measured; then stores
-    /// the state "ready". Calls `stage` with the name of each step that begins.
+    /// Finishes a load after all rows: builds keys, gathers statistics and does whatever else the database needs before
+    /// it is measured, then stores the state "ready". Calls `stage` with the name of each step that begins.
     ///
     /// # Errors
-    /// The database refuses.
+    /// The database rejects a step.
     fn finish_tables(
         &self,
         meta: &Meta,
@@ -40,7 +41,7 @@ pub trait MicroTarget: Send + Sync {
     /// Opens a session for transactions.
     ///
     /// # Errors
-    /// As [`crate::Target::describe`].
+    /// See [`crate::Target::describe`].
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError>;
 
     /// Returns the totals of a table. Called while nobody changes it.
@@ -55,15 +56,14 @@ pub trait MicroLoader: Send {
     /// Loads all records of a table.
     ///
     /// # Errors
-    /// The database refuses or is lost.
+    /// The database rejects the records or is lost.
     fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError>;
 }
 
-/// What the name of every table begins with.
+/// Prefix of the name of every table.
 const PREFIX: &str = "lydite_micro_";
 
-/// The name of a table, in databases whose tables are of one engine and in those of two: `lydite_micro_1`,
-/// `lydite_micro_disk_1`.
+/// Returns the name of a table: `lydite_micro_1` in databases of one engine, `lydite_micro_disk_1` in those of two.
 pub fn table_name(engines: Engines, table: TableId) -> String {
     let number = table.number + 1;
     match (engines, table.home) {
@@ -73,7 +73,7 @@ pub fn table_name(engines: Engines, table: TableId) -> String {
     }
 }
 
-/// Whether a name is one of [`table_name`], whatever the number.
+/// True if a name has the form of [`table_name`], with any number.
 pub fn is_table_name(name: &str) -> bool {
     let number = name
         .strip_prefix(PREFIX)
@@ -81,7 +81,7 @@ pub fn is_table_name(name: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The message of a record that is not there.
+/// Returns the message for a missing record.
 pub fn missing(engines: Engines, access: &lydite_micro::Access) -> String {
     let table = table_name(engines, access.table);
     format!("record {} of {table} is missing: run lydite check, or load again with --fresh", access.record)

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 /// Longest silence of a server, unless its URL says otherwise.
 pub const SILENCE: Duration = Duration::from_secs(30);
-/// The option of URLs that sets it.
+/// URL option that sets it.
 pub const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
     values: "a time from 1s to 1h, as 90s",
@@ -44,7 +44,7 @@ pub const TIMEOUT: OptionSpec = OptionSpec {
     about: "how long the server may be silent outside of the measured window: no answer to a request, nor to a new connection",
 };
 
-/// Time between two looks at what came.
+/// Time between two looks for messages.
 const LOOK: Duration = Duration::from_millis(50);
 /// The most that counts as waited between two looks. A longer gap means that this process itself was stopped.
 const STEP_MAX: Duration = Duration::from_secs(1);
@@ -59,16 +59,16 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The longest time between two lines about one wait.
 const TELL_MAX: Duration = Duration::from_secs(60);
 
-/// The user's side of a wait: ends it, and gets its reports.
+/// The user's side of a wait: ends it, and receives its reports.
 pub trait Waiter: fmt::Debug + Send + Sync {
-    /// True once the user wants to wait no more.
+    /// True once the user wants to wait no longer.
     fn has_enough(&self) -> bool;
 
-    /// Reports a wait. `alive`: the server answers new connections, so it is at work.
+    /// Reports a wait. `alive` is true if the server answers new connections, so it is at work.
     fn tell(&self, line: &str, alive: bool);
 }
 
-/// Waits for one target and everything that it opens.
+/// The limit of waits for one target and everything that it opens.
 #[derive(Clone)]
 pub struct Patience(Arc<Shared>);
 
@@ -76,7 +76,7 @@ struct Shared {
     place: String,
     limit: Duration,
     waiter: Arc<dyn Waiter>,
-    /// Tries a new connection; true if the server answers it.
+    /// Function that tries a new connection. It returns true if the server answers.
     answers: Box<dyn Fn() -> bool + Send + Sync>,
     pulse: Mutex<Pulse>,
 }
@@ -98,7 +98,7 @@ struct Pulse {
     trying: bool,
     /// True if a trial connection was the last sign of life.
     by_connection: bool,
-    /// True if a wait has given the server up.
+    /// True if a wait has given up on the server.
     gone: bool,
     told: Option<Instant>,
 }
@@ -109,7 +109,7 @@ enum Said<E, R> {
     End(Result<R, TargetError>),
 }
 
-/// A request that waits.
+/// A request that waits, as long as this lives.
 struct Turn<'a>(&'a Shared);
 
 impl Drop for Turn<'_> {
@@ -150,7 +150,7 @@ impl Shared {
 }
 
 impl Patience {
-    /// Waits for the server at `place`: `limit` is its longest silence, `answers` tries a new connection.
+    /// Makes the limit for the server at `place`. `limit` is its longest silence, `answers` tries a new connection.
     pub fn new(
         (place, limit): (String, Duration),
         waiter: Arc<dyn Waiter>,
@@ -170,7 +170,7 @@ impl Patience {
         Self(Arc::new(Shared { place, limit, waiter, answers, pulse: Mutex::new(pulse) }))
     }
 
-    /// Asks for something that has one answer.
+    /// Sends a request with one answer and waits for it.
     pub fn ask<R: Send + 'static>(
         &self,
         what: &str,
@@ -179,7 +179,8 @@ impl Patience {
         self.ask_for(&|| what.to_owned(), &|| 0, &mut |()| {}, move |_| work())
     }
 
-    /// Asks for something whose parts are heard as they come. `moved`: a number that changes as long as the work goes on.
+    /// Sends a request with partial answers and passes them to `heard` as they come. `moved` returns a number that
+    /// changes as long as the work makes progress.
     fn ask_for<E: Send + 'static, R: Send + 'static>(
         &self,
         what: &dyn Fn() -> String,
@@ -188,7 +189,7 @@ impl Patience {
         work: impl FnOnce(&(dyn Fn(E) + Sync)) -> Result<R, TargetError> + Send + 'static,
     ) -> Result<R, TargetError> {
         let shared = &*self.0;
-        // What is asked for after an interruption is what has to be put in order.
+        // Requests after an interruption clean up, so the interruption must not end them.
         let deaf = shared.waiter.has_enough();
         let turn = shared.begin();
         let (sender, receiver) = channel();
@@ -196,7 +197,7 @@ impl Patience {
         let asking_connects = connecting.clone();
         let asking = move || {
             asking_connects.watch_this_thread();
-            // Nobody listens any more if it was left behind.
+            // Nobody receives it if the thread was left behind.
             let result = work(&|event| drop(sender.send(Said::Heard(event))));
             let _heard = sender.send(Said::End(result));
         };
@@ -251,8 +252,8 @@ impl Patience {
         }
     }
 
-    /// Counts the silence, tries a new connection when it is due, and fails at the limit. Reports the wait if an answer is
-    /// `late`. `connecting`: the request waits for a connection, which is given up sooner.
+    /// Counts the silence, tries a new connection when one is due, and fails at the limit. Reports the wait if an
+    /// answer is `late`. `connecting` is true if the request waits for a connection, which has a shorter limit.
     fn look(
         &self,
         what: &dyn Fn() -> String,
@@ -271,7 +272,7 @@ impl Patience {
                 pulse.trying = self.try_it();
             }
             pulse.gone |= pulse.silent >= shared.limit;
-            // Of several that wait for the same server one tells it.
+            // Only one of several requests that wait for the same server reports the wait.
             let tell = late.filter(|_| pulse.told.is_none_or(|told| told.elapsed() >= LATE));
             if tell.is_some() {
                 pulse.told = Some(now);
@@ -298,7 +299,7 @@ impl Patience {
         Ok(())
     }
 
-    /// Tries a new connection on a thread of its own; false if the system gives no thread.
+    /// Tries a new connection on a thread of its own. Returns false if the system provides no thread.
     fn try_it(&self) -> bool {
         let patience = self.clone();
         let work = move || {
@@ -318,16 +319,16 @@ impl Patience {
             work();
             let _heard = done.send(());
         };
-        // Without a thread it is dropped with the closure.
+        // Without a thread the work is dropped with the closure.
         if Builder::new().name("leaving".to_owned()).spawn(work).is_ok() {
             let _ended = end.recv_timeout(GRACE);
         }
     }
 }
 
-/// Something that is lent to a thread for each request.
+/// An object that is lent to a thread for each request.
 struct Lent<T: ?Sized> {
-    /// None after a request that was given up.
+    /// `None` after a request that was given up.
     thing: Option<Box<T>>,
     patience: Patience,
 }
@@ -351,7 +352,7 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
         };
         let asked = self.patience.ask_for(what, moved, &mut |()| {}, move |_| {
             let result = work(&mut thing);
-            // Back with the answer, whatever that is.
+            // The object comes back with the answer, even with an error.
             Ok((thing, result))
         });
         let (thing, result) = asked?;
@@ -360,14 +361,14 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
     }
 }
 
-/// A target whose requests have a limit, reports and an end by the user.
+/// A target whose requests have a limit, are reported, and can be ended by the user.
 pub struct Patient {
     target: Arc<dyn Target>,
     patience: Patience,
 }
 
 impl Patient {
-    /// Wraps `target`, so that its requests wait with `patience`.
+    /// Wraps `target`, so that `patience` limits its requests.
     pub fn new(target: Arc<dyn Target>, patience: Patience) -> Self {
         Self { target, patience }
     }
@@ -381,7 +382,7 @@ impl Patient {
         self.patience.ask(what, move || work(&*target))
     }
 
-    /// Asks for work that has stages.
+    /// Sends a request for work that has stages.
     fn finish(
         &self,
         stage: &(dyn Fn(&str) + Sync),
@@ -402,7 +403,8 @@ impl Patient {
     }
 }
 
-/// Names the conditions that have no finding yet; the standard's not one by one if all of them are among these.
+/// Names the conditions without a finding. If all twelve conditions of the standard are among them, the text names
+/// these together.
 fn unanswered(conditions: &[Condition]) -> String {
     let is_standard = |condition: &Condition| CONDITIONS.iter().any(|known| known.clause == condition.clause);
     let all = conditions.iter().filter(|condition| is_standard(condition)).count() == CONDITIONS.len();
@@ -553,7 +555,7 @@ impl StoreTest for Patient {
 impl StoppableWork for Patient {
     fn stop_work(&self) {
         let target = Arc::clone(&self.target);
-        // A frozen server does not hear it.
+        // A frozen server does not react to it.
         let _without =
             Builder::new().name("cancel".to_owned()).spawn(move || target.capabilities().stop_work());
     }
@@ -634,12 +636,12 @@ impl Positions for Lent<dyn Positions> {
     }
 }
 
-/// The error of a connection that was given up.
+/// Returns the error of a connection that was given up.
 fn unavailable(error: TargetError) -> TxError {
     TxError::Unavailable { committed: Committed::No, detail: error.message }
 }
 
-/// The right to load. Giving it back waits at most [`GRACE`].
+/// The right to load. Its release waits at most [`GRACE`].
 struct Held {
     right: Option<Box<dyn Send>>,
     patience: Patience,

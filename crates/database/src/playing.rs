@@ -1,5 +1,5 @@
-//! Loading targets and playing transactions on them, for the tests of all kinds of databases. The functions panic where
-//! something fails.
+//! Loads targets and runs transactions on them, for the tests of all kinds of databases. The functions panic on
+//! failure.
 
 use crate::error::TxError;
 use crate::load::{LoadProgress, LoadUnit};
@@ -15,13 +15,13 @@ use lydite_tpcc::{Outcome, Size, Timestamp, Transaction};
 /// Seed of rows and inputs.
 pub const SEED: u64 = 7;
 
-/// Describes a database of so many small warehouses.
+/// Describes a database with this number of small warehouses.
 #[must_use]
 pub fn meta(warehouses: u32) -> DatabaseMeta {
     DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(warehouses, SEED, "test") }
 }
 
-/// The rows of a database of so many warehouses.
+/// Returns the rows of a database with this number of warehouses.
 #[must_use]
 pub fn population(warehouses: u32) -> Population {
     population_of(&meta(warehouses))
@@ -36,7 +36,7 @@ pub fn load(target: &dyn Target, warehouses: u32) {
     load_as(target, &meta(warehouses));
 }
 
-/// Loads an empty database as described.
+/// Loads an empty database according to a description.
 pub fn load_as(target: &dyn Target, meta: &DatabaseMeta) {
     target.create_schema(meta).expect("create_schema");
     let population = population_of(meta);
@@ -57,28 +57,28 @@ pub fn load_as(target: &dyn Target, meta: &DatabaseMeta) {
     assert_eq!(progress.rows(), rows);
 }
 
-/// The first `count` inputs of all terminals in turn.
+/// Returns the first `count` inputs of all terminals in turn.
 #[must_use]
 pub fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
     inputs_on(&meta(warehouses), count)
 }
 
-/// The first `count` inputs of all terminals in turn, on a database as described.
+/// Returns the first `count` inputs of all terminals in turn, for a described database.
 #[must_use]
 pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
     InputPlan::on(meta, SEED, Mix::Deck).in_turn(count)
 }
 
-/// The database's answers to inputs, without its clock.
+/// Answers of the database to inputs, without its clock.
 pub type Answers = Vec<Result<Outcome, TxError>>;
 
-/// Plays inputs one after the other in one session.
+/// Runs inputs one after the other in one session.
 pub fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
     let mut session = target.connect().expect("connect");
     inputs.iter().map(|input| session.execute(input).map(Outcome::without_clock)).collect()
 }
 
-/// All twelve consistency conditions hold.
+/// Asserts that all twelve consistency conditions hold.
 pub fn assert_conditions(target: &dyn Target) {
     let findings = target.check(&CONDITIONS, &|_| ()).expect("check");
     assert_eq!(findings.len(), 12);
@@ -88,8 +88,8 @@ pub fn assert_conditions(target: &dyn Target) {
     }
 }
 
-/// Plays `count` inputs of a terminal of the first warehouse, with twice as many deliveries as usual: they are what goes
-/// wrong below repeatable read. Sends again what is aborted, and returns what was committed.
+/// Runs `count` inputs of a terminal of the first warehouse, with twice as many Deliveries as usual, because they go
+/// wrong below repeatable read. Retries aborted transactions, and returns the committed ones.
 pub fn fight(target: &dyn Target, terminal: u32, count: usize) -> Vec<Transaction> {
     let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
     let plan = InputPlan::on(&meta(1), SEED, mix);

@@ -1,4 +1,4 @@
-//! What the profiles of the transactions compute (clauses 2.4.2 to 2.6.2), whatever the database.
+//! Computations in the profiles of the transactions (clauses 2.4.2 to 2.6.2), for all databases.
 
 use lydite_tpcc::money::order_total;
 use lydite_tpcc::outcome::{NewOrderLine, NewOrderOutcome};
@@ -6,19 +6,19 @@ use lydite_tpcc::text::{Credit, LastName, Text, truncated};
 use lydite_tpcc::transaction::{NewOrder, Payment};
 use lydite_tpcc::{CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction};
 
-/// Whether the terminal entered an item that does not exist (clause 2.4.1.4): the only reason to roll back an order.
+/// True if the terminal entered an item that does not exist (clause 2.4.1.4), the only reason to roll back an order.
 pub fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
     matches!(transaction, Transaction::NewOrder(order) if has_unused_item(order))
 }
 
-/// [`asks_for_an_unused_item`] of an order.
+/// True if an order has an item that does not exist, see [`asks_for_an_unused_item`].
 pub(crate) fn has_unused_item(order: &NewOrder) -> bool {
     order.lines.iter().any(|line| line.i_id.0 > ITEMS)
 }
 
-/// What New-Order reads before the lines, all of it shown by the terminal.
+/// Values that New-Order reads before the lines. The terminal shows all of them.
 pub struct OrderHead {
-    /// O_ID that the order is given.
+    /// O_ID of the new order.
     pub o_id: OrderId,
     /// O_ENTRY_D.
     pub entry_d: Timestamp,
@@ -35,13 +35,13 @@ pub struct OrderHead {
 }
 
 impl OrderHead {
-    /// The answer when the order has an unused item (clause 2.4.3.4).
+    /// Returns the answer to an order with an unused item (clause 2.4.3.4).
     pub fn rolled_back(self) -> RolledBackOrder {
         let Self { o_id, c_last, c_credit, .. } = self;
         RolledBackOrder { o_id, c_last, c_credit }
     }
 
-    /// The answer, with the total of the lines (clause 2.4.3.3).
+    /// Returns the answer, with the total of the lines (clause 2.4.3.3).
     pub fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
         let Self { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax } = self;
         let lines: Vec<NewOrderLine> = lines.into_iter().collect();
@@ -61,23 +61,23 @@ impl OrderHead {
     }
 }
 
-/// S_QUANTITY after an order (clause 2.4.2.2).
+/// Returns S_QUANTITY after an order (clause 2.4.2.2).
 pub fn left_in_stock(in_stock: i32, ordered: i32) -> i32 {
     if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
 }
 
-/// Whether both descriptions say that the item is an original (brand-generic, clause 2.4.2.2).
+/// True if both descriptions mark the item as an original (brand-generic, clause 2.4.2.2).
 pub fn is_brand(i_data: &str, s_data: &str) -> bool {
     i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
 }
 
-/// Position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, counted from 0 here
+/// Returns the position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, here counted from 0
 /// (clauses 2.5.2.2 and 2.6.2.2).
 pub fn middle(found: usize) -> usize {
     found.div_ceil(2) - 1
 }
 
-/// C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
+/// Returns C_DATA after a payment by a customer with bad credit (clause 2.5.2.2).
 pub fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500> {
     truncated(&format!(
         "{c_id} {} {} {} {} {}|{old}",
@@ -85,7 +85,7 @@ pub fn bad_credit_data(input: &Payment, c_id: CustomerId, old: &str) -> Text<500
     ))
 }
 
-/// H_DATA: W_NAME and D_NAME with four blanks between (clause 2.5.2.2).
+/// Returns H_DATA: W_NAME and D_NAME with four blanks between (clause 2.5.2.2).
 pub fn history_data(w_name: &str, d_name: &str) -> Text<24> {
     truncated(&format!("{w_name}    {d_name}"))
 }

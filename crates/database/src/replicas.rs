@@ -1,7 +1,8 @@
-//! A primary and its replicas as one target: transactions that only read go to a replica, all others to the primary.
+//! A primary and its replicas as one target: read-only transactions go to a replica, all others to the primary.
 //!
-//! How far a server's data have come is a *position*, a text that only its family understands. What of it there must be
-//! to keep the promise of a [`Staleness`] is in [`Positions`]; everything else is the same for all families.
+//! A *position* says how far a server's data has come. It is a text that only the server's family understands.
+//! [`Positions`] compares positions to keep the promise of a [`Staleness`]; everything else is the same for all
+//! families.
 
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::replication::{Positions, Role};
@@ -17,15 +18,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How old what is read on a replica may be.
+/// Greatest permitted age of data that is read on a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Staleness {
-    /// Whatever the replica has.
+    /// Any age.
     #[default]
     Any,
-    /// A session sees what it has committed itself: it waits until the replica has that.
+    /// A session sees its own commits: it waits until the replica has them.
     Session,
-    /// A replica that is known to have all that was committed so long ago is read, else the primary.
+    /// The replica has everything that was committed so long ago, else the primary is read.
     Bounded(Duration),
 }
 
@@ -39,15 +40,15 @@ impl fmt::Display for Staleness {
     }
 }
 
-/// How long a session waits for a replica to have what it committed. Less than a run waits for its last answers.
+/// Longest wait of a session for a replica to have its commits. It is shorter than a run's wait for its last answers.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3);
-/// How long a replica may take to have what the primary had before the run began.
+/// Longest time for a replica to reach the primary's position at the beginning of the run.
 const CATCH_UP: Duration = Duration::from_secs(60);
-/// The same, of what this run has loaded.
+/// Longest time for a replica to receive the rows that this run has loaded.
 const CATCH_UP_WITH_LOAD: Duration = Duration::from_secs(30 * 60);
-/// How often the lag of each replica is looked at, unless a bound is so short that it takes more.
+/// Time between two samples of a replica's lag, unless a short bound needs more samples.
 const LOOK: Duration = Duration::from_millis(100);
-/// A bound is looked at as often as this in its time at least.
+/// Least number of samples in the time of a bound.
 const LOOKS_WITHIN_BOUND: u32 = 4;
 
 /// A primary and its replicas.
@@ -56,11 +57,11 @@ pub struct Replicas {
     primary_url: String,
     replicas: Vec<Arc<Replica>>,
     shared: Arc<Shared>,
-    /// How many sessions have been connected.
+    /// Number of sessions that have been connected.
     sessions: AtomicUsize,
 }
 
-/// One replica, with what is counted of it.
+/// One replica, with its counts.
 struct Replica {
     target: Arc<dyn Target>,
     url: String,
@@ -68,7 +69,7 @@ struct Replica {
     lag: Mutex<Lag>,
 }
 
-/// What sessions share.
+/// State that all sessions share.
 #[derive(Debug)]
 struct Shared {
     staleness: Staleness,
@@ -77,33 +78,33 @@ struct Shared {
     waited_ns: AtomicU64,
 }
 
-/// What has been seen of a replica's lag.
+/// Samples of a replica's lag.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lag {
-    /// When the primary had nothing that the replica is not known to have.
+    /// Latest time at which the replica is known to have had everything that the primary had.
     in_step: Option<Instant>,
     samples: u64,
     sum_s: f64,
     max_s: f64,
 }
 
-/// What came of reading on replicas, the warm-up included.
+/// Counts of the reads on replicas, including the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicasReport {
-    /// The replicas' URLs, without passwords.
+    /// URLs of the replicas, without passwords.
     pub urls: Vec<String>,
-    /// What was asked for.
+    /// Configured staleness.
     pub staleness: Staleness,
     /// Transactions that each replica has answered.
     pub reads_of: Vec<u64>,
-    /// Transactions that only read, and that the primary has answered because the replica was too far behind.
+    /// Read-only transactions that the primary has answered because the replica lagged too far.
     pub to_primary: u64,
-    /// How often a session waited for its replica.
+    /// Number of times that a session waited for its replica.
     pub waited: u64,
-    /// For how long in all, in seconds.
+    /// Total time of these waits, in seconds.
     pub waited_s: f64,
-    /// The mean and the greatest lag that was seen, in seconds; none if it can't be seen. As old is what a replica shows at
-    /// most, by the clock of this machine alone.
+    /// Mean and greatest measured lag, in seconds; `None` if it can't be measured. It is an upper bound of the age of a
+    /// replica's data, by the clock of this machine alone.
     pub lag: Option<(f64, f64)>,
 }
 
@@ -118,18 +119,18 @@ impl Replica {
         self.lag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error with the replica's name.
+    /// Returns the error with the replica's name.
     fn named(&self, error: TargetError) -> TargetError {
         TargetError { kind: error.kind, message: format!("replica {}: {}", self.url, error.message) }
     }
 }
 
-/// Opens a connection that tells how far a server's data have come; none if it does not tell.
+/// Opens a connection that reports the position of a server's data; `None` if the server does not report it.
 fn positions(target: &dyn Target) -> Result<Option<Box<dyn Positions>>, TargetError> {
     target.capabilities().replication()?.positions()
 }
 
-/// An error on the way to what a target is asked, not in a transaction.
+/// Converts an error that came outside of a transaction.
 fn asked(error: TxError) -> TargetError {
     match error {
         TxError::Unavailable { detail, .. } => TargetError::unreachable(detail),
@@ -138,7 +139,7 @@ fn asked(error: TxError) -> TargetError {
 }
 
 impl Replicas {
-    /// A primary with its URL, and its replicas with theirs, all without passwords. Connects to nothing yet.
+    /// Makes a target from a primary and its replicas, with their URLs without passwords. Connects to nothing yet.
     #[must_use]
     pub fn new(
         (primary, primary_url): (Arc<dyn Target>, String),
@@ -162,10 +163,11 @@ impl Replicas {
         }
     }
 
-    /// Refuses, before anything is loaded, what are no replicas of the primary, and what they can't promise.
+    /// Checks, before anything is loaded, that the servers are replicas of the primary and can keep the configured
+    /// staleness.
     ///
     /// # Errors
-    /// See above; or a server is not there, or does not take `sessions` connections.
+    /// They are not, or they can't; or a server is away, or does not accept `sessions` connections.
     pub fn check(&self, sessions: u32) -> Result<(), TargetError> {
         let primary = self.primary.capabilities().replication()?.replication()?;
         if primary.role == Role::Replica {
@@ -208,14 +210,15 @@ impl Replicas {
         Ok(())
     }
 
-    /// How far the primary has come, if it tells.
+    /// Returns the position of the primary, if it reports one.
     fn position(&self) -> Result<Option<String>, TargetError> {
         let positions = positions(&*self.primary)?;
         positions.map(|mut primary| primary.position().map_err(asked)).transpose()
     }
 
-    /// Waits until every replica has the database of the primary. `loaded`: this run has loaded it, so that may take a while.
-    /// `say` is told what is waited for; `stop` ends it. Whether all have it.
+    /// Waits until every replica has the database of the primary. `loaded` is true if this run has loaded it, which
+    /// permits a longer wait. `say` receives a text about the wait; `stop` ends it. Returns true if all replicas have
+    /// the database.
     ///
     /// # Errors
     /// A replica does not get it, or is lost.
@@ -226,7 +229,8 @@ impl Replicas {
         say: &dyn Fn(&str),
         stop: &dyn Fn() -> bool,
     ) -> Result<bool, TargetError> {
-        // A load may leave what looks as before, and another primary's replica may look like this one's: only a position tells.
+        // Only the position proves that a replica is up to date: the database may look the same before and after a
+        // load, and so may a replica of another primary.
         let position = self.position()?;
         let limit = if loaded { CATCH_UP_WITH_LOAD } else { CATCH_UP };
         let begun = Instant::now();
@@ -281,11 +285,11 @@ impl Replicas {
         Ok(true)
     }
 
-    /// Opens a session on the primary and one on the next replica in turn: they are spread evenly, and one that is lost is
-    /// not asked again and again.
+    /// Opens a session on the primary and one on the next replica in turn. The sessions are spread evenly, and a lost
+    /// replica is not tried again and again.
     ///
     /// # Errors
-    /// As [`Target::connect`], of either server.
+    /// See [`Target::connect`], of either server.
     pub fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let primary = self.primary.connect()?;
         let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
@@ -298,15 +302,16 @@ impl Replicas {
             reading,
             replica: Arc::clone(replica),
             shared: Arc::clone(&self.shared),
-            // One that was lost may have committed before.
+            // An earlier session that was lost may have committed.
             wrote: true,
         }))
     }
 
-    /// Looks at the replicas' lag until what it returns is dropped. Reads with a bound go to replicas only meanwhile.
+    /// Samples the lag of the replicas until the returned value is dropped. Reads with a bound go to replicas only in
+    /// this time.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system provides no thread.
     pub fn watch(self: &Arc<Self>) -> Result<LagWatch, TargetError> {
         let watch = LagWatch { stop: Arc::default() };
         let interval = match self.shared.staleness {
@@ -316,7 +321,7 @@ impl Replicas {
         for replica in &self.replicas {
             let (primary, replica, stop) =
                 (Arc::clone(&self.primary), Arc::clone(replica), Arc::clone(&watch.stop));
-            // Not waited for at the end: a server that hangs would hold up the run.
+            // The run does not wait for this thread: a server that hangs would hold it up.
             thread::Builder::new()
                 .name("replica lag".into())
                 .spawn(move || look(&*primary, &replica, interval, &stop))
@@ -327,7 +332,7 @@ impl Replicas {
         Ok(watch)
     }
 
-    /// What came of it so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn report(&self) -> ReplicasReport {
         let lags: Vec<Lag> = self.replicas.iter().map(|replica| *replica.lag()).collect();
@@ -347,7 +352,7 @@ impl Replicas {
     }
 }
 
-/// See [`Replicas::watch`].
+/// Samples the lag of the replicas until it is dropped. See [`Replicas::watch`].
 #[derive(Debug)]
 pub struct LagWatch {
     stop: Arc<AtomicBool>,
@@ -359,19 +364,22 @@ impl Drop for LagWatch {
     }
 }
 
-/// The primary's positions that a replica is not known to have reached, each with when the primary was last there.
+/// Positions of the primary that the replica is not known to have reached. Each has the time at which the primary was
+/// last seen there.
 #[derive(Default)]
 struct Behind {
     waiting: VecDeque<(Instant, String)>,
 }
 
 impl Behind {
-    /// Asks both. The answer is when the primary had nothing that the replica does not have now; none if the replica has
-    /// none of the positions that were seen. A position is asked for before it is looked for, and both by this machine's
-    /// clock, so the replica is never further behind than that.
+    /// Asks both servers. Returns the latest time at which the primary had nothing that the replica lacks now; `None`
+    /// if the replica has reached none of the recorded positions.
+    ///
+    /// Each position is read before the replica is asked for it, and both times are by this machine's clock. So the
+    /// replica never lags more than the result says.
     ///
     /// # Errors
-    /// One of them did not answer.
+    /// One of the servers did not answer.
     fn ask(
         &mut self,
         primary: &mut dyn Positions,
@@ -395,22 +403,23 @@ impl Behind {
     }
 }
 
-/// Who did not answer.
+/// Server that did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Silent {
     Primary,
     Replica,
 }
 
-/// Looks at a replica's lag until it is told to stop.
+/// Samples a replica's lag until `stop` is set.
 fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &AtomicBool) {
-    // When it was last known to be in step; one that never was lags at least since this began.
+    // Latest time at which the replica was known to be up to date. For a replica that never was, the lag counts from
+    // here.
     let mut last = Instant::now();
     let mut looked = last;
     let mut behind = Behind::default();
     let mut connections: Option<(Box<dyn Positions>, Box<dyn Positions>)> = None;
     while !stop.load(Ordering::Relaxed) {
-        // One that is lost may come back.
+        // A lost server may come back.
         let asked = match &mut connections {
             Some((primary, replica)) => behind.ask(&mut **primary, &mut **replica),
             none => match (positions(primary), positions(&*replica.target)) {
@@ -433,11 +442,11 @@ fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &Atom
                     last = in_step.unwrap_or(last);
                     lag.in_step = in_step.or(lag.in_step);
                 }
-                // A server that comes back may have less than it had shown before.
+                // A server that comes back may have less data than it showed before.
                 Err(_) => (connections, behind, lag.in_step) = (None, Behind::default(), None),
             }
             if asked == Err(Silent::Primary) {
-                // It has nothing new that a replica could lack, as far as anybody knows.
+                // As far as anybody knows, an unreachable primary has nothing new that the replica could lack.
                 last += since;
             } else {
                 let lags = last.elapsed().as_secs_f64();
@@ -457,11 +466,11 @@ struct ReplicaSession {
     reading: Box<dyn Session>,
     replica: Arc<Replica>,
     shared: Arc<Shared>,
-    /// Whether it may have committed something since it last waited for the replica.
+    /// True if it may have committed since it last waited for the replica.
     wrote: bool,
 }
 
-/// An error with the name of the server that it came from.
+/// Returns an error with the name of its server.
 fn at(server: &str, url: &str, error: TxError) -> TxError {
     let named = |detail: String| format!("{server} {url}: {detail}");
     match error {
@@ -476,7 +485,7 @@ fn at(server: &str, url: &str, error: TxError) -> TxError {
 }
 
 impl ReplicaSession {
-    /// Whether the replica may be read now; waits for that if it is to have what this session committed.
+    /// Returns true if the replica may be read now. Waits for the replica if it must have this session's commits.
     fn may_read(&mut self) -> Result<bool, TxError> {
         match self.shared.staleness {
             Staleness::Any => Ok(true),
@@ -486,7 +495,7 @@ impl ReplicaSession {
             Staleness::Session if !self.wrote => Ok(true),
             Staleness::Session => {
                 let untold = |url: &str| TxError::Fatal(format!("{url}: the server tells no position"));
-                // Asked for when it is needed: of many commits before a read the last one counts.
+                // The position is read only when it is needed: of many commits before a read, the last one counts.
                 let position = match self.primary.positions() {
                     Some(positions) => {
                         positions.position().map_err(|error| at("primary", &self.primary_url, error))?
@@ -529,7 +538,7 @@ impl ReplicaSession {
         }
     }
 
-    /// After a transaction that was to change something.
+    /// Records that a writing transaction may have committed.
     fn written<T>(&mut self, result: Result<T, TxError>) -> Result<T, TxError> {
         let nothing = matches!(
             result,

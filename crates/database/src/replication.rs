@@ -1,40 +1,40 @@
-//! The part that a server plays beside others with the same data, and how far its data have come.
+//! Replication: the role of a server, and the position of its data.
 
 use crate::error::TxError;
 use std::time::Duration;
 
-/// A connection that tells how far the data of its server have come. Not within a transaction.
+/// A connection that reports the position of its server's data. It must not be in a transaction.
 pub trait Positions: Send {
-    /// Of a primary: where a replica has come that has at least all that this connection has committed; of a connection that
-    /// commits nothing, all that was committed before by anybody.
+    /// Returns a position of the primary. A replica that has reached it has every commit of this connection; if this
+    /// connection commits nothing, it has every earlier commit.
     ///
     /// # Errors
-    /// The connection is lost, or the server does not tell.
+    /// The connection is lost, or the server does not report positions.
     fn position(&mut self) -> Result<String, TxError>;
 
-    /// Of a replica: whether its data have come as far as `position`, waiting for that no longer than `longest`.
+    /// Returns true if the replica's data has reached `position`. Waits for that for at most `longest`.
     ///
     /// # Errors
-    /// As [`Positions::position`].
+    /// See [`Positions::position`].
     fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError>;
 }
 
-/// What a server is to others with the same data.
+/// Role of a server among those with the same data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It takes writes, and follows nobody.
+    /// Accepts writes and follows no other server.
     Primary,
-    /// It follows a primary.
+    /// Follows a primary.
     Replica,
-    /// One of a cluster whose servers all take reads and writes.
+    /// Belongs to a cluster whose servers all accept reads and writes.
     Member,
 }
 
-/// The part of one server; see [`crate::Replicated`].
+/// Role and database of one server; see [`crate::Replicated`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replication {
-    /// What the server is.
+    /// Role of the server.
     pub role: Role,
-    /// What its database is known by on all servers that have it; none if the server does not tell.
+    /// Identity of the database, the same on all servers that have it; `None` if the server does not report it.
     pub database: Option<String>,
 }

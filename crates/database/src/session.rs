@@ -12,37 +12,37 @@ pub trait Session<W: Workload = Tpcc>: Send {
     /// Runs one transaction to its end.
     ///
     /// # Errors
-    /// See [`TxError`]. After [`TxError::Unavailable`] the session is of no more use; after any other it is
-    /// ready for the next transaction, unless that says at once that the connection is lost.
+    /// See [`TxError`]. After [`TxError::Unavailable`] the session is unusable. After any other error it is ready for
+    /// the next transaction, unless that one finds at once that the connection is lost.
     fn execute(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, TxError>;
 
-    /// Has `asked` called each time just before a New-Order asks for the row of this table that others may want to change as
-    /// well: its first stock row, or its district. Whether the session can tell; one that can't sends all of the transaction
-    /// together.
+    /// Sets a function that is called just before a New-Order requests the contended row of this table: its first stock
+    /// row, or its district. Returns false if the session can't observe that moment, because it sends the whole
+    /// transaction together.
     fn watch(&mut self, _row: Contended, _asked: Arc<dyn Fn() + Send + Sync>) -> bool {
         false
     }
 
-    /// The session's connection as one that tells how far the data of its server have come, if it does.
+    /// Returns the session's connection for positions, if its server reports them.
     fn positions(&mut self) -> Option<&mut dyn Positions> {
         None
     }
 
-    /// Runs one transaction up to where the session can take the next: with pipelined commit that is before the
-    /// commit is durable. Whoever sent it must not be told before it is.
+    /// Runs one transaction until the session can take the next one. With pipelined commits that is before the commit
+    /// is durable; the caller must not acknowledge the transaction earlier.
     ///
     /// # Errors
-    /// As [`Session::execute`].
+    /// See [`Session::execute`].
     fn submit(&mut self, transaction: &W::Transaction) -> Result<Submitted<W>, TxError> {
         self.execute(transaction).map(Submitted::Done)
     }
 }
 
-/// What came of [`Session::submit`].
+/// Result of [`Session::submit`].
 pub enum Submitted<W: Workload = Tpcc> {
-    /// It is done.
+    /// The transaction is complete.
     Done(W::Outcome),
-    /// It is committed, and on its way to stable storage.
+    /// The transaction is committed, but not yet on stable storage.
     Committing(W::Outcome, Box<dyn Commit>),
 }
 
@@ -57,9 +57,9 @@ impl<W: Workload> fmt::Debug for Submitted<W> {
     }
 }
 
-/// A commit on its way to stable storage.
+/// A commit that is not yet on stable storage.
 pub trait Commit: Send {
-    /// Calls `done` when it is there, or when that is given up: at once, or later on a thread of the database, so it
-    /// must be short.
+    /// Calls `done` once the commit is on stable storage, or once that has failed: at once, or later on a thread of the
+    /// database. So `done` must be short.
     fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>);
 }

@@ -1,4 +1,4 @@
-//! What a database under test must offer.
+//! The traits and types that every database under test has.
 
 use crate::capabilities::Capabilities;
 use crate::error::TargetError;
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 named_enum! {
-    /// How the five transactions are sent to an SQL database; the names are those of the command line and of results.
+    /// Mode of sending the five transactions to an SQL database. The names are those of the command line and of
+    /// results.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
     pub enum TxMode {
         /// One prepared statement and one round trip per step.
@@ -31,194 +32,194 @@ impl fmt::Display for TxMode {
     }
 }
 
-/// A database under test. Cheap to make; connects when asked for something.
+/// A database under test. Cheap to make; it connects when it gets a request.
 ///
-/// Every target has these methods. What only some databases can do is in their [`Capabilities`].
+/// Every target has these methods. Their [`Capabilities`] have the methods that only some databases support.
 pub trait Target: Send + Sync {
     /// Connects and describes the database.
     ///
     /// # Errors
-    /// The server is not there or does not let us in.
+    /// The server is away or rejects the connection.
     fn describe(&self) -> Result<Description, TargetError>;
 
-    /// Returns what the database holds now.
+    /// Returns the contents of the database.
     ///
     /// # Errors
-    /// As [`Target::describe`].
+    /// See [`Target::describe`].
     fn state(&self) -> Result<DatabaseState, TargetError>;
 
-    /// Answers whether the database can do what a plan demands, before anything is changed. The answer is notes for the
-    /// user, one line each.
+    /// Checks, before anything is changed, that the database can meet a demand of the plan. Returns notes for the user,
+    /// one line each.
     ///
     /// # Errors
-    /// It can't: the error says why and what to change. Or as [`Target::describe`].
+    /// The database can't meet it: the error says why and what to change. See also [`Target::describe`].
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError>;
 
-    /// Makes the empty tables and stores `meta` with the state "loading". Keys and indexes that [`Target::finish_load`]
-    /// adds faster afterwards are left out.
+    /// Creates the empty tables and stores `meta` with the state "loading". Leaves out the keys and indexes that
+    /// [`Target::finish_load`] builds faster afterwards.
     ///
     /// # Errors
-    /// A table is there already, or the database refuses.
+    /// A table exists already, or the database rejects the tables.
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError>;
 
-    /// Keeps other loads of the same tables away until the returned value is dropped. Waits until a server has ended the
-    /// work of loaders that are gone. Taken before [`Target::state`] is asked.
+    /// Keeps other loads of the same tables away until the returned value is dropped. Waits until the server has ended
+    /// the work of dead loaders. Called before [`Target::state`].
     ///
     /// # Errors
-    /// Another load is running; or as [`Target::describe`].
+    /// Another load is running; see also [`Target::describe`].
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError>;
 
     /// Opens a connection that loads. Several may work at the same time, each on warehouses of its own.
     ///
     /// # Errors
-    /// As [`Target::describe`].
+    /// See [`Target::describe`].
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError>;
 
-    /// After all rows: makes keys, indexes, foreign keys, procedures and statistics, then stores the state "ready".
-    /// Uses at most `jobs` connections. Calls `stage` with the name of each step that begins. May be repeated after an
-    /// interruption.
+    /// Finishes a load after all rows: makes keys, indexes, foreign keys, procedures and statistics, then stores the
+    /// state "ready". Uses at most `jobs` connections. Calls `stage` with the name of each step that begins. May be
+    /// repeated after an interruption.
     ///
     /// # Errors
-    /// The database refuses (a full disk, a missing privilege, rows that break a key).
+    /// The database rejects a step (a full disk, a missing privilege, rows that break a key).
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
 
     /// Opens a session for transactions.
     ///
     /// # Errors
-    /// As [`Target::describe`]; also when the database is not loaded.
+    /// See [`Target::describe`]; also if the database is not loaded.
     fn connect(&self) -> Result<Box<dyn Session>, TargetError>;
 
-    /// Drops whatever has the name of one of the nine tables, of the microbenchmark's, or of Lydite's own, whoever made
-    /// it.
+    /// Drops every object with a name of one of the nine tables, of the microbenchmark's tables, or of Lydite's own,
+    /// whoever made it.
     ///
     /// # Errors
-    /// The database refuses.
+    /// The database rejects the drop.
     fn reset(&self) -> Result<(), TargetError>;
 
-    /// Evaluates consistency conditions, all on one snapshot where the database can. Calls `done` with each finding as it
-    /// comes.
+    /// Evaluates consistency conditions, all on one snapshot if the database supports that. Calls `done` with each
+    /// finding as it comes.
     ///
     /// # Errors
-    /// The database fails; a condition that does not hold is a finding, not an error.
+    /// The database fails. A condition that does not hold is a finding, not an error.
     fn check(
         &self,
         conditions: &[Condition],
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
-    /// Returns a checksum of each table. It depends neither on the order of the rows nor on how the database stores them:
-    /// equal rows in different databases give equal sums. Of points in time only their presence counts, since the
-    /// database's clock sets them.
+    /// Returns a checksum of each table. It depends neither on the order of the rows nor on their storage: equal rows
+    /// in different databases give equal sums. For points in time only their presence counts, since the database's
+    /// clock sets them.
     ///
     /// # Errors
     /// The database fails.
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
 
-    /// Returns what this target can do beyond the above.
+    /// Returns the further abilities of this target.
     fn capabilities(&self) -> Capabilities<'_>;
 }
 
 /// A demand of a plan that a database may be unable to meet; see [`Target::admit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// To be loaded. The notes say what the database does not let be done in the usual way.
+    /// A load. The notes name steps that the database can't do in the usual way.
     Load,
-    /// Districts spread over the warehouses in this way.
+    /// This spread of districts over the warehouses.
     Districts(Districts),
     /// Stock-Levels over several warehouses.
     FarStockLevels,
     /// These types of transactions.
     Transactions(Vec<TransactionKind>),
-    /// This many sessions at the same time.
+    /// This number of sessions at the same time.
     Sessions(u32),
 }
 
-/// What a database holds.
+/// Contents of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
     /// None of the tables.
     Empty,
     /// Some of the tables, but not made by Lydite.
     Foreign {
-        /// Which.
+        /// Names of these tables.
         tables: Vec<String>,
     },
-    /// A load that did not end.
+    /// An unfinished load.
     Loading {
-        /// What it was to become.
+        /// Description of the database that it was to become.
         meta: DatabaseMeta,
-        /// Whether ITEM is complete.
+        /// True if ITEM is complete.
         items: bool,
-        /// The warehouses that are complete.
+        /// Complete warehouses.
         warehouses: Vec<WarehouseId>,
     },
-    /// Loaded.
+    /// A loaded database.
     Ready {
-        /// With what.
+        /// Description of the database.
         meta: DatabaseMeta,
     },
     /// The records of the microbenchmark.
     Micro {
-        /// How many, or how many there were to be.
+        /// Description of the records that are loaded, or were to be.
         meta: lydite_micro::Meta,
-        /// Whether all are there; else their load did not end.
+        /// True if all records are loaded; false after an unfinished load.
         ready: bool,
     },
-    /// It holds nothing and pretends any scale (`null:`).
+    /// No contents, but any scale is accepted (`null:`).
     AnyScale,
 }
 
-/// What a target is.
+/// Description of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The family's name, as in the URL.
+    /// Name of the family, as in the URL.
     pub kind: String,
-    /// The server's own version.
+    /// Version of the server.
     pub version: String,
-    /// The URL, without the password.
+    /// URL without the password.
     pub url: String,
-    /// Settings that bear on the numbers, ours and the server's.
+    /// Settings that affect the numbers, Lydite's and the server's.
     pub settings: BTreeMap<String, String>,
-    /// The isolation level of the transactions, in the database's words.
+    /// Isolation level of the transactions, in the database's words.
     pub isolation: String,
-    /// Whether that level protects the five transactions as level 3 of clause 3.4.1 wants.
+    /// True if that level protects the five transactions as level 3 of clause 3.4.1 requires.
     pub isolation_is_level_3: bool,
-    /// Whether it works inside this process, so that its cost is part of the client's.
+    /// True if the database works inside this process, so that its cost is part of the client's.
     pub embedded: bool,
-    /// Whether a committed transaction survives the loss of power (clause 3.5), by the server's settings.
+    /// True if a commit survives the loss of power (clause 3.5), by the server's settings.
     pub durable: bool,
-    /// The kind of file system in memory (`tmpfs`, `ramfs`) that an embedded database's files lie on: then nothing
+    /// Kind of the file system in memory (`tmpfs`, `ramfs`) that holds an embedded database's files. Then nothing
     /// survives the loss of power, whatever the settings say.
     pub in_memory: Option<&'static str>,
 }
 
-/// Whether a consistency condition holds.
+/// Result of one consistency condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionFinding {
-    /// Which condition.
+    /// The condition.
     pub condition: Condition,
-    /// How many keys break it.
+    /// Number of keys that break it.
     pub offenders: u64,
-    /// The first of them, as `w_id=3 d_id=4: …`.
+    /// First keys that break it, as `w_id=3 d_id=4: …`.
     pub examples: Vec<String>,
-    /// How long the evaluation took, in seconds.
+    /// Time of the evaluation, in seconds.
     pub seconds: f64,
 }
 
 impl ConditionFinding {
-    /// Whether it holds.
+    /// True if the condition holds.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.offenders == 0
     }
 }
 
-/// See [`Target::checksums`].
+/// Checksum of a table. See [`Target::checksums`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableChecksum {
-    /// Which table.
+    /// The table.
     pub table: Table,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
     /// Sum of the rows' hashes, modulo 2^64.
     pub sum: u64,

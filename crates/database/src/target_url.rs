@@ -1,4 +1,4 @@
-//! The URL of a target: its scheme, the part that its family reads, and options behind a question mark.
+//! The URL of a target: a scheme, a part that its family reads, and options after a question mark.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 /// An option in a target's URL.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OptionSpec {
-    /// Its name.
+    /// Name of the option.
     pub name: &'static str,
-    /// What may stand behind `=`.
+    /// Permitted values after `=`.
     pub values: &'static str,
-    /// The value when it is not given.
+    /// Default value.
     pub default: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
 }
 
-/// A part of a path that looks like an option, and what stands before it.
+/// Returns a part of a path that looks like an option, and the text before it.
 fn option_in<'a>(path: &'a str, known: &[OptionSpec]) -> Option<(&'a str, &'a str)> {
     path.match_indices('=').find_map(|(equals, _)| {
         let in_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.%".contains(letter);
@@ -38,7 +38,7 @@ fn decoded(path: &str) -> PathBuf {
     OsString::from_vec(percent_encoding::percent_decode_str(path).collect()).into()
 }
 
-/// A path as URLs have it: bytes that mean something else there are written as `%` and two hexadecimal digits.
+/// Returns a path as part of a URL: bytes with a special meaning are written as `%` and two hexadecimal digits.
 pub fn encoded(path: &Path) -> String {
     let mut text = String::new();
     for part in path.as_os_str().as_bytes().utf8_chunks() {
@@ -53,19 +53,19 @@ pub fn encoded(path: &Path) -> String {
     text
 }
 
-/// A URL cut into its parts; the part between scheme and `?` is left to the family.
+/// A URL split into its parts. The family reads the part between scheme and `?`.
 #[derive(Clone, Debug)]
 pub struct ParsedUrl {
-    /// The whole URL as given. May hold a password: never print it.
+    /// The whole URL as given. It may hold a password: never print it.
     pub whole: String,
-    /// Between the scheme's colon and the question mark.
+    /// Text between the scheme's colon and the question mark.
     pub rest: String,
-    /// Options, decoded.
+    /// Decoded options.
     pub options: BTreeMap<String, String>,
 }
 
 impl ParsedUrl {
-    /// Cuts a URL into its parts. An option that is given twice is added to `errors`.
+    /// Splits a URL into its parts. Adds an error to `errors` for an option that is given twice.
     pub fn new(url: &str, errors: &mut Vec<String>) -> Self {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
@@ -78,10 +78,10 @@ impl ParsedUrl {
         Self { whole: url.to_string(), rest, options }
     }
 
-    /// The path behind the scheme, none if it is left out. `%` and two hexadecimal digits stand for a byte.
+    /// Returns the path after the scheme; `None` if it is left out. `%` and two hexadecimal digits stand for a byte.
     ///
     /// # Errors
-    /// A part of it looks like an option, which belongs behind a question mark.
+    /// A part of it looks like an option, which belongs after a question mark.
     pub fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
         let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
         if rest.is_empty() {
@@ -98,7 +98,7 @@ impl ParsedUrl {
         Ok(Some(decoded(rest)))
     }
 
-    /// The option `name` read as a whole number within `range`.
+    /// Reads the option `name` as a whole number within `range`.
     pub fn number(&self, name: &str, range: RangeInclusive<u32>, errors: &mut Vec<String>) -> Option<u32> {
         let given = self.options.get(name)?;
         let number = given.parse().ok().filter(|number| range.contains(number));
@@ -112,7 +112,7 @@ impl ParsedUrl {
         number
     }
 
-    /// The option `name` read as one of `values`, or `values[0]`.
+    /// Reads the option `name` as one of `values`. The default is `values[0]`.
     pub fn choice(&self, name: &str, values: &[&'static str], errors: &mut Vec<String>) -> &'static str {
         let Some(given) = self.options.get(name) else { return values[0] };
         match values.iter().find(|value| *value == given) {

@@ -1,32 +1,31 @@
-//! What a workload is to a session: what is sent, what is answered, and the types of transactions that there are.
+//! Workloads as sessions see them: transactions, outcomes, and transaction types.
 //!
-//! Sessions, and the machinery that drives and measures them, are compiled for each workload anew: nothing is dispatched
-//! or allocated for a transaction because there are several workloads.
+//! Sessions, and the code that drives and measures them, are compiled separately for each workload. So the existence of
+//! several workloads costs no dispatch and no allocation per transaction.
 
 use lydite_tpcc::TransactionKind;
 use std::fmt;
 
 /// A workload.
 pub trait Workload: fmt::Debug + Clone + Send + Sync + 'static {
-    /// What is sent.
+    /// Transaction that is sent.
     type Transaction: fmt::Debug + Send + 'static;
-    /// What is answered.
+    /// Answer of the database.
     type Outcome: fmt::Debug + Send + 'static;
 
-    /// The types of transactions, at most 256, in the order in which people expect them. The first is the one whose
-    /// latencies are shown second by second.
+    /// Transaction types, at most 256, in display order. Per-second latencies are those of the first type.
     const KINDS: &'static [Kind];
 
-    /// The type of a transaction: its place in [`Workload::KINDS`].
+    /// Returns the type of a transaction as an index into [`Workload::KINDS`].
     fn kind(transaction: &Self::Transaction) -> usize;
 }
 
 /// A type of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name in results.
+    /// Name in results.
     pub name: &'static str,
-    /// Its name for people.
+    /// Display name.
     pub title: &'static str,
 }
 

@@ -9,7 +9,7 @@ use crate::session::Session;
 use lydite_tpcc::Cents;
 use std::sync::Arc;
 
-/// Plays them on an open store.
+/// Session for these transactions on an open store.
 pub(super) struct KvBalances<S>(pub(super) Arc<S>);
 
 impl<S: Store> Session<Balances> for KvBalances<S> {
@@ -26,7 +26,7 @@ impl<S: Store> Session<Balances> for KvBalances<S> {
     }
 }
 
-/// Where a balance is: its row, and its place in it.
+/// Returns the row and column of a balance.
 fn place(balance: Balance) -> (KvTable, Key, Field<Cents>) {
     match balance {
         Balance::Warehouse(id) => (warehouse::TABLE, warehouse::key(id), warehouse::YTD),

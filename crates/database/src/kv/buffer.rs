@@ -1,28 +1,30 @@
-//! Writes that wait in the client until the commit, and what a transaction sees of them: for stores that take them all at once.
+//! Writes that wait in the client until the commit, and reads that see them: for stores that take all writes of a
+//! transaction at once.
 
 use crate::kv::{Direction, KeyRange, KvTable, StoreError, StoreTx};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
-/// Keys that are asked for first in a scan, since most scans of the transactions want one or fifteen; and at most.
+/// Keys in the first request of a scan, since most scans of the transactions want one or fifteen; and most keys of a
+/// later request.
 const KEYS_FIRST: usize = 16;
 const KEYS_MOST: usize = 1024;
 
 /// A key and its value.
 pub type Entry = (Vec<u8>, Vec<u8>);
-/// Two ends of a range of keys.
+/// Ends of a range of keys.
 pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What is to be written, by table and key; none deletes.
+/// Writes of a transaction, by table and key; `None` deletes.
 pub type Writes = BTreeMap<(KvTable, Vec<u8>), Option<Vec<u8>>>;
 
-/// What a store does for a transaction whose writes wait.
+/// Requests of a store for a transaction whose writes wait.
 pub trait Remote {
-    /// The value that the store has under a key.
+    /// Returns the value that the store has for a key.
     fn value(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// At most `count` entries of the store in a range, in the order of the scan; and the last key that it looked at, if there
-    /// may be more behind it.
+    /// Returns at most `count` entries of the store in a range, in the order of the scan; and the last key that the
+    /// store looked at, if more may follow.
     fn entries(
         &mut self,
         table: KvTable,
@@ -31,7 +33,7 @@ pub trait Remote {
         count: usize,
     ) -> Result<(Vec<Entry>, Option<Vec<u8>>), StoreError>;
 
-    /// Makes all writes, of which there may be none, and commits.
+    /// Makes all writes, if there are any, and commits.
     fn commit(self, writes: &Writes) -> Result<(), StoreError>;
 }
 
@@ -42,7 +44,7 @@ pub struct Buffered<T> {
 }
 
 impl<T> Buffered<T> {
-    /// Makes a transaction over `remote` that has written nothing yet.
+    /// Makes a transaction over `remote` without writes.
     pub fn new(remote: T) -> Self {
         Self { remote, writes: Writes::new() }
     }
@@ -57,7 +59,7 @@ impl<T: Remote> StoreTx for Buffered<T> {
         key: &[u8],
         found: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError> {
-        // What the transaction itself has made of a key counts before the store's.
+        // The transaction's own write to a key hides the store's value.
         match self.writes.get(&(table, key.to_vec())) {
             Some(written) => Ok(written.as_deref().map(found)),
             None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
@@ -91,7 +93,7 @@ impl<T: Remote> StoreTx for Buffered<T> {
             let (there, last) = self.remote.entries(table, &rest, direction, count)?;
             let keys = there.iter().map(|(key, _)| key);
             in_order(table, &rest, direction, keys, last.as_ref())?;
-            // As far as these entries go, what the transaction itself wrote counts before them.
+            // Within the range of these entries, the transaction's own writes hide the store's.
             let covered: Bounds = match (&last, direction) {
                 (None, _) => rest.clone(),
                 (Some(last), Direction::Forward) => (rest.0.clone(), Bound::Included(last.clone())),
@@ -104,7 +106,7 @@ impl<T: Remote> StoreTx for Buffered<T> {
                 Bound::Unbounded => Bound::Included((table, Vec::new())),
                 bound => bound,
             };
-            // Tables are in order, so those behind this one are left out by name.
+            // The writes are ordered by table. Those of later tables are filtered out by table.
             let own = self.writes.range((least, own(&covered.1))).take_while(|((of, _), _)| *of == table);
             found.extend(own.map(|((_, key), value)| (key.clone(), value.clone())));
             let mut hand = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| match value {
@@ -132,8 +134,8 @@ impl<T: Remote> StoreTx for Buffered<T> {
     }
 }
 
-/// Refuses keys of a store that do not come in the order of the scan, or lie outside of the range. `last` may be the last of
-/// them, or lie behind it.
+/// Rejects keys of a store that are not in the order of the scan, or are outside of the range. `last` may be the last
+/// of them, or come after it.
 fn in_order<'a>(
     table: KvTable,
     range: &Bounds,
@@ -171,7 +173,7 @@ fn in_order<'a>(
 mod tests {
     use super::*;
 
-    /// A store that answers once with these keys.
+    /// A store that answers once, with these keys.
     struct Answer<'a> {
         keys: &'a [&'a [u8]],
         last: Option<&'a [u8]>,
@@ -198,7 +200,7 @@ mod tests {
         }
     }
 
-    /// What a scan says when the store answers with these keys.
+    /// Returns the result of a scan if the store answers with these keys.
     fn scanned(direction: Direction, keys: &[&[u8]], last: Option<&[u8]>) -> Result<(), StoreError> {
         let mut tx = Buffered::new(Answer { keys, last });
         tx.put(KvTable::Stock, b"m", &[])?;
@@ -212,7 +214,7 @@ mod tests {
         for (direction, keys, last) in [
             (forward, &[&b"b"[..], b"d"][..], Some(&b"d"[..])),
             (backward, &[b"x", b"c"], Some(b"c")),
-            // Those behind the last one that has a value were deleted meanwhile.
+            // Keys after the last one with a value were deleted meanwhile.
             (forward, &[b"c"], Some(b"e")),
             (forward, &[], Some(b"e")),
         ] {

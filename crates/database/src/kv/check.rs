@@ -1,4 +1,4 @@
-//! The twelve consistency conditions (clause 3.3.2), by reading the rows of one snapshot once, and ours beside them.
+//! The twelve consistency conditions (clause 3.3.2) and Lydite's own, by one pass over the rows of a snapshot.
 
 use crate::kv::meta::initial_rows;
 use crate::kv::scan::RowSource;
@@ -17,7 +17,7 @@ use std::time::Instant;
 
 /// Evaluates `conditions` on a database that was loaded with `meta`.
 ///
-/// The standard's are evaluated on the same pass, so each finding bears an equal share of its time.
+/// One pass evaluates all of the standard's conditions, so each of their findings has an equal share of its time.
 pub fn check(
     source: &mut impl RowSource,
     meta: &DatabaseMeta,
@@ -41,10 +41,10 @@ pub fn check(
     Ok(findings)
 }
 
-/// How many keys break a condition, and the first of them.
+/// Number of keys that break a condition, and the first of them.
 type Offenders = (u64, Vec<String>);
 
-/// ITEM is what was loaded, but for who has which price.
+/// Checks that ITEM has the loaded number of items and sum of prices. Updates may only exchange prices between items.
 fn check_items(source: &mut impl RowSource, population: &Population) -> Result<Offenders, StoreError> {
     let (mut found, mut sum) = (0_u32, Cents(0));
     source.rows(None, |row: &rows::Item| {
@@ -60,7 +60,7 @@ fn check_items(source: &mut impl RowSource, population: &Population) -> Result<O
     Ok((1, vec![example]))
 }
 
-/// Each row of STOCK is one to which clause 2.4.2.2 can lead from what was loaded.
+/// Checks that each row of STOCK can result from the loaded row by the updates of clause 2.4.2.2.
 fn check_stock(source: &mut impl RowSource, population: &Population) -> Result<Offenders, StoreError> {
     let (mut total, mut examples) = (0_u64, Vec::new());
     let mut offend = |example: String| {
@@ -94,7 +94,7 @@ fn check_stock(source: &mut impl RowSource, population: &Population) -> Result<O
     Ok((total, examples))
 }
 
-/// The conditions of the standard.
+/// Evaluates the conditions of the standard.
 fn check_standard(
     source: &mut impl RowSource,
     meta: &DatabaseMeta,
@@ -133,13 +133,13 @@ fn check_standard(
         .collect())
 }
 
-/// Rows that the conditions speak of and that are never deleted (clause 1.4.11) must be there, and no more of them:
-/// what the evaluator can't tell.
+/// Checks that the rows that are never deleted (clause 1.4.11) exist, and no more of them. The evaluator of the
+/// conditions can't see that.
 struct Missing<'a> {
     meta: &'a DatabaseMeta,
     /// Warehouses that were not loaded.
     too_many: Vec<String>,
-    /// Customers of the open warehouse's districts.
+    /// Number of customers in each district of the current warehouse.
     counts: BTreeMap<DistrictId, u32>,
     customers: Vec<String>,
 }
@@ -159,7 +159,7 @@ impl<'a> Missing<'a> {
     }
 }
 
-/// Reads the rows that `table` has of one warehouse.
+/// Reads the rows of `table` in one warehouse.
 fn read(
     source: &mut impl RowSource,
     table: Table,
@@ -169,7 +169,7 @@ fn read(
 ) -> Result<(), StoreError> {
     let of = Some(w_id);
     match table {
-        // They play no part in the conditions.
+        // No condition uses these tables.
         Table::Item | Table::Stock => Ok(()),
         Table::Warehouse => source.rows(of, |row: &rows::Warehouse| {
             evaluator.add(row);

@@ -11,7 +11,7 @@ use lydite_tpcc::schema::{Column, ColumnType, Table};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::fmt::Write;
 
-/// Reads all nine tables.
+/// Returns the checksums of all nine tables.
 pub fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, StoreError> {
     Table::ALL
         .into_iter()
@@ -42,11 +42,11 @@ fn sum<R: KvRow + FromColumns>(source: &mut impl RowSource) -> Result<TableCheck
     Ok(checksum)
 }
 
-/// A row as the text that [`crate::sql::checksum`] hashes: amounts as whole cents, rates as whole ten-thousandths, of
-/// a time only whether it is there, `-` for other nulls, and `|` between.
+/// A row as the text that [`crate::sql::checksum`] hashes: amounts are whole cents, rates whole ten-thousandths, of a
+/// time only its presence counts, `-` stands for other nulls, and `|` separates columns.
 struct Canonical {
     text: String,
-    /// The columns that are still to come.
+    /// Columns that follow.
     columns: std::slice::Iter<'static, Column>,
 }
 

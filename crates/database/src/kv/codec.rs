@@ -1,8 +1,8 @@
-//! Bytes of keys and values: keys whose order is that of their columns, values whose columns stand at fixed places.
+//! Bytes of keys and values. Keys have the order of their columns, and values have their columns at fixed places.
 //!
-//! Numbers are big-endian in keys and little-endian in values. Texts stand in their column's full width with zeros
-//! behind, except a row's last one, which is as long as it is. So a column is read or replaced where it stands, and
-//! the rest of the row is never looked at.
+//! Numbers are big-endian in keys and little-endian in values. A text takes its column's full width, padded with zeros;
+//! only a row's last text has its own length. So a column is read or replaced in place, without a look at the rest of
+//! the row.
 
 use crate::kv::store::{KvTable, StoreError};
 use arrayvec::ArrayVec;
@@ -13,10 +13,11 @@ use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rat
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-/// A key. The longest is that of a customer's name: 7 bytes at most, two texts of 16 with a zero behind each, and 4 bytes.
+/// A key. The longest is that of a customer's name: at most 7 bytes, two texts of 16 with a zero after each, and 4
+/// bytes.
 pub type Key = ArrayVec<u8, 48>;
 
-/// A column's bytes are not what was written, or its new value does not fit it.
+/// The bytes of a column are not those that were written, or a new value does not fit the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -28,21 +29,21 @@ impl From<Malformed> for StoreError {
 
 /// A row of a table that can be stored.
 pub trait KvRow: Row + Sized {
-    /// Where it is stored.
+    /// Table of the row.
     const KV_TABLE: KvTable;
-    /// Its key; for HISTORY, which has none, all but the number behind it.
+    /// Returns the key. HISTORY has none: its key lacks the number at the end.
     fn key(&self) -> Key;
-    /// Writes its value over `value`.
+    /// Writes the value over `value`.
     fn encode(&self, value: &mut Vec<u8>) -> Result<(), Malformed>;
-    /// Reads it back.
+    /// Reads a row from its key and value.
     fn decode(key: &[u8], value: &[u8]) -> Result<Self, Malformed>;
 }
 
 /// A part of a key.
 pub trait KeyPart: Sized {
-    /// Appends it.
+    /// Appends the part to a key.
     fn push(self, key: &mut Key);
-    /// Takes it off the front; none when the key ends before.
+    /// Removes the part from the front of a key. Returns `None` if the key is too short.
     fn take(key: &mut &[u8]) -> Option<Self>;
 }
 
@@ -63,8 +64,8 @@ macro_rules! key_parts {
 
 key_parts!(WarehouseId(u32), CustomerId(u32), OrderId(u32), ItemId(u32));
 
-/// Up to 254 one byte, all that databases whose data is not skewed have; from 255 on that byte and two more. So the order is
-/// that of the numbers, and no key begins another.
+/// A number up to 254 takes one byte, which is enough for every database without skewed data. From 255 on that byte is
+/// 255 and two more follow. So keys have the order of the numbers, and no key is a prefix of another.
 impl KeyPart for DistrictId {
     fn push(self, key: &mut Key) {
         match u8::try_from(self.0) {
@@ -98,7 +99,7 @@ impl KeyPart for u8 {
     }
 }
 
-/// The least key above all that begin with `prefix`; none when there is no such key.
+/// Returns the first key after all keys with this prefix; `None` if there is no such key.
 pub fn behind(prefix: &[u8]) -> Option<Key> {
     let cut = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut key: Key = prefix[..=cut].iter().copied().collect();
@@ -106,13 +107,13 @@ pub fn behind(prefix: &[u8]) -> Option<Key> {
     Some(key)
 }
 
-/// A type of columns.
+/// A column type.
 pub trait Column: Sized {
-    /// Bytes that it takes.
+    /// Width in bytes.
     const WIDTH: usize;
-    /// Reads it from exactly that many bytes; none when they are not what [`Column::write`] writes.
+    /// Reads a value from exactly that many bytes. Returns `None` for bytes that [`Column::write`] can't have written.
     fn read(bytes: &[u8]) -> Option<Self>;
-    /// Writes it into exactly that many bytes; none when it does not fit.
+    /// Writes the value into exactly that many bytes. Returns `None` if it does not fit.
     fn write(&self, bytes: &mut [u8]) -> Option<()>;
 }
 
@@ -133,7 +134,7 @@ macro_rules! integers {
 
 integers!(u8, u32, i16);
 
-/// What holds a number of another type, within bounds.
+/// Implements columns for types around a number with bounds.
 macro_rules! numbers {
     ($($kind:ident($inner:ty) in $range:expr),* $(,)?) => {$(
         impl Column for $kind {
@@ -150,7 +151,7 @@ macro_rules! numbers {
     )*};
 }
 
-/// Twelve digits, two of them fractional (clause 1.3.1): no sum over a warehouse can overflow then.
+/// Twelve digits, two of them fractional (clause 1.3.1). With this bound no sum over a warehouse can overflow.
 const MAX_CENTS: i64 = 999_999_999_999;
 
 numbers!(
@@ -164,8 +165,8 @@ numbers!(
     Rate(i32) in -9_999..=9_999,
 );
 
-/// A district of a warehouse and a customer of it: D_ID's low byte, three of C_ID, and D_ID's high byte. Where there are no
-/// more than 255 districts that is a byte and a number of four.
+/// A district and a customer of a warehouse: D_ID's low byte, three bytes of C_ID, and D_ID's high byte. With at most
+/// 255 districts, the bytes are the same as those of a one-byte district and a four-byte customer.
 impl Column for (DistrictId, CustomerId) {
     const WIDTH: usize = 5;
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -205,7 +206,7 @@ impl Column for bool {
     }
 }
 
-/// Null is a value that the type refuses.
+/// Implements nullable columns: null is a value that the type rejects.
 macro_rules! nullable {
     ($($kind:ident null $null:expr),*) => {$(
         impl Column for Option<$kind> {
@@ -274,7 +275,7 @@ impl Column for Address {
     }
 }
 
-/// A column of a table: where it stands in the row.
+/// A column of a table, at its place in the row.
 pub struct Field<T> {
     /// Table and column, for messages.
     name: &'static str,
@@ -283,17 +284,17 @@ pub struct Field<T> {
 }
 
 impl<T: Column> Field<T> {
-    /// The column `name` at `offset`.
+    /// Makes a column at an offset in the row.
     pub const fn at(name: &'static str, offset: usize) -> Self {
         Self { name, offset, kind: PhantomData }
     }
 
-    /// Its value in a row.
+    /// Reads the column in a row.
     pub fn get(&self, row: &[u8]) -> Result<T, Malformed> {
         row.get(self.offset..self.offset + T::WIDTH).and_then(T::read).ok_or(Malformed(self.name))
     }
 
-    /// Replaces its value in a row.
+    /// Replaces the column in a row.
     pub fn set(&self, row: &mut [u8], value: &T) -> Result<(), Malformed> {
         let bytes = row.get_mut(self.offset..self.offset + T::WIDTH).ok_or(Malformed(self.name))?;
         value.write(bytes).ok_or(Malformed(self.name))
@@ -301,7 +302,7 @@ impl<T: Column> Field<T> {
 }
 
 impl<T: Count> Field<T> {
-    /// Adds to its value in a row.
+    /// Adds to the column in a row.
     pub fn add(&self, row: &mut [u8], by: T) -> Result<(), Malformed> {
         let sum = self.get(row)?.plus(by).ok_or(Malformed(self.name))?;
         self.set(row, &sum)
@@ -309,7 +310,7 @@ impl<T: Count> Field<T> {
 }
 
 impl<const N: usize, const COUNT: usize> Field<[Text<N>; COUNT]> {
-    /// The text at `index`.
+    /// Reads the text at `index`.
     pub fn nth(&self, row: &[u8], index: usize) -> Result<Text<N>, Malformed> {
         if index >= COUNT {
             return Err(Malformed(self.name));
@@ -318,9 +319,9 @@ impl<const N: usize, const COUNT: usize> Field<[Text<N>; COUNT]> {
     }
 }
 
-/// A type of columns that count or sum.
+/// A column type that counts or sums.
 pub trait Count: Column {
-    /// The sum; none when it does not fit.
+    /// Returns the sum, or `None` if it does not fit.
     fn plus(self, by: Self) -> Option<Self>;
 }
 

@@ -1,5 +1,5 @@
-//! Rows from loose columns, as a driver outside of this process reads them back: each is checked against what the
-//! column can hold.
+//! Rows from single column values, as a driver in another process reads them back. Each value is checked against its
+//! column.
 
 use lydite_tpcc::outcome::Address;
 use lydite_tpcc::rows;
@@ -7,17 +7,17 @@ use lydite_tpcc::schema::{Column, Table};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
 
-/// The value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
+/// Value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
 #[serde(untagged)]
 pub enum Loose<'a> {
-    /// A number.
+    /// Whole number.
     Int(i64),
-    /// Not a number of ours; kept for the message.
+    /// Float, which no column has; kept for the message.
     Float(f64),
-    /// Not a number of ours either.
+    /// Boolean, which no column has either.
     Bool(bool),
-    /// A text.
+    /// Text.
     Text(&'a str),
     /// Null.
     Null,
@@ -35,7 +35,7 @@ impl Loose<'_> {
     }
 }
 
-/// The columns of one row, taken one after the other in the order of the table's schema.
+/// The columns of one row, taken in the order of the table's schema.
 pub struct Columns<'a> {
     schema: &'static [Column],
     values: &'a [Loose<'a>],
@@ -43,7 +43,10 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// The columns of a row of `table`; an error when they are not as many as the table has.
+    /// Makes the columns of a row of `table`.
+    ///
+    /// # Errors
+    /// The number of values differs from the number of the table's columns.
     pub fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, String> {
         let schema = table.schema().columns;
         if values.len() != schema.len() {
@@ -132,13 +135,13 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A row that can be put together from the columns of its table's schema.
+/// A row that can be built from the columns of its table's schema.
 pub trait FromColumns: Sized {
-    /// The row; an error names the column.
+    /// Builds the row. An error names the column.
     fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String>;
 }
 
-/// Fields are evaluated in the order in which they are written: that of the schema's columns.
+/// Implements [`FromColumns`]. Fields are evaluated in the order in which they are written, that of the schema.
 macro_rules! from_columns {
     ($($row:ident { $($field:ident: $take:ident),* $(,)? })*) => {$(
         impl FromColumns for rows::$row {

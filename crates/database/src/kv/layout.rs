@@ -1,4 +1,4 @@
-//! How the rows of each table are stored: one module per table with its key and its columns.
+//! The stored form of each table's rows: one module per table with its key and its columns.
 
 use crate::kv::codec::{Column, Field, Key, KeyPart, KvRow, Malformed};
 use crate::kv::store::KvTable;
@@ -7,10 +7,10 @@ use lydite_tpcc::rows;
 use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
 
-/// Columns one behind the other.
+/// Defines consecutive columns.
 macro_rules! fields {
     ($table:ident at $offset:expr;) => {
-        /// Bytes of all columns but the last text.
+        /// Bytes of all columns except the last text.
         pub const WIDTH: usize = $offset;
     };
     ($table:ident at $offset:expr; $field:ident $column:ident: $kind:ty, $($rest:tt)*) => {
@@ -21,7 +21,7 @@ macro_rules! fields {
     };
 }
 
-/// A table: the columns of its key, those at fixed places, and the text behind them.
+/// Defines a table: the columns of its key, those at fixed places, and the text after them.
 macro_rules! table {
     (
         $name:ident: $row:ident, key($($part:ident: $part_kind:ty),*),
@@ -31,12 +31,12 @@ macro_rules! table {
         pub mod $name {
             use super::*;
 
-            /// Where its rows are.
+            /// Table of the rows.
             pub const TABLE: KvTable = KvTable::$row;
 
             fields!($name at 0; $($field $column: $kind,)*);
 
-            /// A row's key, or what the keys of several begin with.
+            /// Returns a row's key, or the common prefix of several keys.
             pub fn key($($part: $part_kind),*) -> Key {
                 let mut key = Key::new();
                 $($part.push(&mut key);)*
@@ -44,7 +44,7 @@ macro_rules! table {
             }
 
             $(
-                /// The text behind the other columns.
+                /// Reads the text after the other columns.
                 pub fn $text(row: &[u8]) -> Result<&str, Malformed> {
                     let bytes = row.get(WIDTH..);
                     bytes
@@ -72,7 +72,7 @@ macro_rules! table {
             fn decode(mut key: &[u8], value: &[u8]) -> Result<Self, Malformed> {
                 const KEY: Malformed = Malformed(concat!("the key of ", stringify!($name)));
                 value.get(..$name::WIDTH).ok_or(Malformed(concat!("a row of ", stringify!($name))))?;
-                // Struct fields are evaluated in the order in which they are written: that of the key.
+                // Struct fields are evaluated in the order in which they are written, that of the key.
                 let row = Self {
                     $($part: <$part_kind>::take(&mut key).ok_or(KEY)?,)*
                     $($column: $name::$field.get(value)?,)*
@@ -111,11 +111,11 @@ table!(customer: Customer, key(w_id: WarehouseId, d_id: DistrictId, id: Customer
     ADDRESS address: Address,
 }, text data);
 
-/// By hand, since two columns of its rows are stored as one.
+/// Rows of HISTORY. Written by hand, because two of its columns are stored as one.
 pub mod history {
     use super::*;
 
-    /// Where its rows are.
+    /// Table of the rows.
     pub const TABLE: KvTable = KvTable::History;
 
     fields!(history at 0;
@@ -125,12 +125,12 @@ pub mod history {
         AMOUNT amount: Cents,
     );
 
-    /// What a row's key begins with.
+    /// Returns the prefix of a row's key.
     pub fn key(w_id: WarehouseId, d_id: DistrictId) -> Key {
         district_prefix(w_id, d_id)
     }
 
-    /// The text behind the other columns.
+    /// Reads the text after the other columns.
     pub fn data(row: &[u8]) -> Result<Text<24>, Malformed> {
         let text = row.get(WIDTH..).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.and_then(|text| Text::from(text).ok()).ok_or(Malformed("history.data"))
@@ -200,18 +200,18 @@ table!(stock: Stock, key(w_id: WarehouseId, i_id: ItemId), {
     DIST dist: [Text<24>; 10],
 }, text data);
 
-/// What makes the key of a row of HISTORY its own, which has no primary key (clause 1.3.1).
+/// Makes the key of a row of HISTORY unique. The table has no primary key (clause 1.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryNumber {
-    /// Microseconds; no two payments of a session have the same. Zero for loaded rows.
+    /// Microseconds. No two payments of a session have the same time. Zero for loaded rows.
     pub time: u64,
-    /// Number of the session within this process, below 2²⁴; for loaded rows their own, of which the last 24 bits count: a
-    /// district has no two that are the same.
+    /// Number of the session within this process, below 2²⁴. Loaded rows have a number of their own: its last 24 bits
+    /// are unique within a district.
     pub session: u32,
 }
 
 impl HistoryNumber {
-    /// The whole key of a row: 16 bytes but for districts from 255 on, which many stores compare at once.
+    /// Returns the whole key of a row. It has 16 bytes for districts below 255; many stores compare 16 bytes at once.
     pub fn key(self, w_id: WarehouseId, d_id: DistrictId) -> Key {
         let mut key = history::key(w_id, d_id);
         key.extend(self.time.to_be_bytes());
@@ -221,31 +221,31 @@ impl HistoryNumber {
     }
 }
 
-/// What all keys of a district begin with, in the tables of districts.
+/// Returns the common prefix of all keys of a district, in the tables of districts.
 pub fn district_prefix(w_id: WarehouseId, d_id: DistrictId) -> Key {
     district::key(w_id, d_id)
 }
 
-/// Where the number that a key ends with stands.
+/// Returns the last four bytes of a key, which hold its number.
 fn last_four(key: &[u8]) -> &[u8] {
     key.len().checked_sub(4).and_then(|start| key.get(start..)).unwrap_or_default()
 }
 
-/// Customers by name, without values.
+/// Index of customers by name. Its entries have no values.
 pub mod customer_by_name {
     use super::*;
 
-    /// Where they are.
+    /// Table of the entries.
     pub const TABLE: KvTable = KvTable::CustomerByName;
 
-    /// What the keys of all customers with this last name begin with.
+    /// Returns the common prefix of the keys of all customers with this last name.
     pub fn prefix(w_id: WarehouseId, d_id: DistrictId, last: &LastName) -> Key {
         let mut key = district_prefix(w_id, d_id);
         push_text(&mut key, last);
         key
     }
 
-    /// A customer's key: C_LAST, C_FIRST, C_ID.
+    /// Returns a customer's key: C_LAST, C_FIRST, C_ID.
     pub fn key(row: &rows::Customer) -> Key {
         let mut key = prefix(row.w_id, row.d_id, &row.last);
         push_text(&mut key, &row.first);
@@ -253,39 +253,40 @@ pub mod customer_by_name {
         key
     }
 
-    /// C_ID in such a key.
+    /// Reads C_ID from such a key.
     pub fn c_id(key: &[u8]) -> Result<CustomerId, Malformed> {
         let mut end = last_four(key);
         CustomerId::take(&mut end).ok_or(Malformed("the key of customer_by_name"))
     }
 
-    /// A text and a zero, which is less than all that texts are made of: so a text comes before those that it begins.
+    /// Appends a text and a zero, which is less than every character. So a text sorts before all longer texts that
+    /// begin with it.
     fn push_text(key: &mut Key, text: &str) {
         key.extend(text.bytes());
         key.push(0);
     }
 }
 
-/// Orders by customer, without values.
+/// Index of orders by customer. Its entries have no values.
 pub mod order_by_customer {
     use super::*;
 
-    /// Where they are.
+    /// Table of the entries.
     pub const TABLE: KvTable = KvTable::OrderByCustomer;
 
-    /// What the keys of all orders of a customer begin with.
+    /// Returns the common prefix of the keys of all orders of a customer.
     pub fn prefix(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId) -> Key {
         customer::key(w_id, d_id, c_id)
     }
 
-    /// An order's key.
+    /// Returns an order's key.
     pub fn key(w_id: WarehouseId, d_id: DistrictId, c_id: CustomerId, o_id: OrderId) -> Key {
         let mut key = prefix(w_id, d_id, c_id);
         o_id.push(&mut key);
         key
     }
 
-    /// O_ID in such a key.
+    /// Reads O_ID from such a key.
     pub fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
         let mut end = last_four(key);
         OrderId::take(&mut end).ok_or(Malformed("the key of orders_by_customer"))

@@ -1,7 +1,7 @@
-//! Loading: rows in batches; a note in `lydite_meta` says that a unit is whole.
+//! Loading: rows in batches; a note in `lydite_meta` marks a unit as complete.
 //!
-//! A unit whose load was interrupted leaves rows behind that no note speaks of. Loading it again writes the same
-//! keys, so nothing of them stays.
+//! An interrupted load leaves rows of a unit without a note. A new load of the unit writes the same keys, so no old row
+//! stays.
 
 use crate::error::TargetError;
 use crate::kv::codec::KvRow;
@@ -14,11 +14,11 @@ use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{AnyRow, History, Row};
 use std::sync::Arc;
 
-/// A transaction of a load is committed when it has so many bytes: large enough that commits cost little, small
-/// enough that a store can hold several in memory.
+/// Size in bytes at which a transaction of a load is committed: large enough that commits cost little, small enough
+/// that a store can hold several in memory.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// See [`Loader`].
+/// Loader of a store. See [`Loader`].
 pub(crate) struct KvLoader<S> {
     store: Arc<S>,
     under: Under,
@@ -51,7 +51,7 @@ impl<S: Store> KvLoader<S> {
             population.write_table(table, unit.warehouse(), &mut batch)?;
         }
         batch.commit()?;
-        // The unit is whole only when all its rows are sure to stay.
+        // The unit is complete only once all its rows are durable.
         batch.pending.into_iter().try_for_each(Pending::wait)?;
         let mut tx = self.store.begin(Access::Load)?;
         meta::note_loaded(&mut tx, unit)?;
@@ -75,9 +75,9 @@ impl<S: Store> Loader for KvLoader<S> {
 struct Batch<'a, S: Store> {
     store: &'a S,
     under: &'a Under,
-    /// Begun by the first row.
+    /// Transaction that the first row begins.
     tx: Option<S::Tx<'a>>,
-    /// A buffer.
+    /// Reused buffer for values.
     value: Vec<u8>,
     /// Rows and bytes of this transaction.
     rows: u64,

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 type Tables = [BTreeMap<Vec<u8>, Vec<u8>>; KvTable::COUNT];
 
-/// What outlives an open store, as a disk does.
+/// Contents of a store, which outlive an open store as a disk does.
 #[derive(Clone, Default)]
 pub struct MemoryConfig {
     tables: Arc<Mutex<Tables>>,
-    /// Refuses every so many commits that write; 0 for none.
+    /// Rejects every n-th commit that writes; 0 for none.
     pub refuse_every: Arc<AtomicU32>,
-    /// Whether loads have lost their right.
+    /// True if loads have lost their right.
     pub lost: Arc<AtomicBool>,
 }
 
@@ -31,18 +31,18 @@ impl LoadRight for Right {
     }
 }
 
-/// See [`Store`].
+/// An open store. See [`Store`].
 pub struct Memory {
     config: MemoryConfig,
     commits: AtomicU32,
 }
 
-/// A transaction, which holds the lock on all tables.
+/// A transaction. It holds the lock on all tables.
 pub struct MemoryTx<'a> {
     store: &'a Memory,
     tables: MutexGuard<'a, Tables>,
     access: Access,
-    /// What was there before each write, in their order.
+    /// Old values of all writes, in their order.
     undo: Vec<(KvTable, Vec<u8>, Option<Vec<u8>>)>,
 }
 

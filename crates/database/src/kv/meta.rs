@@ -1,4 +1,5 @@
-//! Lydite's own notes in a store: what it was loaded with, and how far. The names are those of the SQL databases.
+//! Lydite's own notes in a store: the description of the database, and the progress of its load. The names are those of
+//! the SQL databases.
 
 use crate::kv::codec::Key;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
@@ -15,13 +16,13 @@ use std::ops::ControlFlow;
 
 const TABLE: KvTable = KvTable::Meta;
 
-/// The note of a unit that is loaded: this and the number, big end first.
+/// Prefix of the note of a loaded unit. The big-endian number of the unit follows.
 const LOADED: &[u8] = b"loaded ";
 
-/// The note of how districts are spread over the warehouses. Without it each has ten.
+/// Note of the spread of districts over the warehouses. Without it each warehouse has ten.
 const DATA_SKEW: &str = "data_skew";
 
-/// The note of the size. Without it the size is the standard's.
+/// Note of the size. Without it the size is the standard's.
 const SIZE: &str = "size";
 
 /// Stores `meta` in the state "loading".
@@ -30,7 +31,7 @@ pub fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreErr
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
 
-/// The notes of a database that is to be loaded with `meta`, without its state.
+/// Returns the notes of a database that is to be loaded with `meta`, without its state.
 pub fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
     let mut notes = vec![
         ("warehouses", meta.warehouses.to_string()),
@@ -79,7 +80,10 @@ pub fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
     from_notes(&notes, &units).map_err(StoreError::Failed)
 }
 
-/// Reads the state from notes. `units`: those that are loaded; 0 is ITEM. The error says what is wrong with the notes.
+/// Reads the state from notes. `units` are the loaded units; 0 is ITEM.
+///
+/// # Errors
+/// A note is missing or bad. The error names it.
 pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
     let meta = meta(notes)?;
     match notes.get("state").map(String::as_str) {
@@ -93,7 +97,10 @@ pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<Dat
     }
 }
 
-/// Reads the description of a database from its notes. The error says what is wrong with them.
+/// Reads the description of a database from its notes.
+///
+/// # Errors
+/// A note is missing or bad. The error names it.
 pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
     let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
     let districts = match notes.get(DATA_SKEW) {
@@ -115,7 +122,10 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
     })
 }
 
-/// The initial rows of a database. The error says why they are not known.
+/// Returns the initial rows of a database.
+///
+/// # Errors
+/// The rows are not known. The error says why.
 pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
     if meta.population != POPULATION_VERSION {
         return Err(
@@ -125,7 +135,7 @@ pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
     Ok(Population::from_meta(meta, Timestamp(0)))
 }
 
-/// The note `name`, if it can be read and is good.
+/// Reads the note `name`.
 fn note<T: std::str::FromStr>(
     notes: &BTreeMap<String, String>,
     name: &str,
@@ -138,7 +148,7 @@ fn bad(name: &str) -> String {
     format!("lydite_meta has no {name} or a bad one: load with --fresh")
 }
 
-/// Rows without notes were not loaded by us, or a reset of them was interrupted.
+/// Returns the tables with rows. Rows without notes were not loaded by Lydite, or their reset was interrupted.
 fn tables_with_rows(tx: &mut impl StoreTx) -> Result<Vec<String>, StoreError> {
     let mut tables = Vec::new();
     for table in Table::ALL {

@@ -1,8 +1,8 @@
-//! What key-value stores share: one text of the transactions, of loading, checking and checksums over the traits
-//! [`Store`] and [`StoreTx`]. It is compiled for each store anew, so no row goes through a pointer to a function.
+//! The code that key-value stores share: one text of the transactions, of loading, checking and checksums over the traits
+//! [`Store`] and [`StoreTx`]. It is compiled separately for each store, so no row goes through a pointer to a function.
 //!
-//! Who brings a store implements the two traits, and [`Pending`] if its commits become durable later than they return;
-//! [`KvTarget`] makes it a target like any other:
+//! A new store implements the two traits, and [`Pending`] if a commit returns before it is durable. [`KvTarget`] makes it
+//! a target like any other:
 //!
 //! ```
 //! use lydite_database::Target;
@@ -14,7 +14,7 @@
 //! }
 //! ```
 //!
-//! `benches/peers` does so for databases that Lydite does not contain. The tests that every store must pass are in
+//! `benches/peers` does so for databases that are no part of Lydite. The tests that every store must pass are in
 //! `lydite-families`, behind the feature `conformance`.
 
 mod balances;

@@ -1,21 +1,20 @@
-//! Whether a store does what [`StoreTx`] asks of it, function by function: what somebody who writes a store or a driver wants to
-//! know before any transaction is played.
+//! Tests the functions of [`StoreTx`] one by one, for authors of a store or a driver, before any transaction runs.
 
 use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use std::ops::ControlFlow;
 
-/// The table whose keys are tried: its own are as they come, so none is taken for a row by mistake.
+/// Table whose keys are tested. HISTORY takes keys of any form, so none is mistaken for a row.
 const TABLE: KvTable = KvTable::History;
-/// So many that a scan needs several answers of stores that give some at a time.
+/// Number of keys that needs several answers for one scan, in stores that return some at a time.
 const MANY: u8 = 200;
 
 type Found = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Tries all functions on a table that is empty, and empties it again. `rolls_back`: whether a transaction that is given up
-/// must leave nothing.
+/// Tests all functions on an empty table, and empties it again. `rolls_back` is true if an abandoned transaction must
+/// leave nothing.
 ///
 /// # Errors
-/// The first that does not do what it must: its name, what came, and what should have come.
+/// The first function that is wrong: its name, its result, and the expected result.
 pub fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
     let proved = functions(store, rolls_back);
     let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
@@ -24,14 +23,14 @@ pub fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
     Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
 }
 
-/// The error of a function.
+/// Returns the error of a function.
 fn of(name: &str) -> impl Fn(StoreError) -> String {
     move |error| format!("{name}: {}", error.line())
 }
 
 fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
     let begin = |access| store.begin(access).map_err(of("begin"));
-    // Keys of which one begins the other, bytes of both ends, a value that is empty.
+    // Keys of which one is a prefix of another, the smallest and largest bytes, and an empty value.
     let entries: Found = [(&[1][..], &b"one"[..]), (&[1, 0], b""), (&[2], &[0, 255]), (&[255, 255], b"last")]
         .map(|(key, value)| (key.to_vec(), value.to_vec()))
         .to_vec();
@@ -61,7 +60,7 @@ fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
         tx.delete(TABLE, &[1]).map_err(of("delete"))?;
         let mut within = entries[1..].to_vec();
         within.insert(2, (vec![9], b"never".to_vec()));
-        // Writes may wait on this side until something is read: a driver must have had them to undo them.
+        // Lydite may hold writes back until a read. After this read the driver has writes to undo.
         looks(&mut tx, &within, "within a transaction that is to be rolled back")?;
     }
     drop(tx);
@@ -95,7 +94,7 @@ fn commit<T: StoreTx>(tx: T) -> Result<(), String> {
     tx.commit().and_then(Pending::wait).map_err(of("commit"))
 }
 
-/// Reads every entry, one that is not there, and all of them by scans.
+/// Reads every entry, a missing entry, and all entries by scans.
 fn looks(tx: &mut impl StoreTx, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), String> {
     let absent = vec![3];
     let wanted = entries.iter().map(|(key, value)| (key, Some(value.clone()))).chain([(&absent, None)]);
@@ -130,7 +129,7 @@ fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)])
         entries if entries.len() > 8 => format!("{} keys", entries.len()),
         entries => entries.iter().map(|(key, _)| hex(key)).collect::<Vec<_>>().join(", "),
     };
-    // Values are the difference if the keys are the same.
+    // If the keys are equal, the values differ.
     let values = found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
     let values = values.filter(|(found, wanted)| found.0 == wanted.0);
     Err(match values {
@@ -148,7 +147,7 @@ fn told(value: &Option<Vec<u8>>) -> String {
     value.as_ref().map_or_else(|| "nothing".into(), |value| format!("the value {}", hex(value)))
 }
 
-/// Bytes for people.
+/// Returns bytes in hexadecimal form.
 fn hex(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "(empty)".into();

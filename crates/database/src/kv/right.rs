@@ -1,25 +1,25 @@
-//! The right to load: what a store gives so that two loads do not meet, and what a load asks before each commit.
+//! The right to load: a store grants it to one load at a time, and the load checks it before each commit.
 
 use crate::kv::store::StoreError;
 use std::sync::{Arc, Weak};
 
-/// The right to load, until it is dropped.
+/// The right to load, held until this is dropped.
 pub trait LoadRight: Send + Sync {
-    /// Whether it is still held. Asked before each commit of a load.
+    /// Checks that the right is still held. Called before each commit of a load.
     ///
     /// # Errors
-    /// It was lost, and another load may have it.
+    /// The right was lost, and another load may have it.
     fn check(&self) -> Result<(), StoreError>;
 }
 
-/// One that nobody can lose.
+/// A right that can't be lost.
 impl LoadRight for () {
     fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// The right under which something is done, if one was taken; does not keep it.
+/// The right under which a load works, if one was taken. It does not keep the right alive.
 #[derive(Clone, Default)]
 pub(crate) struct Under(Option<Weak<dyn LoadRight>>);
 
@@ -28,7 +28,7 @@ impl Under {
         Self(Some(Arc::downgrade(right)))
     }
 
-    /// See [`LoadRight::check`]; one that was given back is nobody's concern.
+    /// Checks the right, see [`LoadRight::check`]. A right that was released needs no check.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.as_ref().and_then(Weak::upgrade).map_or(Ok(()), |right| right.check())
     }

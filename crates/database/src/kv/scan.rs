@@ -1,4 +1,4 @@
-//! Where checks and checksums take their rows from: scans of a key-value store, or a driver that reads tables back.
+//! Sources of rows for checks and checksums: scans of a key-value store, or a driver that reads tables back.
 
 use crate::kv::codec::{Key, KeyPart, KvRow, behind};
 use crate::kv::columns::FromColumns;
@@ -8,16 +8,16 @@ use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
 
-/// A state of the database whose rows can be read, typed.
+/// A state of the database from which typed rows can be read.
 pub trait RowSource {
-    /// The first warehouse behind `last` of which any of the tables has a row.
+    /// Returns the first warehouse after `last` with a row in any of the tables.
     fn next_warehouse(
         &mut self,
         tables: &[Table],
         last: Option<WarehouseId>,
     ) -> Result<Option<WarehouseId>, StoreError>;
 
-    /// Hands over all rows of a table, or those of one warehouse.
+    /// Passes all rows of a table, or of one warehouse, to `each`.
     fn rows<R: KvRow + FromColumns>(
         &mut self,
         of: Option<WarehouseId>,
@@ -25,7 +25,7 @@ pub trait RowSource {
     ) -> Result<(), StoreError>;
 }
 
-/// The rows that a transaction of a store sees, by key.
+/// Rows that a transaction of a store sees, by key.
 pub struct Scanned<'a, T>(pub &'a mut T);
 
 impl<T: StoreTx> RowSource for Scanned<'_, T> {
@@ -64,7 +64,7 @@ impl<T: StoreTx> RowSource for Scanned<'_, T> {
     }
 }
 
-/// Hands over all rows of a range, by key.
+/// Passes all rows of a range to `each`, by key.
 pub fn rows_of<R: KvRow>(
     tx: &mut impl StoreTx,
     range: KeyRange<'_>,

@@ -1,4 +1,4 @@
-//! A session: plays transactions on an open store.
+//! A session that runs transactions on an open store.
 
 use crate::error::TxError;
 use crate::kv::layout::HistoryNumber;
@@ -15,27 +15,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Sessions of this process so far. Starts at 1.
+/// Number of the next session in this process. Starts at 1.
 static SESSIONS: AtomicU32 = AtomicU32::new(1);
 
-/// See [`Session`].
+/// A session of a store. See [`Session`].
 pub struct KvSession<S: Store> {
     store: Arc<S>,
     number: HistoryNumber,
 }
 
 impl<S: Store> KvSession<S> {
-    /// Makes a session; nothing is opened.
+    /// Makes a session. Opens nothing.
     pub fn new(store: Arc<S>) -> Self {
         let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
         Self { store, number: HistoryNumber { time: 0, session } }
     }
 
-    /// Runs one transaction up to its commit. It may be acknowledged when the second part of the answer has been
-    /// waited for; until then the session can play others.
+    /// Runs one transaction up to its commit. The second part of the result is the pending commit: the transaction may
+    /// be acknowledged once the caller has waited for it. Until then the session can run others.
     ///
     /// # Errors
-    /// As [`Session::execute`].
+    /// See [`Session::execute`].
     fn play(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
         let now = now();
         let access = if transaction.kind().only_reads() { Access::Read } else { Access::Write };
@@ -43,7 +43,7 @@ impl<S: Store> KvSession<S> {
         let played = match transaction {
             Transaction::NewOrder(input) => new_order(&mut tx, input, now),
             Transaction::Payment(input) => {
-                // Later than the last one, whatever the clock does.
+                // Always later than the last payment, even if the clock steps back.
                 self.number.time = u64::try_from(now.0).unwrap_or(0).max(self.number.time + 1);
                 payment(&mut tx, input, now, self.number)
             }
@@ -85,7 +85,7 @@ impl<S: Store> Session for KvSession<S> {
 pub struct OnItsWay<P>(P);
 
 impl<P: Pending> OnItsWay<P> {
-    /// What came of a transaction whose commit is accepted: waits for it unless commits are pipelined.
+    /// Returns the result of a transaction whose commit is accepted. Waits for the commit unless commits are pipelined.
     pub fn submitted<W: Workload>(outcome: W::Outcome, pending: P) -> Result<Submitted<W>, TxError> {
         if pending.is_pipelined() {
             return Ok(Submitted::Committing(outcome, Box::new(Self(pending))));
@@ -101,7 +101,7 @@ impl<P: Pending> Commit for OnItsWay<P> {
     }
 }
 
-/// The clock of the system under test, which is this process.
+/// Returns the time of the system under test, which is this process.
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))

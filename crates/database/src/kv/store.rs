@@ -1,4 +1,4 @@
-//! What a key-value store must do so that the one text of the transactions runs on it.
+//! The traits of a key-value store on which the one text of the transactions runs.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
 use crate::kv::right::LoadRight;
@@ -6,8 +6,7 @@ use crate::target::Description;
 use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
 
-/// An ordered map from byte keys to byte values: the nine tables, what finds their rows by other columns, and
-/// Lydite's own notes.
+/// An ordered map from byte keys to byte values: one of the nine tables, an index, or Lydite's own notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KvTable {
     /// ITEM, by I_ID.
@@ -32,14 +31,14 @@ pub enum KvTable {
     CustomerByName,
     /// Orders of a district by O_C_ID.
     OrderByCustomer,
-    /// What the database was loaded with, and how far.
+    /// Description of the database, and progress of its load.
     Meta,
 }
 
 impl KvTable {
-    /// How many there are.
+    /// Number of tables.
     pub const COUNT: usize = 12;
-    /// All, in the order of [`KvTable::index`].
+    /// All tables, in the order of [`KvTable::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::Item,
         Self::Warehouse,
@@ -55,13 +54,13 @@ impl KvTable {
         Self::Meta,
     ];
 
-    /// A dense number from 0, for tables of handles.
+    /// Returns a dense number from 0, for tables of handles.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in the store.
+    /// Returns the name in the store.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +71,7 @@ impl KvTable {
         }
     }
 
-    /// The table of TPC-C whose rows it holds; none for the last three.
+    /// Returns the table of TPC-C with these rows; `None` for the last three.
     #[must_use]
     pub fn table(self) -> Option<Table> {
         Table::ALL.into_iter().find(|&table| Self::from(table) == self)
@@ -95,19 +94,18 @@ impl From<Table> for KvTable {
     }
 }
 
-/// What a transaction is for.
+/// Purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It only reads, on one snapshot.
+    /// Read-only, on one snapshot.
     Read,
     /// One of the five transactions, or a note of Lydite's.
     Write,
-    /// It loads or drops many rows and meets nobody else at them: a store may leave out what protects against
-    /// others.
+    /// Loads or drops many rows without any conflict. A store may leave out concurrency control.
     Load,
 }
 
-/// The way of a scan.
+/// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the least key to the greatest.
@@ -119,9 +117,9 @@ pub enum Direction {
 /// The keys of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRange<'a> {
-    /// The least key.
+    /// The least key, inclusive.
     pub from: &'a [u8],
-    /// All keys are less than this one.
+    /// Upper bound of the keys, exclusive.
     pub below: Option<&'a [u8]>,
 }
 
@@ -130,32 +128,32 @@ impl KeyRange<'_> {
     pub const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
 }
 
-/// Why a store refuses.
+/// Error of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// Lost against a concurrent transaction: the same one may be tried again.
+    /// The transaction lost against a concurrent one and may be retried.
     Retry {
-        /// In what way.
+        /// Abort reason.
         reason: AbortReason,
-        /// The store's words.
+        /// Message of the store.
         detail: String,
     },
-    /// The store is away, or was while a transaction was committed. It may be back when it is asked again.
+    /// The store is away, or was away during a commit. It may be back at the next request.
     Unavailable {
-        /// Whether the transaction may have been committed.
+        /// State of the commit.
         committed: Committed,
-        /// The store's words.
+        /// Message of the store.
         detail: String,
     },
-    /// The store takes no more transactions until it is opened anew, so every later one would fail too. The transaction was
-    /// not committed.
+    /// The store accepts no transactions until it is opened again, so every later one would fail too. The transaction
+    /// was not committed.
     Broken(String),
-    /// Anything else; trying again would not help.
+    /// Any other error. A retry would not help.
     Failed(String),
 }
 
 impl StoreError {
-    /// The store's words, on one line.
+    /// Returns the store's message in one line.
     pub fn line(&self) -> &str {
         match self {
             Self::Retry { detail, .. }
@@ -165,7 +163,7 @@ impl StoreError {
         }
     }
 
-    /// The error of a transaction that it kept from committing.
+    /// Converts the error for a transaction that did not commit.
     pub fn in_transaction(self) -> TxError {
         match self {
             Self::Retry { reason, detail } => TxError::Aborted { reason, detail },
@@ -175,12 +173,12 @@ impl StoreError {
         }
     }
 
-    /// The error of a transaction whose commit was accepted, and then did not become durable for all we know.
+    /// Converts the error for a transaction whose commit was accepted, but may not have become durable.
     pub fn in_wait(self) -> TxError {
         TxError::Unavailable { committed: Committed::Unknown, detail: self.line().to_string() }
     }
 
-    /// The error of an operation on a whole target.
+    /// Returns the error of an operation on the whole target.
     pub fn on_target(self, doing: &str, place: &str) -> TargetError {
         let message = format!("{place}: {doing}: {}", self.line());
         match self {
@@ -190,62 +188,63 @@ impl StoreError {
     }
 }
 
-/// A store that is open. All its transactions come from it, from any thread.
+/// An open store. All its transactions come from it, from any thread.
 pub trait Store: Send + Sync + Sized + 'static {
-    /// What a target's URL says.
+    /// Settings in a target's URL.
     type Config: Send + Sync + 'static;
     /// A transaction.
     type Tx<'a>: StoreTx<Pending = Self::Pending>;
-    /// A commit that is accepted and perhaps not durable yet.
+    /// A commit that is accepted but perhaps not durable yet.
     type Pending: Pending;
 
-    /// What and where it is, for the beginning of messages: `gemel /var/lib/x`.
+    /// Returns the kind and place of the store, for the beginning of messages: `gemel /var/lib/x`.
     fn place(config: &Self::Config) -> String;
 
-    /// What it is.
+    /// Describes the store.
     ///
     /// # Errors
-    /// It has to be asked, and is not there.
+    /// The server must be asked, and is away.
     fn describe(config: &Self::Config) -> Result<Description, StoreError>;
 
-    /// True if its server answers a new connection, in whatever words, or if there is no server.
+    /// True if its server answers a new connection, even with an error, or if it has no server.
     fn answers(_config: &Self::Config) -> bool {
         true
     }
 
-    /// Whether there is something to open. Leaves no trace: merely looking must not make a database.
+    /// True if there is a database to open. Leaves no trace: a mere look must not create one.
     fn is_there(config: &Self::Config) -> bool;
 
-    /// Keeps other loads away, on this machine or others, until what it gives is dropped; nothing where opening does.
+    /// Keeps other loads away, on this machine or others, until the returned value is dropped. Does nothing if opening
+    /// the store excludes others.
     ///
     /// # Errors
-    /// Another load has it; the message says who.
+    /// Another load has the right; the message names it.
     fn lock(_config: &Self::Config) -> Result<Box<dyn LoadRight>, StoreError> {
         Ok(Box::new(()))
     }
 
-    /// Opens it, with all of [`KvTable::ALL`]; what is not there is made, empty.
+    /// Opens the store with all of [`KvTable::ALL`]. Creates missing tables.
     ///
     /// # Errors
-    /// Its files can't be made or read, or hold something else.
+    /// The store's files can't be created or read, or hold other data.
     fn open(config: &Self::Config) -> Result<Self, StoreError>;
 
     /// Begins a transaction, on one snapshot. May wait for others to end.
     ///
     /// # Errors
-    /// The store takes no more transactions.
+    /// The store accepts no transactions.
     fn begin(&self, access: Access) -> Result<Self::Tx<'_>, StoreError>;
 
     /// Removes all entries of a table.
     ///
     /// # Errors
-    /// The store fails; some entries may be gone then.
+    /// The store fails. Some entries may be gone then.
     fn clear(&self, table: KvTable) -> Result<(), StoreError> {
         clear_in_batches(self, table)
     }
 
-    /// After loading: whatever makes the store ready to be measured, a checkpoint perhaps. `stage` is told what
-    /// begins.
+    /// Prepares the store for a measurement after loading, for example by a checkpoint. Calls `stage` with the name of
+    /// each step that begins.
     ///
     /// # Errors
     /// The store fails.
@@ -254,19 +253,19 @@ pub trait Store: Send + Sync + Sized + 'static {
     }
 }
 
-/// A transaction. Sees its own writes. Dropping it rolls it back.
+/// A transaction. It sees its own writes. Dropping it rolls it back.
 ///
-/// Snapshot isolation with the first committer winning is enough for level 3 of clause 3.4.1: the five transactions
-/// can't tell it from serializable execution. A store that refuses a transaction because of another one says
-/// [`StoreError::Retry`], from whichever method finds it out.
+/// Snapshot isolation with first-committer-wins is enough for level 3 of clause 3.4.1: the five transactions behave as
+/// in serializable execution. A store that rejects a transaction because of another one returns [`StoreError::Retry`],
+/// from whichever method finds the conflict.
 pub trait StoreTx: Sized {
-    /// See [`Store::Pending`].
+    /// Commit of the store, see [`Store::Pending`].
     type Pending: Pending;
 
-    /// Hands the value of `key` to `found`, without a copy where the store can; none when there is none.
+    /// Passes the value of `key` to `found`, without a copy if the store can. Returns `None` if the key does not exist.
     ///
     /// # Errors
-    /// The store fails, or refuses the transaction. So for all that follow.
+    /// The store fails, or rejects the transaction. The same holds for all following methods.
     fn read<R>(
         &mut self,
         table: KvTable,
@@ -274,8 +273,8 @@ pub trait StoreTx: Sized {
         found: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError>;
 
-    /// Lets `change` change the value of `key` and writes it back; none when there is none. Whoever returns an
-    /// error from `change` gives up the transaction, so what is written then does not matter.
+    /// Lets `change` change the value of `key`, and writes it back. Returns `None` if the key does not exist. A caller
+    /// that returns an error from `change` abandons the transaction, so the value written then does not matter.
     ///
     /// # Errors
     /// See [`StoreTx::read`].
@@ -297,13 +296,13 @@ pub trait StoreTx: Sized {
     /// See [`StoreTx::read`].
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
-    /// Removes an entry, which may not be there.
+    /// Removes an entry, which may not exist.
     ///
     /// # Errors
     /// See [`StoreTx::read`].
     fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError>;
 
-    /// Hands over the entries of a range, in order, until `each` breaks.
+    /// Passes the entries of a range to `each`, in order, until `each` breaks.
     ///
     /// # Errors
     /// See [`StoreTx::read`].
@@ -315,27 +314,27 @@ pub trait StoreTx: Sized {
         each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// Commits. The transaction is not to be acknowledged before [`Pending::wait`] has returned.
+    /// Commits. The transaction must not be acknowledged before [`Pending::wait`] has returned.
     ///
     /// # Errors
-    /// See [`StoreTx::read`]; nothing is committed then, unless it says [`Committed::Unknown`].
+    /// See [`StoreTx::read`]. Nothing is committed then, unless the error has [`Committed::Unknown`].
     fn commit(self) -> Result<Self::Pending, StoreError>;
 }
 
-/// A commit that is accepted: no other transaction can undo it, a crash perhaps.
+/// An accepted commit. No other transaction can undo it, but a crash may.
 pub trait Pending: Send + 'static {
-    /// Whether the session is to take other transactions meanwhile.
+    /// True if the session can take other transactions before the commit is durable.
     fn is_pipelined(&self) -> bool {
         false
     }
 
-    /// Waits until it survives a crash, as far as the store's settings promise.
+    /// Waits until the commit survives a crash, as far as the store's settings promise.
     ///
     /// # Errors
-    /// It may not: the store failed meanwhile.
+    /// The commit may be lost: the store failed meanwhile.
     fn wait(self) -> Result<(), StoreError>;
 
-    /// Calls `done` when it does, at once or on another thread.
+    /// Calls `done` once the commit survives a crash, at once or on another thread.
     fn on_done(self, done: impl FnOnce(Result<(), StoreError>) + Send + 'static)
     where
         Self: Sized,
@@ -344,17 +343,17 @@ pub trait Pending: Send + 'static {
     }
 }
 
-/// For stores whose commits are done when they return.
+/// Commits of stores that are durable when they return.
 impl Pending for () {
     fn wait(self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// How many entries are dropped in one transaction.
+/// Entries that are dropped in one transaction.
 const DROPPED_AT_ONCE: usize = 4_096;
 
-/// Removes all entries of a table in transactions of some thousand: what a store does that knows no faster way.
+/// Removes all entries of a table in transactions of some thousand entries, for stores without a faster way.
 pub fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), StoreError> {
     loop {
         let mut tx = store.begin(Access::Load)?;

@@ -22,21 +22,21 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A store that is opened when it is asked for something, and stays open as long as the target and its sessions.
+/// A store that is opened for its first request and stays open as long as the target and its sessions.
 pub struct KvTarget<S: Store> {
     config: S::Config,
     open: Mutex<Option<Arc<S>>>,
-    /// The right to load that was taken last.
+    /// Right to load that was taken last.
     under: Mutex<Under>,
 }
 
 impl<S: Store> KvTarget<S> {
-    /// A target of the store that `config` speaks of. Opens nothing yet.
+    /// Makes a target of the store with this configuration. Opens nothing yet.
     pub fn new(config: S::Config) -> Self {
         Self { config, open: Mutex::new(None), under: Mutex::default() }
     }
 
-    /// Opens it unless it is open.
+    /// Returns the store, and opens it first if necessary.
     pub fn store(&self) -> Result<Arc<S>, TargetError> {
         let mut open = self.open.lock();
         if let Some(store) = &*open {
@@ -49,7 +49,7 @@ impl<S: Store> KvTarget<S> {
         Ok(store)
     }
 
-    /// None when there is nothing to open.
+    /// Returns the store, or `None` if there is none to open.
     fn store_if_there(&self) -> Result<Option<Arc<S>>, TargetError> {
         if self.open.lock().is_some() || S::is_there(&self.config) {
             self.store().map(Some)
@@ -67,7 +67,10 @@ impl<S: Store> KvTarget<S> {
         self.under.lock().clone()
     }
 
-    /// What the database was loaded with, if it is loaded.
+    /// Returns the description of the loaded database.
+    ///
+    /// # Errors
+    /// The database is not loaded.
     fn loaded(&self, tx: &mut S::Tx<'_>) -> Result<DatabaseMeta, TargetError> {
         match meta::state(tx).map_err(self.failed("read lydite_meta"))? {
             DatabaseState::Ready { meta } => Ok(meta),
@@ -148,7 +151,7 @@ impl<S: Store> Target for KvTarget<S> {
     fn reset(&self) -> Result<(), TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(()) };
         let _alone = self.begin_load()?;
-        // The notes first: rows without notes are never taken for a database that can be run or resumed.
+        // The notes go first: rows without notes never look like a database that can be run or resumed.
         std::iter::once(KvTable::Meta)
             .chain(KvTable::ALL)
             .try_for_each(|table| self.under().check().and_then(|()| store.clear(table)))
@@ -195,7 +198,7 @@ impl<S: Store> Server for KvTarget<S> {
 impl<S: Store> StoreTest for KvTarget<S> {
     fn try_functions(&self) -> Result<Option<String>, TargetError> {
         let description = self.describe()?;
-        // A driver may promise whole transactions, and no more.
+        // A driver may guarantee atomic transactions without isolation.
         let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
         let rolls_back = description.isolation_is_level_3 || whole;
         prove(&*self.store()?, rolls_back).map(Some).map_err(TargetError::database)

@@ -67,7 +67,7 @@ fn an_aborted_transaction_leaves_nothing_and_its_session_goes_on() {
 
 #[test]
 fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
-    // Clause 2.3.6. One row of each table that the profiles name is taken away, then put back.
+    // Clause 2.3.6. One row of each table that the profiles name is removed, then put back.
     let config = MemoryConfig::default();
     let target = KvTarget::<Memory>::new(config.clone());
     load(&target, 1);
@@ -109,7 +109,7 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
         (KvTable::Customer, &c, &status(CustomerSelector::Id(c_id)), "customer 1/3/5 is missing"),
         (KvTable::Order, &oldest[..9], &delivery, "order 1/3/211 is missing"),
         (KvTable::District, &d, &level, "district 1/3 is missing"),
-        // Nothing is taken away here; there is no such customer.
+        // No row is removed here; the customer does not exist.
         (
             KvTable::OrderByCustomer,
             &first,
@@ -216,7 +216,7 @@ fn keys_are_ordered_as_their_columns() {
         key(256, 1, 1, 1),
     ];
     assert!(sorted.is_sorted());
-    // Where there are no more than 254 districts a key is as long as ever.
+    // With at most 254 districts, keys have their old length.
     assert_eq!((key(1, 254, 1, 1).len(), key(1, 255, 1, 1).len()), (10, 12));
 
     // C_LAST is a prefix of another one, C_FIRST too.
@@ -251,7 +251,7 @@ fn the_key_behind_a_prefix_is_above_all_that_begin_with_it_and_no_other() {
     assert_eq!(behind(&[]), None);
 }
 
-/// Encodes and decodes a row; no prefix of the value may be taken for a row, nor make the decoder panic.
+/// Encodes and decodes a row. No prefix of the value may decode as a row or make the decoder panic.
 fn there_and_back<R: KvRow + PartialEq + std::fmt::Debug>(row: &R, width: usize) {
     let mut value = vec![7; 3];
     row.encode(&mut value).expect("encode");
@@ -266,7 +266,7 @@ fn there_and_back<R: KvRow + PartialEq + std::fmt::Debug>(row: &R, width: usize)
         for byte in [0, 0x7f, 0x80, 0xff] {
             let mut spoiled = value.clone();
             spoiled[position] = byte;
-            // It may be another row; all that counts is that nothing panics.
+            // It may decode as another row; it must only not panic.
             let _read = R::decode(&row.key(), &spoiled);
         }
     }
@@ -278,7 +278,7 @@ fn a_payment_of_a_uniform_database_is_stored_as_ever() {
     (row.c_w_id, row.c_d_id, row.c_id) = (WarehouseId(0x0102), DistrictId(9), CustomerId(0x0304));
     let mut value = Vec::new();
     row.encode(&mut value).expect("encode");
-    // C_W_ID in four bytes, C_D_ID in one and C_ID in four, the little end first.
+    // C_W_ID in four bytes, C_D_ID in one and C_ID in four, all little-endian.
     assert_eq!(value[..9], [2, 1, 0, 0, 9, 4, 3, 0, 0]);
 }
 

@@ -1,4 +1,4 @@
-//! The transactions (clauses 2.4.2 to 2.8.2, and the Dike paper's) over any key-value store.
+//! The transactions (clauses 2.4.2 to 2.8.2, and those of the Dike paper) over any key-value store.
 
 use crate::kv::codec::{Key, KvRow, Malformed, behind};
 use crate::kv::layout::{
@@ -23,9 +23,9 @@ use lydite_tpcc::{
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// How a transaction ended before its commit.
+/// End of a transaction before its commit.
 pub(crate) enum Stop {
-    /// The store refused.
+    /// The store returned an error.
     Store(StoreError),
     /// The order has an unused item.
     UnusedItem(RolledBackOrder),
@@ -43,18 +43,18 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// What a transaction gives.
+/// Result of a transaction.
 pub(crate) type Played = Result<Outcome, Stop>;
 
-/// Orders that Stock-Level looks at (clause 2.8.2.2).
+/// Orders that Stock-Level examines (clause 2.8.2.2).
 const RECENT_ORDERS: u32 = 20;
 
-/// Clause 2.3.6: a row that the profile names must be there.
+/// Returns the error for a missing row: rows that the profile names must exist (clause 2.3.6).
 fn missing(what: fmt::Arguments<'_>) -> Stop {
     Stop::Store(StoreError::Failed(format!("{what} is missing: run lydite check")))
 }
 
-/// Reads a row that must be there.
+/// Reads a row that must exist.
 fn get<R>(
     tx: &mut impl StoreTx,
     table: KvTable,
@@ -65,7 +65,7 @@ fn get<R>(
     Ok(tx.read(table, key, found)?.ok_or_else(|| missing(what))??)
 }
 
-/// Changes a row that must be there.
+/// Changes a row that must exist.
 fn change<R>(
     tx: &mut impl StoreTx,
     table: KvTable,
@@ -82,7 +82,7 @@ fn insert<R: KvRow>(tx: &mut impl StoreTx, row: &R, value: &mut Vec<u8>) -> Resu
     Ok(tx.put(R::KV_TABLE, &row.key(), value)?)
 }
 
-/// The entries whose keys begin with `prefix`, until `each` breaks.
+/// Passes the entries whose keys begin with `prefix` to `each`, until it breaks.
 fn scan_prefix(
     tx: &mut impl StoreTx,
     table: KvTable,
@@ -94,7 +94,7 @@ fn scan_prefix(
     tx.scan(table, KeyRange { from: prefix, below: behind.as_deref() }, direction, each)
 }
 
-/// New-Order, clause 2.4.2.
+/// Runs New-Order, clause 2.4.2.
 pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp) -> Played {
     let NewOrder { w_id, d_id, c_id, ref lines } = *input;
     let mut value = Vec::with_capacity(order_line::WIDTH);
@@ -142,7 +142,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
             Ok::<_, Malformed>((item::PRICE.get(row)?, item::NAME.get(row)?, data))
         })?;
         let Some(item) = item else {
-            // The unused item: all valid lines are done, so the profile ends here (clause 2.4.2.3).
+            // The item is unused. All valid lines are done, so the profile ends here (clause 2.4.2.3).
             return Err(Stop::UnusedItem(head.rolled_back()));
         };
         let (i_price, i_name, i_data) = item?;
@@ -177,7 +177,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
     Ok(head.complete(shown.into_iter().flatten()))
 }
 
-/// What a line of an order of `home` does to its row of stock (clause 2.4.2.2). The answer is what is left.
+/// Applies an order line of `home` to its row of stock (clause 2.4.2.2). Returns the remaining quantity.
 fn take_from_stock(row: &mut [u8], line: &OrderLineInput, home: WarehouseId) -> Result<i32, Malformed> {
     let left = left_in_stock(stock::QUANTITY.get(row)?, i32::from(line.quantity));
     stock::QUANTITY.set(row, &left)?;
@@ -189,7 +189,7 @@ fn take_from_stock(row: &mut [u8], line: &OrderLineInput, home: WarehouseId) -> 
     Ok(left)
 }
 
-/// dUpdateStock of the Dike paper.
+/// Runs dUpdateStock of the Dike paper.
 pub(crate) fn update_stock(tx: &mut impl StoreTx, input: &UpdateStock) -> Played {
     let mut quantities = Vec::with_capacity(input.rounds.len());
     for round in &input.rounds {
@@ -200,9 +200,10 @@ pub(crate) fn update_stock(tx: &mut impl StoreTx, input: &UpdateStock) -> Played
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
 }
 
-/// dUpdateItem of the Dike paper.
+/// Runs dUpdateItem of the Dike paper.
 pub(crate) fn update_item(tx: &mut impl StoreTx, input: &UpdateItem) -> Played {
-    // The first one is changed twice, so that it is locked, or counts as changed, before the second is read.
+    // The first item is changed twice: the first change locks it, or marks it as changed, before the second item is
+    // read.
     let [one, other] = input.items;
     let mut price = |i_id: ItemId, set: Option<Cents>| {
         change(tx, item::TABLE, &item::key(i_id), format_args!("item {i_id}"), |row| {
@@ -217,7 +218,7 @@ pub(crate) fn update_item(tx: &mut impl StoreTx, input: &UpdateItem) -> Played {
     Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }
 
-/// dUpdateBalance of the Dike paper.
+/// Runs dUpdateBalance of the Dike paper.
 pub(crate) fn update_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -> Played {
     for &w_id in &input.warehouses {
         change(tx, warehouse::TABLE, &warehouse::key(w_id), format_args!("warehouse {w_id}"), |row| {
@@ -227,7 +228,7 @@ pub(crate) fn update_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -
     Ok(Outcome::UpdateBalance)
 }
 
-/// dSelectBalance of the Dike paper.
+/// Runs dSelectBalance of the Dike paper.
 pub(crate) fn select_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -> Played {
     let mut balances = Vec::with_capacity(input.warehouses.len());
     for &w_id in &input.warehouses {
@@ -238,7 +239,7 @@ pub(crate) fn select_balance(tx: &mut impl StoreTx, input: &WarehouseBalances) -
     Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
 }
 
-/// The customer that the terminal means; among those of a last name the middle one.
+/// Finds the customer that the terminal selected; by last name, the one in the middle.
 fn find_customer(
     tx: &mut impl StoreTx,
     w_id: WarehouseId,
@@ -263,7 +264,7 @@ fn find_customer(
     }
 }
 
-/// Payment, clause 2.5.2.
+/// Runs Payment, clause 2.5.2.
 pub(crate) fn payment(
     tx: &mut impl StoreTx,
     input: &Payment,
@@ -306,7 +307,7 @@ pub(crate) fn payment(
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
-/// The customer's part of Payment: what is changed and shown of the row.
+/// Applies a payment to the customer's row. Returns the values that the terminal shows.
 fn pay_customer(row: &mut Vec<u8>, input: &Payment, c_id: CustomerId) -> Result<PaymentOutcome, Malformed> {
     customer::BALANCE.add(row, -input.amount)?;
     customer::YTD_PAYMENT.add(row, input.amount)?;
@@ -340,7 +341,7 @@ fn pay_customer(row: &mut Vec<u8>, input: &Payment, c_id: CustomerId) -> Result<
     })
 }
 
-/// Order-Status, clause 2.6.2.
+/// Runs Order-Status, clause 2.6.2.
 pub(crate) fn order_status(tx: &mut impl StoreTx, input: &OrderStatus) -> Played {
     let OrderStatus { w_id, d_id, .. } = *input;
     let c_id = find_customer(tx, w_id, d_id, &input.customer)?;
@@ -400,7 +401,7 @@ fn status_line(row: &[u8]) -> Result<OrderStatusLine, Malformed> {
     })
 }
 
-/// The deferred part of Delivery, clause 2.7.4: all districts of the warehouse in one transaction.
+/// Runs the deferred part of Delivery, clause 2.7.4: all districts of the warehouse in one transaction.
 pub(crate) fn delivery(tx: &mut impl StoreTx, input: &Delivery, now: Timestamp) -> Played {
     let mut delivered = Vec::with_capacity(usize::from(input.districts));
     for d_id in input.district_ids() {
@@ -440,7 +441,7 @@ fn deliver(
         order::CARRIER_ID.set(row, &Some(carrier_id))?;
         order::C_ID.get(row)
     })?;
-    // A scan holds the transaction: it can't change what it comes by.
+    // The scan borrows the transaction, so it can't change the rows that it reads.
     let mut numbers = Vec::with_capacity(MAX_ORDER_LINES);
     scan_prefix(tx, order_line::TABLE, &key, Direction::Forward, |key, _| {
         numbers.extend(key.last());
@@ -470,7 +471,7 @@ fn deliver(
     )
 }
 
-/// Stock-Level, clause 2.8.2.
+/// Runs Stock-Level, clause 2.8.2.
 pub(crate) fn stock_level(tx: &mut impl StoreTx, input: &StockLevel) -> Played {
     let mut low_stock = 0;
     for (w_id, d_id) in input.districts() {
@@ -479,7 +480,7 @@ pub(crate) fn stock_level(tx: &mut impl StoreTx, input: &StockLevel) -> Played {
     Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
 }
 
-/// The items of the last orders of a district whose stock is below the threshold.
+/// Returns the items of a district's last orders whose stock is below the threshold.
 fn low_stock_of(
     tx: &mut impl StoreTx,
     w_id: WarehouseId,
