@@ -1,4 +1,4 @@
-//! What Lydite itself costs: runs on `null:`, which answers at once.
+//! Measures Lydite itself: runs on `null:`, which answers at once.
 //!
 //! `cargo run --release -p lydite-bench --example null -- direct SESSIONS`
 //! `cargo run --release -p lydite-bench --example null -- rte TERMINALS SESSIONS [WAIT_FACTOR]`

@@ -1,4 +1,4 @@
-//! Time within a run: nanoseconds since its first transaction could be due, and the window that counts.
+//! Time within a run: nanoseconds since its first transaction could be due, and the measured window.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 /// Nanoseconds since the run began.
 pub(crate) type Nanos = u64;
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 
-/// A duration in nanoseconds; 584 years at most.
+/// Converts a duration to nanoseconds, at most 584 years.
 pub(crate) fn nanos(duration: Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -22,7 +22,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A run that begins now.
+    /// Starts the clock of a run.
     pub(crate) fn start() -> Self {
         Self { origin: Instant::now(), wall: SystemTime::now() }
     }
@@ -35,28 +35,28 @@ impl Clock {
         self.origin + Duration::from_nanos(at)
     }
 
-    /// The time of day at `at`.
+    /// Returns the time of day at `at`.
     pub(crate) fn wall(&self, at: Nanos) -> SystemTime {
         self.wall + Duration::from_nanos(at)
     }
 }
 
-/// Which transactions belong to the window.
+/// Rule for the transactions that count in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Those that were due and answered in it (clause 5.4.1).
+    /// Transactions that were due and answered in it (clause 5.4.1).
     DueAndAnswered,
-    /// Those that were answered in it. For an open loop: if it asks for more than the database can do, all that is
-    /// answered was due long before, and it must count, with all the time that it waited.
+    /// Transactions that were answered in it, for an open loop. If the rate is more than the database can do, every
+    /// answered transaction was due long before. It must count, with its whole waiting time.
     Answered,
 }
 
-/// The measured window, and how time is cut into seconds around it.
+/// The measured window, and the division of time into seconds around it.
 #[derive(Debug)]
 pub(crate) struct Window {
     counting: Counting,
     start: Nanos,
-    /// Moves once at most: to the present, when the run is stopped early.
+    /// End of the window. It moves at most once: to the present, if the run is stopped early.
     end: AtomicU64,
 }
 
@@ -79,12 +79,12 @@ impl Window {
         self.end.fetch_min(now, Ordering::Relaxed);
     }
 
-    /// Whether the run is over at `now`.
+    /// True if the run is over at `now`.
     pub(crate) fn over(&self, now: Nanos) -> bool {
         now >= self.end()
     }
 
-    /// Whether a transaction counts.
+    /// True if a transaction counts.
     pub(crate) fn counts(&self, due: Nanos, answered: Nanos) -> bool {
         let since = match self.counting {
             Counting::DueAndAnswered => due,
@@ -93,17 +93,17 @@ impl Window {
         since >= self.start && answered < self.end()
     }
 
-    /// Seconds of the warm-up; the first of them may be a short one.
+    /// Returns the number of seconds of the warm-up. The first of them may be shorter.
     pub(crate) fn warmup_seconds(&self) -> usize {
         self.start.div_ceil(SECOND) as usize
     }
 
-    /// The number of the second in which `at` lies. Seconds are cut so that the window begins with one.
+    /// Returns the number of the second that contains `at`. The window begins with a new second.
     pub(crate) fn second(&self, at: Nanos) -> usize {
         ((at + self.shift()) / SECOND) as usize
     }
 
-    /// When the second `number` begins, or the run, whichever is later.
+    /// Returns the beginning of the second `number`, or of the run if that is later.
     pub(crate) fn second_begins(&self, number: usize) -> Nanos {
         (number as u64 * SECOND).saturating_sub(self.shift())
     }

@@ -1,10 +1,10 @@
-//! How many sessions are connected, and when none was of use.
+//! Number of connected sessions, and outages by lost connections.
 
 use crate::clock::Nanos;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Connections of a run. Touched only when one is lost or comes back.
+/// Connections of a run. Sessions use it only when a connection is lost or comes back.
 #[derive(Debug)]
 pub(crate) struct Connections {
     connected: AtomicU32,
@@ -14,10 +14,10 @@ pub(crate) struct Connections {
 
 #[derive(Debug)]
 struct OutageLog {
-    /// Sessions that were lost and have not had an answer since.
+    /// Sessions that were lost and have had no answer since.
     down: u32,
     sessions: u32,
-    /// The latest that a request was sent that was lost.
+    /// Latest time at which a lost request was sent.
     sent: Nanos,
     since: Option<Nanos>,
     outages: Vec<(Nanos, Nanos)>,
@@ -40,9 +40,11 @@ impl Connections {
         }
     }
 
-    /// A session was lost with a request that was sent at `sent`. `first` says whether it had had an answer since it was
-    /// last lost: if none has had one there is an outage, which began when the last of them sent what nobody answered. A
-    /// server that falls silent is noticed much later than that.
+    /// Records the loss of a session with a request that was sent at `sent`. `first` is true if the session had an
+    /// answer since its previous loss.
+    ///
+    /// An outage begins once all sessions are without an answer. Its start is the time at which the last of them sent
+    /// its unanswered request; a session notices a silent server much later.
     pub(crate) fn lost(&self, sent: Nanos, first: bool, detail: &str) {
         let left = self.connected.fetch_sub(1, Ordering::Relaxed) - 1;
         self.lowest.fetch_min(left, Ordering::Relaxed);
@@ -57,12 +59,12 @@ impl Connections {
         }
     }
 
-    /// A lost session is connected again; whether it is of use its next answer will tell.
+    /// Records that a lost session is connected again. Only its next answer proves that the connection works.
     pub(crate) fn reconnected(&self) {
         self.connected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A session had its first answer after it was lost.
+    /// Records the first answer of a session after its loss.
     pub(crate) fn answered(&self, at: Nanos) {
         let mut log = self.log.lock();
         log.down -= 1;
@@ -75,17 +77,17 @@ impl Connections {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// The least number of connected sessions since this was last asked.
+    /// Returns the least number of connected sessions since the last call.
     pub(crate) fn take_lowest(&self) -> u32 {
         self.lowest.swap(self.connected(), Ordering::Relaxed)
     }
 
-    /// What the database said when a session was last lost.
+    /// Returns the database's message for the last lost session.
     pub(crate) fn last_loss(&self) -> Option<String> {
         self.log.lock().last_loss.clone()
     }
 
-    /// All outages, one that lasts cut at `end`.
+    /// Returns all outages. One that still lasts ends at `end`.
     pub(crate) fn outages(&self, end: Nanos) -> Vec<(Nanos, Nanos)> {
         let log = self.log.lock();
         let lasting = log.since.map(|since| (since, end.max(since)));
@@ -106,7 +108,7 @@ mod tests {
         connections.lost(10, true, "gone too");
         assert_eq!(connections.outages(99), [(20, 99)]);
         connections.reconnected();
-        // A proxy lets us in, but the database behind it is still away: the outage goes on.
+        // A proxy accepts the connection, but the database behind it is still away: the outage continues.
         connections.lost(30, false, "gone again");
         connections.reconnected();
         connections.answered(40);

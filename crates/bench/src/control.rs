@@ -1,21 +1,21 @@
-//! How a run or a load is stopped from outside.
+//! Stops a run or a load from outside.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared between whoever runs something and whoever may want to end it.
+/// Request to stop, shared by a run or a load and the code that may end it.
 #[derive(Debug, Default)]
 pub struct RunControl {
     stopped: AtomicBool,
 }
 
 impl RunControl {
-    /// Asks for a clean end: what is measured so far is returned, marked as interrupted. From any thread, and as
-    /// often as you like; also from a signal handler.
+    /// Asks for a clean end: the results so far are returned, marked as interrupted. May be called from any thread,
+    /// repeatedly, and from a signal handler.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`RunControl::stop`] was called.
+    /// True if [`RunControl::stop`] was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

@@ -1,43 +1,42 @@
-//! What changes in a run, and when: stages, each with where inputs come from while it lasts.
+//! The course of a run: stages, each with the source of inputs while it lasts.
 //!
-//! Everybody who makes inputs or counts them has a [`Cursor`] of its own, so that asking for the stage of a moment costs two
-//! comparisons. What is known of the nodes of a database may change while the run goes on: then there are new stages, and
-//! the cursors notice.
+//! Every maker and counter of inputs has a [`Cursor`] of its own, so a look for the current stage costs two
+//! comparisons. New knowledge about a database's nodes replaces the stages during the run, and the cursors notice.
 
 use crate::clock::Nanos;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What applies from a moment on until the next stage begins.
+/// Settings from a moment until the next stage begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage<I> {
-    /// When it begins; the first at 0, and they rise.
+    /// Start of the stage. The first one starts at 0, and starts rise.
     pub(crate) from: Nanos,
-    /// The phase that it belongs to; never less than that of the stage before.
+    /// Phase of the stage, never less than that of the previous stage.
     pub(crate) phase: usize,
-    /// Sessions that play.
+    /// Number of sessions that play.
     pub(crate) sessions: u32,
-    /// Where inputs come from.
+    /// Source of inputs.
     pub(crate) inputs: I,
 }
 
-/// See the module.
+/// The stages of a run. See the module.
 #[derive(Debug)]
 pub(crate) struct Course<I> {
     stages: RwLock<Arc<[Stage<I>]>>,
-    /// How often the stages were replaced.
+    /// Number of times that the stages were replaced.
     generation: AtomicU64,
 }
 
 impl<I> Course<I> {
-    /// There is at least one stage.
+    /// Makes a course of at least one stage.
     pub(crate) fn new(stages: Vec<Stage<I>>) -> Self {
         assert!(stages.first().is_some_and(|first| first.from == 0), "a stage for every moment");
         Self { stages: RwLock::new(stages.into()), generation: AtomicU64::new(0) }
     }
 
-    /// All the time the same.
+    /// Makes a course of one stage.
     pub(crate) fn steady(inputs: I) -> Self {
         Self::new(vec![Stage { from: 0, phase: 0, sessions: u32::MAX, inputs }])
     }
@@ -46,14 +45,14 @@ impl<I> Course<I> {
         Arc::clone(&self.stages.read())
     }
 
-    /// As many stages as before, at the same times.
+    /// Replaces the stages by as many new ones with the same start times.
     pub(crate) fn replace(&self, stages: Vec<Stage<I>>) {
         *self.stages.write() = stages.into();
         self.generation.fetch_add(1, Ordering::Release);
     }
 }
 
-/// Finds the stages of moments that mostly rise.
+/// Finds the stages of moments, which mostly rise.
 #[derive(Debug)]
 pub(crate) struct Cursor<I> {
     course: Arc<Course<I>>,
@@ -68,7 +67,7 @@ impl<I> Cursor<I> {
         Self { course: Arc::clone(course), stages: course.stages(), generation, at: 0 }
     }
 
-    /// The stage of a moment.
+    /// Returns the stage of a moment.
     pub(crate) fn stage(&mut self, moment: Nanos) -> &Stage<I> {
         let generation = self.course.generation.load(Ordering::Acquire);
         if generation != self.generation {
@@ -81,7 +80,7 @@ impl<I> Cursor<I> {
         &self.stages[self.at]
     }
 
-    /// When the stage after that of a moment begins; never, if it is the last.
+    /// Returns the start of the stage after that of a moment; the last stage returns a time that never comes.
     pub(crate) fn next(&mut self, moment: Nanos) -> Nanos {
         self.stage(moment);
         self.stages.get(self.at + 1).map_or(Nanos::MAX, |next| next.from)

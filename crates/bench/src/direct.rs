@@ -1,9 +1,9 @@
-//! The closed loop: sessions play terminals in turn, without waiting.
+//! The closed loop: sessions play terminals in turn, without waiting times.
 //!
-//! Terminals form groups, at best the ten of a warehouse. A session takes the group that has rested longest, plays one
-//! transaction of each of its terminals, and puts it back. So all warehouses are used alike, whatever the number of
-//! sessions, and two sessions meet on the rows of one warehouse only where TPC-C wants it (remote stock and payments)
-//! or where there are more sessions than warehouses.
+//! Terminals form groups, if possible the ten of a warehouse. A session takes the group that has rested longest, runs
+//! one transaction of each of its terminals, and puts it back. So all warehouses are used equally with any number of
+//! sessions. Two sessions use rows of one warehouse only where TPC-C wants it (remote stock and payments), or if there
+//! are more sessions than warehouses.
 
 use crate::clock::Nanos;
 use crate::course::{Course, Cursor};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A terminal, and what keeps it from sending before it has its answer.
+/// A terminal, and a gate that keeps it from sending before its last answer.
 #[derive(Debug)]
 struct Seat<T> {
     terminal: T,
@@ -30,7 +30,7 @@ impl<T> Seat<T> {
 /// Terminals that a session plays one after the other.
 type Group<W> = Vec<Seat<<W as Runnable>::Terminal>>;
 
-/// The groups that no session is playing, the longest rested first.
+/// Groups that no session is playing, the longest rested first.
 #[derive(Debug)]
 pub(crate) struct Rotation<W: Runnable> {
     course: Arc<Course<W::Inputs>>,
@@ -54,7 +54,7 @@ impl<W: Runnable> Rotation<W> {
         self.resting.lock().push_back(group);
     }
 
-    /// One transaction of each terminal; tells when the last was answered, or nothing if the run is over.
+    /// Runs one transaction of each terminal. Returns the time of the last answer, or `None` if the run is over.
     fn play_round(
         worker: &mut Worker<W>,
         cursor: &mut Cursor<W::Inputs>,
@@ -68,7 +68,7 @@ impl<W: Runnable> Rotation<W> {
             if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return None;
             }
-            // Waiting for the gate or the connection may have taken long.
+            // The gate or the connection may have taken long.
             let due = worker.now();
             if worker.shared.window.over(due) {
                 return None;
@@ -86,7 +86,7 @@ impl<W: Runnable> Rotation<W> {
             });
             now = answer.map_or_else(|| worker.now(), |answer| answer.at);
             if let Some(contender) = &worker.contender {
-                // What ends after the run competed until its end.
+                // A transaction that ends after the run competed until the end of the run.
                 contender.leave(now.min(worker.shared.window.end()));
             }
         }
@@ -95,13 +95,14 @@ impl<W: Runnable> Rotation<W> {
 }
 
 impl<W: Runnable> Drive<W> for Rotation<W> {
-    /// Plays until the run is over. A transaction is due when its input begins to be made. Where the database commits in
-    /// a pipeline, the session goes on with the next terminal while the answer is on its way.
+    /// Plays until the run is over. A transaction is due when the session begins to make its input. With pipelined
+    /// commits the session continues with the next terminal before the answer comes.
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         let mut cursor = Cursor::new(&self.course);
         let mut now = worker.now();
         while worker.rest(&mut cursor, &mut now) {
-            // There is always one: as many groups as sessions, and each session holds one at most.
+            // There are at least as many groups as sessions, and each session holds at most one, so a group is always
+            // free.
             let Some(mut group) = self.take() else { return };
             let Some(answered) = Self::play_round(worker, &mut cursor, &mut group, now) else { return };
             now = answered;

@@ -1,4 +1,4 @@
-//! How requests come to the sessions: what each mode does. Asked once by each session, not for each transaction.
+//! The trait of modes, which bring requests to the sessions. Each session calls it once, not for each transaction.
 
 use crate::clock::{Nanos, Window};
 use crate::measurement::{OpenFacts, histogram};
@@ -7,41 +7,41 @@ use crate::workload::Runnable;
 use hdrhistogram::Histogram;
 use std::sync::Arc;
 
-/// A mode at work.
+/// A mode of a run.
 pub(crate) trait Drive<W: Runnable>: Send + Sync {
-    /// Has a session play until the run is over.
+    /// Makes a session play until the run is over.
     fn work(self: Arc<Self>, worker: &mut Worker<W>);
 
-    /// What is to be done on a thread of its own while the sessions play, if anything.
+    /// Returns the work for a thread of its own while the sessions play, if there is any.
     fn scheduler(self: Arc<Self>) -> Option<Scheduling<W>> {
         None
     }
 
-    /// Requests that are due at `now` and wait for a session.
+    /// Returns the number of requests that are due at `now` and wait for a session.
     fn queued(&self, _now: Nanos) -> u64 {
         0
     }
 
-    /// Wakes all who wait, so that they see that the run is over.
+    /// Wakes all waiting threads, so that they see that the run is over.
     fn wake_all(&self) {}
 
-    /// What there is to tell at the end, when `completed` transactions were completed in the window.
+    /// Returns the mode's results at the end, when `completed` transactions were completed in the window.
     fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> Finished<W> {
         Finished::default()
     }
 }
 
-/// The work of the scheduler's thread.
+/// Work of the scheduler's thread.
 pub(crate) type Scheduling<W> = Box<dyn FnOnce(&Shared<W>) + Send>;
 
-/// What a mode has to tell at the end.
+/// Results of a mode at the end.
 pub(crate) struct Finished<W: Runnable> {
-    /// Requests that were due before the end, but that no session had begun by then.
+    /// Requests that were due before the end but that no session had begun by then.
     pub(crate) backlog: u64,
     pub(crate) open: Option<OpenFacts>,
-    /// How late requests were handed over, nanoseconds.
+    /// Times by which requests were handed over late, in nanoseconds.
     pub(crate) lateness: Histogram<u64>,
-    /// Counts of its own.
+    /// Counts of the mode.
     pub(crate) facts: W::Facts,
     pub(crate) warnings: Vec<String>,
 }

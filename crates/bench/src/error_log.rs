@@ -1,15 +1,15 @@
-//! Distinct error messages with their counts: bounded, however many different ones a database invents.
+//! Distinct error messages with their counts. The log is bounded, however many different messages a database sends.
 
 use crate::measurement::ErrorCount;
 
 /// Distinct messages that are kept.
 const DISTINCT_MAX: usize = 20;
-/// Messages that agree in so many first words are one. Digits do not count: they are keys and times.
+/// Number of first words by which messages are compared. Digits are ignored, because they are keys and times.
 const WORDS: usize = 8;
 /// Characters of a message that are kept.
 const LENGTH_MAX: usize = 300;
 
-/// Counts messages.
+/// Log of messages with their counts.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorLog {
     seen: Vec<(String, ErrorCount)>,
@@ -28,7 +28,7 @@ impl ErrorLog {
         }
     }
 
-    /// All of them, the most frequent first.
+    /// Returns all messages, the most frequent first.
     pub(crate) fn counts(&self) -> Vec<ErrorCount> {
         let mut counts: Vec<ErrorCount> = self.seen.iter().map(|(_, entry)| entry.clone()).collect();
         counts.sort_by_key(|entry| std::cmp::Reverse(entry.count));
@@ -39,7 +39,7 @@ impl ErrorLog {
     }
 }
 
-/// What is told of a message: one line, not too long, that does nothing to a terminal.
+/// Returns a message in one line of limited length, without control characters for a terminal.
 pub(crate) fn line(message: &str) -> String {
     let first = message.lines().next().unwrap_or("");
     first.chars().filter(|letter| !letter.is_control()).take(LENGTH_MAX).collect()

@@ -1,4 +1,4 @@
-//! Which types of transactions fail, and when a run is no result any more.
+//! Failures by transaction type, and the decision that a run is no result any more.
 
 use crate::clock::{Nanos, SECOND};
 use crate::error_log;
@@ -7,29 +7,31 @@ use lydite_database::Kind;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A type must fail for so many seconds in a row before it ends the run: a burst of errors is to be measured.
+/// Number of bad seconds in a row of a type that end the run. A shorter burst of errors is measured.
 const BAD_SECONDS: u64 = 5;
-/// So many failures must be in them: of a few, chance may have chosen all.
+/// Least number of failures in these seconds. A few failures could all be of one type by chance.
 const FAILURES_MIN: u64 = 100;
-/// So many transactions of a type must have failed in the window for it to spoil a run that reached its end.
+/// Least number of failed transactions of a type in the window that spoil a run which reached its end.
 const VERDICT_MIN: u64 = 10;
 
-/// Why a transaction did not succeed.
+/// Reason why a transaction did not succeed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The database refused it for good.
+    /// The database rejected it, and no retry follows.
     Refused(String),
     /// The connection was lost.
     Lost(String),
 }
 
-/// Judges each type on its own: reading may go on when nothing can be written.
+/// Judges each transaction type by itself, because reads may succeed when no write does.
 ///
-/// A second is bad for a type if it was refused more than twice as often as it succeeded; seconds without either say
-/// nothing. [`BAD_SECONDS`] in a row with [`FAILURES_MIN`] refusals in them end the run. So a type that fails nearly
-/// always ends it soon, and one that does so for a moment, or less than half of the time, never will, however long the
-/// run. Lost connections do not end it either: an outage is to be measured. At the end whatever did not succeed is held
-/// against what did.
+/// A second is bad for a type with more than twice as many rejections as successes; a second without either has no
+/// effect. [`BAD_SECONDS`] in a row with [`FAILURES_MIN`] rejections in them end the run. So a type that fails nearly
+/// always ends the run soon. A type that fails for a moment, or less than half of the time, never does, however long
+/// the run.
+///
+/// Lost connections do not end a run either, because outages are measured. At the end all transactions that did not
+/// succeed are compared with those that did.
 #[derive(Debug)]
 pub(crate) struct Failures {
     kinds: Vec<OfKind>,
@@ -39,27 +41,27 @@ pub(crate) struct Failures {
 #[derive(Debug)]
 struct OfKind {
     kind: Kind,
-    /// Whether successes bear on anything: else they write nothing that other sessions read.
+    /// True if successes matter. Otherwise a success writes nothing that other sessions read.
     troubled: AtomicBool,
     found: Mutex<Found>,
 }
 
 #[derive(Debug, Default)]
 struct Found {
-    /// The second at hand, and what came in it.
+    /// The current second and its counts.
     second: u64,
     refused: u64,
     succeeded: u64,
-    /// Bad seconds in a row before it, and the refusals in them.
+    /// Bad seconds in a row before the current one, and their rejections.
     bad_seconds: u64,
     bad_refused: u64,
-    /// Transactions that did not succeed in the window, and why the last of them did not.
+    /// Transactions in the window that did not succeed, and the reason of the last one.
     in_window: u64,
     last: String,
 }
 
 impl Found {
-    /// Goes on to the second of `at`. Answers that come a little late count in the second at hand.
+    /// Advances to the second of `at`. Answers that come a little late count in the current second.
     fn turn(&mut self, at: Nanos) {
         let second = at / SECOND;
         if second <= self.second {
@@ -82,7 +84,7 @@ impl Failures {
         Self { kinds: kinds.iter().map(of_kind).collect(), hopeless: Mutex::default() }
     }
 
-    /// A transaction of this type was committed or rolled back as wanted.
+    /// Records that a transaction of this type was committed, or rolled back as its input wants.
     pub(crate) fn succeeded(&self, kind: usize, at: Nanos) {
         let of_kind = &self.kinds[kind];
         if of_kind.troubled.load(Ordering::Relaxed) {
@@ -93,7 +95,8 @@ impl Failures {
         }
     }
 
-    /// A transaction of this type failed for good, or nobody knows whether it did. `counts`: in the window.
+    /// Records that a transaction of this type failed finally, or that its outcome is unknown. `counts` is true if it
+    /// is in the window.
     pub(crate) fn failed(&self, kind: usize, at: Nanos, counts: bool, trouble: &Trouble) {
         let of_kind = &self.kinds[kind];
         let mut found = of_kind.found.lock();
@@ -114,18 +117,19 @@ impl Failures {
         }
     }
 
-    /// There is no hope for the run. The first reason is kept.
+    /// Ends the run. The first reason is kept.
     pub(crate) fn give_up(&self, why: String) {
         self.hopeless.lock().get_or_insert(why);
     }
 
-    /// Why the run must end, if it must.
+    /// Returns the reason why the run must end, if there is one.
     pub(crate) fn hopeless(&self) -> Option<String> {
         self.hopeless.lock().clone()
     }
 
-    /// Why a run that has reached its end is no result: there was no hope, or a type failed more often than it
-    /// succeeded. What the end of the run, or of an outage, cut short says nothing of that.
+    /// Returns the reason why a run that has reached its end is no result, if there is one: the run had to end, or a
+    /// type failed more often than it succeeded. Transactions that were cut short by the end of the run, or of an
+    /// outage, prove nothing.
     pub(crate) fn verdict(&self, measured: &[KindMeasurement]) -> Option<String> {
         self.hopeless().or_else(|| {
             self.kinds.iter().zip(measured).find_map(|(of_kind, measured)| {

@@ -1,5 +1,5 @@
-//! Filling a database: unit by unit, several at a time. TPC-C's units are warehouses, and its load can be resumed; the
-//! microbenchmark's are tables.
+//! Loads a database unit by unit, several units at a time. TPC-C's units are warehouses, and its load can be resumed;
+//! the microbenchmark's units are tables.
 
 use crate::control::RunControl;
 use lydite_database::{
@@ -15,56 +15,56 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the observer is called and a stop is looked for.
+/// Time between two calls of the observer, and between two checks for a stop.
 const STEP: Duration = Duration::from_millis(100);
 
-/// What a load tells its observer, several times a second.
+/// Progress of a load, reported to its observer several times a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadSnapshot {
-    /// Rows handed to the database so far.
+    /// Rows sent to the database so far.
     pub rows: u64,
-    /// Bytes so far, in the form in which they were sent.
+    /// Bytes sent so far.
     pub bytes: u64,
-    /// Since the load began.
+    /// Time since the load began.
     pub elapsed: Duration,
-    /// Units (warehouses, or tables) complete, those of an earlier load that is resumed included.
+    /// Complete units (warehouses, or tables), including those of an earlier load that is resumed.
     pub units_done: u32,
     /// Units in all.
     pub total_units: u32,
-    /// Since all rows are in and the database builds keys and indexes; none before.
+    /// Time since all rows are loaded and the database builds keys and indexes; `None` before.
     pub building: Option<Duration>,
-    /// What is being done: `rows`, or what the database says of the work after them (keys, indexes, …).
+    /// Current work: `rows`, or the database's name of a step after them (keys, indexes, …).
     pub stage: String,
 }
 
-/// What came out of a load.
+/// Results of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadReport {
-    /// How long it took, keys and indexes included.
+    /// Time of the load in seconds, including keys and indexes.
     pub seconds: f64,
-    /// Rows handed to the database.
+    /// Rows sent to the database.
     pub rows: u64,
-    /// Bytes, in the form in which they were sent.
+    /// Bytes sent to the database.
     pub bytes: u64,
-    /// Units (warehouses, or tables) loaded now; fewer than there are if an earlier load was resumed.
+    /// Units (warehouses, or tables) that this load has loaded; fewer than all if it resumed an earlier load.
     pub units: u32,
-    /// Units that are complete in the database, those of an earlier load included.
+    /// Complete units in the database, including those of an earlier load.
     pub complete: u32,
     /// Connections that loaded at the same time.
     pub jobs: usize,
-    /// Whether [`RunControl::stop`] ended it early. A load of TPC-C can be resumed.
+    /// True if [`RunControl::stop`] ended it early. A load of TPC-C can be resumed.
     pub interrupted: bool,
 }
 
-/// Loads `population` through `jobs` connections (at least 1). An empty database gets its tables first; one with
-/// an unfinished load of the same rows is completed if `resume` is set. Blocks until it is over; `observer` is
-/// called several times a second, on this thread.
+/// Loads `population` through `jobs` connections (at least 1). Creates the tables in an empty database. Completes an
+/// unfinished load of the same rows if `resume` is set. Blocks until the load is over and calls `observer` several
+/// times a second on this thread.
 ///
-/// When `control` asks for a stop, unfinished units are rolled back and complete ones stay. The work on keys and indexes
+/// If `control` asks for a stop, unfinished units are rolled back and complete ones stay. The work on keys and indexes
 /// stops as well, if the database can stop it.
 ///
 /// # Errors
-/// The database holds something else; or it fails, and then the first error of any job.
+/// The database holds other data; or it fails, which returns the first error of any job.
 pub fn load(
     target: &dyn Target,
     population: &Population,
@@ -79,11 +79,11 @@ pub fn load(
     Load::new(&source, jobs, begun).run(control, observer).map_err(resumable)
 }
 
-/// Makes the tables of the microbenchmark in an empty database and loads them through `jobs` connections, as [`load`]
-/// does TPC-C's. When `control` asks for a stop the tables stay as they are, and have to be loaded anew.
+/// Creates the tables of the microbenchmark in an empty database and loads them through `jobs` connections, as [`load`]
+/// does for TPC-C. If `control` asks for a stop, the tables stay as they are and must be loaded again.
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 pub fn load_micro(
     target: &dyn Target,
     meta: &Meta,
@@ -109,13 +109,14 @@ pub fn load_micro(
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
-/// The error of a load that has begun: units are loaded whole or not at all, so nothing complete is lost.
+/// Returns the error of a load that has begun, with advice to resume it: units are loaded whole or not at all, so every
+/// complete unit is kept.
 fn resumable(mut error: TargetError) -> TargetError {
     error.message += "; what is complete stays, and `lydite load --resume` goes on with it";
     error
 }
 
-/// Finds out what has to be loaded, and makes the tables if there are none.
+/// Finds out which units must be loaded, and creates the tables if there are none.
 fn prepare<'a>(
     target: &'a dyn Target,
     population: &'a Population,
@@ -180,7 +181,7 @@ fn prepare<'a>(
     }
 }
 
-/// Refuses a database with tables of somebody else.
+/// Returns the error for a database with tables that Lydite did not make.
 fn foreign(tables: &[String]) -> TargetError {
     TargetError::usage(format!(
         "the database holds tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
@@ -199,23 +200,23 @@ fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
         == (b.warehouses, &b.districts, b.size, b.seed, b.c_load, b.population)
 }
 
-/// What is loaded, in units.
+/// Rows to load, in units.
 trait Source: Sync {
     /// A connection that loads.
     type Loader;
 
-    /// How many units there are to be loaded.
+    /// Returns the number of units to load.
     fn units(&self) -> usize;
 
-    /// How many units users are told of: complete before, and in all.
+    /// Returns the numbers of units that users see: complete before this load, and in all.
     fn told(&self) -> (u32, u32);
 
-    /// Whether they are told of this one.
+    /// Returns true if users see this unit.
     fn tells(&self, _unit: usize) -> bool {
         true
     }
 
-    /// Whether the database keeps anything.
+    /// True if the database stores any data.
     fn stores(&self) -> bool {
         true
     }
@@ -229,14 +230,14 @@ trait Source: Sync {
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
 
-    /// Has the database give up what comes after all rows.
+    /// Stops the database's work after all rows.
     fn stop(&self);
 
-    /// What comes after all rows: keys, indexes and what else the database needs.
+    /// Finishes the load after all rows: keys, indexes, and whatever else the database needs.
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
 }
 
-/// What has to be loaded of TPC-C: ITEM if it is missing, then warehouses.
+/// Missing rows of TPC-C: ITEM if it is missing, then warehouses.
 struct TpccSource<'a> {
     target: &'a dyn Target,
     population: &'a Population,
@@ -333,18 +334,18 @@ impl Source for MicroSource<'_> {
     }
 }
 
-/// A load at work.
+/// A load in progress.
 struct Load<'a, S> {
     source: &'a S,
     jobs: usize,
     begun: Instant,
     progress: LoadProgress,
-    /// Units done now.
+    /// Units loaded so far.
     done: AtomicUsize,
-    /// Of these, those that users are told of.
+    /// Number of these units that users see.
     told: AtomicU32,
     stage: Mutex<String>,
-    /// When all rows were in and the database began to build.
+    /// Time at which all rows were loaded and the database began to build.
     rows_in: OnceLock<Instant>,
 }
 
@@ -384,7 +385,7 @@ impl<'a, S: Source> Load<'a, S> {
         })
     }
 
-    /// Loads all rows; no if it was interrupted.
+    /// Loads all rows. Returns false if it was interrupted.
     fn rows(
         &self,
         control: &RunControl,
@@ -410,7 +411,7 @@ impl<'a, S: Source> Load<'a, S> {
                     }
                 }
             }
-            // An error that came before the stop is what ended the load; one after it may be its consequence.
+            // An error before the stop has ended the load. An error after the stop may be its consequence.
             let mut interrupted = false;
             while threads.iter().any(|thread| !thread.is_finished()) {
                 if control.is_stopped() && !self.progress.stopped() {
@@ -425,12 +426,12 @@ impl<'a, S: Source> Load<'a, S> {
         match failure.into_inner() {
             Some(error) if error.kind == TargetErrorKind::Interrupted => Ok(false),
             Some(error) if !interrupted => Err(error),
-            // The stop may have come when there was nothing left to stop.
+            // The stop may have come when all units were loaded.
             _ => Ok(!interrupted || self.done.load(Ordering::Relaxed) == self.source.units()),
         }
     }
 
-    /// Loads unit after unit until there are no more.
+    /// Loads one unit after the other until there are no more.
     fn job(&self, next: &AtomicUsize) -> Result<(), TargetError> {
         let mut loader: Option<S::Loader> = None;
         while !self.progress.stopped() {
@@ -449,7 +450,7 @@ impl<'a, S: Source> Load<'a, S> {
         Ok(())
     }
 
-    /// Keys, indexes and what else the database needs; no if it was interrupted.
+    /// Builds keys, indexes, and whatever else the database needs. Returns false if it was interrupted.
     fn finish(
         &self,
         control: &RunControl,
@@ -469,7 +470,7 @@ impl<'a, S: Source> Load<'a, S> {
                 wait(STEP, || finish.is_finished());
             }
             match finish.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                // What comes after the stop is its consequence.
+                // An error after the stop is its consequence.
                 Err(error) if stopped.is_none() && error.kind != TargetErrorKind::Interrupted => Err(error),
                 Err(_) => Ok(false),
                 Ok(()) => Ok(true),
@@ -490,7 +491,7 @@ impl<'a, S: Source> Load<'a, S> {
     }
 }
 
-/// Sleeps for `step`, or until `done` says so.
+/// Sleeps for `step`, or until `done` returns true.
 fn wait(step: Duration, done: impl Fn() -> bool) {
     const NAP: Duration = Duration::from_millis(2);
     let begun = Instant::now();

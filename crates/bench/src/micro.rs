@@ -1,4 +1,4 @@
-//! The microbenchmark as a workload that can be driven and measured.
+//! The microbenchmark as a workload that a run can drive and measure.
 
 use crate::workload::{Facts, Runnable};
 use lydite_database::Micro;
@@ -6,20 +6,20 @@ use lydite_micro::{Inputs, Outcome, Terminal, Transaction};
 use lydite_tpcc::NodesTouched;
 use std::time::Duration;
 
-/// Streams of inputs that a session plays in turn. Where commits are pipelined it has so many under way, as many as a
-/// session of TPC-C's with a warehouse to itself.
+/// Input streams that a session plays in turn. With pipelined commits the session has as many transactions in flight,
+/// the same number as a session of TPC-C with a warehouse of its own.
 const TERMINALS_PER_SESSION: u32 = 10;
 
-/// What is counted of the microbenchmark alone.
+/// Counts of the microbenchmark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MicroFacts {
-    /// Transactions that were completed.
+    /// Completed transactions.
     pub transactions: u64,
-    /// Records that they accessed.
+    /// Records that these transactions accessed.
     pub accesses: u64,
-    /// Of these, on disk.
+    /// Accesses to records on disk.
     pub on_disk: u64,
-    /// Of these, updates.
+    /// Accesses that were updates.
     pub updates: u64,
 }
 

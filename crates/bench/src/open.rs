@@ -1,8 +1,8 @@
 //! The open loop: requests come at a given rate, whether or not the database keeps up.
 //!
-//! Sessions take requests in the order in which they are due and wait until then. A request whose time has come
-//! while all sessions are busy waits in a queue that exists only as arithmetic: it has no bound, and no request
-//! is ever dropped.
+//! Sessions take requests in the order in which they are due and wait until then. If all sessions are busy when a
+//! request is due, it waits in a queue. The queue exists only as arithmetic: it has no bound, and no request is ever
+//! dropped.
 
 use crate::clock::{Nanos, SECOND, Window};
 use crate::course::{Course, Cursor};
@@ -16,10 +16,10 @@ use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Requests per second over time: from each moment on, until the next.
+/// Requests per second as a function of time, constant in each piece.
 #[derive(Debug)]
 struct Rates {
-    /// When, the requests until then, and the rate from then on; the first at 0.
+    /// Start of each piece, number of requests before it, and its rate. The first piece starts at 0.
     pieces: Vec<(f64, f64, f64)>,
 }
 
@@ -36,9 +36,10 @@ impl Rates {
         Self { pieces }
     }
 
-    /// When the requests until then are so many; never, if they will not be. Begins to look at piece `at` and moves it on.
+    /// Returns the time at which the number of requests reaches `requests`; infinity if it never does. Begins at piece
+    /// `at` and advances it.
     fn when(&self, requests: f64, at: &mut usize) -> f64 {
-        // A piece without requests is left behind with those of the one before it.
+        // This also passes pieces without requests.
         while self.pieces.get(*at + 1).is_some_and(|&(_, before, _)| before <= requests) {
             *at += 1;
         }
@@ -46,7 +47,7 @@ impl Rates {
         if rate > 0.0 { from + (requests - before) * SECOND as f64 / rate } else { f64::INFINITY }
     }
 
-    /// The requests until a moment.
+    /// Returns the number of requests before a moment.
     fn until(&self, moment: Nanos) -> f64 {
         let moment = moment as f64;
         let piece = self.pieces.partition_point(|&(from, _, _)| from <= moment).saturating_sub(1);
@@ -55,18 +56,18 @@ impl Rates {
     }
 }
 
-/// When requests are due.
+/// Due times of requests.
 #[derive(Clone, Debug)]
 struct Arrivals {
     arrival: Arrival,
     stream: Stream,
     rates: Arc<Rates>,
-    /// The piece of the rates at which they are.
+    /// Index of the current piece of the rates.
     piece: usize,
     number: u64,
-    /// The requests until the next one is due, as the rates count them: whole numbers if they come at equal distances.
+    /// Position of the next request on the scale of the rates. Requests at equal distances have whole numbers.
     requests: f64,
-    /// When request `number` is due.
+    /// Due time of request `number`.
     due: f64,
 }
 
@@ -80,7 +81,8 @@ impl Arrivals {
         arrivals
     }
 
-    /// The time from the beginning of the run to the first request of a Poisson process is a gap like any other.
+    /// Returns the distance to the next request. In a Poisson process the time from the beginning of the run to the
+    /// first request is a gap like any other.
     fn gap(&mut self) -> f64 {
         match self.arrival {
             Arrival::Constant => 0.0,
@@ -92,7 +94,7 @@ impl Arrivals {
         self.due = self.rates.when(self.requests, &mut self.piece);
     }
 
-    /// At a rate of zero this is never.
+    /// Returns the due time of the next request. At a rate of zero it never comes.
     fn due(&self) -> Nanos {
         self.due as Nanos
     }
@@ -107,7 +109,7 @@ impl Arrivals {
         self.settle();
     }
 
-    /// How many of the requests not yet taken are due before `end`, and how many of these from `start`.
+    /// Returns the number of untaken requests that are due before `end`, and the number of those from `start`.
     fn ahead(&self, start: Nanos, end: Nanos) -> (u64, u64) {
         let mut arrivals = self.clone();
         let (mut all, mut late) = (0, 0);
@@ -120,39 +122,39 @@ impl Arrivals {
     }
 }
 
-/// Makes the requests, with their inputs, in order: so they are the same however many sessions take them.
+/// Makes the requests and their inputs in order, so they are the same for any number of sessions.
 struct Generator<W: Runnable> {
     arrivals: Arrivals,
-    /// Where their inputs come from.
+    /// Source of the inputs.
     cursor: Cursor<W::Inputs>,
-    /// Requests are theirs in turn.
+    /// Terminals, which send requests in turn.
     terminals: Vec<W::Terminal>,
-    /// Runs ahead of `arrivals` to what is due now, and never back.
+    /// Copy of `arrivals` that runs ahead to the requests that are due now. It never runs back.
     watched: Arrivals,
-    /// Requests taken that are due in the window.
+    /// Taken requests that are due in the window.
     taken: u64,
-    /// When requests were due that were taken, but not begun before the end.
+    /// Due times of requests that were taken but not begun before the end.
     unstarted: Vec<Nanos>,
 }
 
-/// What there is for a session.
+/// Next action of a session.
 enum Taken<W: Runnable> {
-    /// When it is due, and what it is.
+    /// A request with its due time.
     Request(Nanos, W::Transaction),
-    /// Nothing until then: fewer sessions are to play.
+    /// Rest until this time: fewer sessions are to play.
     Rest(Nanos),
-    /// Nothing is due any more before the end.
+    /// The run is over: no more requests are due before the end.
     Over,
 }
 
-/// See the module.
+/// The open loop. See the module.
 pub(crate) struct Open<W: Runnable> {
     rates: Arc<Rates>,
     generator: Mutex<Generator<W>>,
 }
 
 impl<W: Runnable> Open<W> {
-    /// `rates`: from when on how many requests there are each second; the first from 0.
+    /// Makes an open loop. `rates` has the requests per second from each moment on; the first moment is 0.
     pub(crate) fn new(
         course: &Arc<Course<W::Inputs>>,
         seed: u64,
@@ -172,14 +174,14 @@ impl<W: Runnable> Open<W> {
         Self { rates, generator: Mutex::new(generator) }
     }
 
-    /// The next request for a session, at `now`.
+    /// Returns the next action of a session at `now`.
     fn take(&self, window: &Window, session: usize, now: Nanos) -> Taken<W> {
         let generator = &mut *self.generator.lock();
         let due = generator.arrivals.due();
         if window.over(due) {
             return Taken::Over;
         }
-        // It is played when it is due, or now.
+        // The request is played when it is due, or now if that is later.
         let played = due.max(now);
         if session as u64 >= u64::from(generator.cursor.stage(played).sessions) {
             return Taken::Rest(generator.cursor.next(played));
@@ -192,12 +194,12 @@ impl<W: Runnable> Open<W> {
         Taken::Request(due, transaction)
     }
 
-    /// The backlog at the end, and what was asked for.
+    /// Returns the backlog at the end, and the configured and measured rates.
     fn facts(&self, window: &Window, end: Nanos, completed: u64) -> (u64, OpenFacts) {
         let generator = self.generator.lock();
         let (left, left_in_window) = generator.arrivals.ahead(window.start(), end);
         let unstarted = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
-        // A stop brought the end forward: what is due after it does not belong to the window any more.
+        // A stop moves the end forward. Requests that are due after it are outside of the window.
         let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
         let due = generator.taken - beyond.min(generator.taken) + left_in_window;
         let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
@@ -221,13 +223,13 @@ impl<W: Runnable> Drive<W> for Open<W> {
                 Taken::Rest(until) if worker.shared.sleep_until(until) => continue,
                 Taken::Rest(_) => return,
                 Taken::Over => {
-                    // Nothing is due any more, but a run in which all sessions have ended would count as broken.
+                    // No more requests are due, but a run whose sessions have all ended would count as broken.
                     worker.shared.sleep_until(Nanos::MAX);
                     return;
                 }
             };
             let waits = worker.now() < due;
-            // Most of the wait can be cut short by the end of the run; the last moment needs precision.
+            // The end of the run may cut most of the wait short; the last moment must be precise.
             if waits && worker.shared.sleep_until(due.saturating_sub(LAST_MOMENT)) {
                 os::wait_precisely(&worker.shared.clock, due);
             }
@@ -253,7 +255,7 @@ impl<W: Runnable> Drive<W> for Open<W> {
 
     fn finish(&self, window: &Window, end: Nanos, completed: u64) -> Finished<W> {
         let (left, facts) = self.facts(window, end, completed);
-        // More than a second's requests behind: no hiccup at the end.
+        // The backlog is more than one second's requests, so it is not just a delay at the end.
         let behind = (left as f64 > facts.asked_per_s).then(|| {
             format!(
                 "{:.0} requests a second were asked for and {:.0} were answered: {left} that were due had not \
@@ -270,7 +272,7 @@ impl<W: Runnable> Drive<W> for Open<W> {
     }
 }
 
-/// How long before a request is due its session stops looking out for the end of the run.
+/// Time before a request is due in which its session no longer looks for the end of the run.
 const LAST_MOMENT: Nanos = 1_000_000;
 
 #[cfg(test)]

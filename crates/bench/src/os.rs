@@ -1,19 +1,19 @@
-//! What the operating system knows of this process, and its timers. The only unsafe code of this crate.
+//! Resource use of this process, and timers, from the operating system. The only unsafe code of this crate.
 
 use crate::clock::{Clock, Nanos};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// What this process has used so far.
+/// Resources that this process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     /// Processor time, user and system, of all threads.
     pub(crate) cpu: Duration,
-    /// The most memory that was resident at any time.
+    /// Peak of the resident memory, in bytes.
     pub(crate) peak_rss_bytes: u64,
 }
 
-/// What this process has used; zeros if the system does not tell.
+/// Returns the resources that this process has used so far; zeros if the system does not report them.
 pub(crate) fn usage() -> Usage {
     let usage = resources(libc::RUSAGE_SELF);
     let unit = if cfg!(target_os = "macos") { 1 } else { 1_024 };
@@ -21,7 +21,8 @@ pub(crate) fn usage() -> Usage {
     Usage { cpu: processor_time(&usage), peak_rss_bytes }
 }
 
-/// The peak of memory by Linux's `/proc`. There `ru_maxrss` starts with the memory of the program that started this one.
+/// Returns the peak of memory from Linux's `/proc`. On Linux `ru_maxrss` begins with the memory of the program that
+/// started this one.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -41,14 +42,14 @@ fn resources(whose: libc::c_int) -> libc::rusage {
 
 fn processor_time(usage: &libc::rusage) -> Duration {
     let time = |time: libc::timeval| {
-        // Microseconds are of another type on other systems.
+        // Microseconds have another type on other systems.
         Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec as u64)
     };
     time(usage.ru_utime) + time(usage.ru_stime)
 }
 
-/// Processor time of the processes that this one has started, and of those that they have: what has ended and what runs
-/// still. None if there are none, or the system does not tell (it needs Linux's `/proc`).
+/// Returns the processor time of this process's descendants, both ended and running ones. `None` if it has none, or if
+/// the system does not report them (it needs Linux's `/proc`).
 pub(crate) fn started_cpu() -> Option<Duration> {
     // SAFETY: sysconf takes a number and changes nothing.
     let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|ticks| *ticks > 0)?;
@@ -68,24 +69,24 @@ pub(crate) fn started_cpu() -> Option<Duration> {
     (next > 1 || !ended.is_zero()).then(|| ended + Duration::from_millis(spent * 1_000 / ticks))
 }
 
-/// A process, by `/proc/ID/stat`.
+/// A process, from `/proc/ID/stat`.
 struct Stat {
     id: u32,
     parent: u32,
-    /// Its own, and those of its children that have ended.
+    /// Ticks of the process and of its children that have ended.
     ticks: u64,
 }
 
 fn stat(entry: &std::fs::DirEntry) -> Option<Stat> {
     let id = entry.file_name().to_str()?.parse().ok()?;
     let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-    // Its name, in brackets, may have anything in it. Behind it come the fields from the third on.
+    // The name in parentheses may contain any character. The fields from the third on follow it.
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(Stat { id, parent: fields.get(1)?.parse().ok()?, ticks })
 }
 
-/// Lets this thread's sleeps end within microseconds of their time; Linux would add 50 µs.
+/// Makes this thread's sleeps end within microseconds of their time. By default Linux adds 50 µs.
 pub(crate) fn precise_timers() {
     #[cfg(target_os = "linux")]
     // SAFETY: PR_SET_TIMERSLACK takes a number and changes nothing but the calling thread's timers.
@@ -94,7 +95,8 @@ pub(crate) fn precise_timers() {
     }
 }
 
-/// Sleeping never ends early, and seldom later than this once timers are precise: the rest is spun.
+/// Time before the target at which sleeping stops and spinning begins. A sleep never ends early and, with precise
+/// timers, seldom ends later than this.
 const SPIN: Nanos = 20_000;
 
 /// Waits until `at`: sleeps, then spins for the last microseconds.

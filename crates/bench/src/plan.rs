@@ -1,4 +1,4 @@
-//! What a run depends on. The values are taken as given: whoever makes a plan has validated it.
+//! The plan of a run. Its values are used as they are: the maker of a plan has validated it.
 
 use crate::clock::{Counting, Nanos, nanos};
 use crate::course::Stage;
@@ -11,78 +11,79 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything that a run depends on, apart from the database.
+/// All settings of a run, apart from the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPlan {
-    /// The first of the active warehouses, from 1.
+    /// First active warehouse, from 1.
     pub first_warehouse: u32,
-    /// How many warehouses are active, at least 1.
+    /// Number of active warehouses, at least 1.
     pub warehouses: u32,
     /// Districts of each warehouse of the database.
     pub districts: Districts,
     /// Rows of ITEM and of each district.
     pub size: Size,
-    /// Who sends transactions, and when.
+    /// Mode of sending transactions.
     pub mode: Mode,
-    /// Runs before the measured window and is not counted. May be zero.
+    /// Warm-up before the measured window, not counted. May be zero.
     pub warmup: Duration,
     /// Length of the measured window; more than zero.
     pub duration: Duration,
     /// Seed of all inputs, waiting times and arrivals.
     pub seed: u64,
-    /// The constants of NURand (clause 2.1.6).
+    /// Constants of NURand (clause 2.1.6).
     pub constants: RunConstants,
-    /// What is controlled, and when it changes: at least one, the first from 0 on, at rising times.
+    /// Controlled settings, by time: at least one step, the first from 0, at rising times.
     pub steps: Vec<Step>,
-    /// Of which table the rows are that transactions contend for, where that is controlled: see [`HotRow::nth`]. If districts,
-    /// at most one of a warehouse, and at most nine sessions for each warehouse.
+    /// Table that holds the hot rows, if contention is controlled: see [`HotRow::nth`]. For districts, at most one per
+    /// warehouse, and at most nine sessions for each warehouse.
     pub contended: Contended,
-    /// Where the warehouses are, if that is known: then it is counted how many nodes each transaction touches.
+    /// Placement of the warehouses, if it is known. With it the run counts the nodes that each transaction touches.
     pub placement: Option<Arc<Placement>>,
-    /// How often the database is asked again where the warehouses are; never if there is none.
+    /// Time between two queries of the placement; `None` never queries it again.
     pub refresh: Option<Duration>,
     /// See [`InputPlan::update_stock_rounds`].
     pub update_stock_rounds: u32,
     /// See [`InputPlan::balances`].
     pub balances: BalancePlan,
-    /// What happens to transactions that the database gives up.
+    /// Retries of aborted transactions.
     pub retry: RetryPolicy,
-    /// How long, after the end, transactions in flight are waited for; see [`RunPlan::DRAIN`].
+    /// Longest wait after the end for transactions in flight; see [`RunPlan::DRAIN`].
     pub drain: Duration,
 }
 
-/// What is controlled from a moment of the window on until the next step. The first step is that of the warm-up, too.
+/// Controlled settings from a moment of the window until the next step. The first step also applies to the warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Since the window began; the first step's is zero, and they rise.
+    /// Time since the start of the window. The first step has zero, and times rise.
     pub from: Duration,
-    /// The phase that its transactions are counted in: 0 for the first step, then the same or the next.
+    /// Phase in which its transactions count: 0 for the first step, then the same or the next.
     pub phase: usize,
-    /// How types of transactions are chosen (clause 5.2.4).
+    /// Mix of the transaction types (clause 5.2.4).
     pub mix: Mix,
-    /// Which warehouses supply the orders, if that is controlled.
+    /// Distribution of supplying warehouses, if it is controlled.
     pub distribution: Option<Arc<Distribution>>,
-    /// The homes of transactions; each terminal has its own if there is none. Not where users are emulated.
+    /// Homes of transactions; `None` if each terminal has its own. Not with emulated users.
     pub homes: Option<Arc<Homes>>,
-    /// Requests per second of an open loop, from 0; those of its mode if there are none.
+    /// Requests per second of an open loop, from 0; `None` for the mode's rate.
     pub rate: Option<f64>,
-    /// Sessions that play while the others rest; all of the mode's if there are none. Not where users are emulated.
+    /// Sessions that play while the others rest; `None` for all of the mode's sessions. Not with emulated users.
     pub sessions: Option<u32>,
-    /// How often dUpdateStocks are of one whole group of warehouses, if that is controlled. The groups are the same in all steps.
+    /// Share of dUpdateStocks on one whole group of warehouses, if it is controlled. All steps have the same groups.
     pub coaccess: Option<CoAccess>,
-    /// How many transactions compete for each hot row. In direct mode only, with a terminal for each session, so that each has
-    /// a district of its own (where data is skewed: with a warehouse for each session), and with as many rows in each step.
+    /// Number of transactions that compete for each hot row. Only in direct mode with a terminal for each session, so
+    /// that each has a district of its own (with skewed data: a warehouse for each session). All steps have the same
+    /// number of rows.
     pub contention: Vec<u32>,
 }
 
-/// Everything that a run of the microbenchmark depends on, apart from the database.
+/// All settings of a run of the microbenchmark, apart from the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MicroPlan {
-    /// Where the inputs come from, their seed included: that of arrivals too.
+    /// Source of the inputs, including their seed, which is also that of the arrivals.
     pub inputs: Inputs,
-    /// What the database was loaded with.
+    /// Description of the loaded database.
     pub meta: Meta,
-    /// Who sends transactions, and when.
+    /// Mode of sending transactions.
     pub mode: MicroMode,
     /// See [`RunPlan::warmup`].
     pub warmup: Duration,
@@ -94,7 +95,7 @@ pub struct MicroPlan {
     pub drain: Duration,
 }
 
-/// Who sends the transactions of the microbenchmark. There are no emulated users: their waits are those of TPC-C.
+/// Mode of the microbenchmark. It has no emulated users, whose waiting times are TPC-C's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MicroMode {
     /// See [`Mode::Direct`].
@@ -106,14 +107,14 @@ pub enum MicroMode {
     Open {
         /// Requests per second, more than zero.
         rate: f64,
-        /// How requests are spread over time.
+        /// Arrival process of the requests.
         arrival: Arrival,
         /// Sessions, at least 1.
         sessions: u32,
     },
 }
 
-/// What a run of any workload needs of its plan.
+/// Settings that a run of any workload takes from its plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) sessions: u32,
@@ -123,45 +124,45 @@ pub(crate) struct Frame {
     pub(crate) retry: RetryPolicy,
     pub(crate) drain: Duration,
     pub(crate) seed: u64,
-    /// From when on how many transactions compete for each hot row; nothing if that is not controlled.
+    /// Number of transactions that compete for each hot row, from each time on; empty if it is not controlled.
     pub(crate) contention: Vec<(Nanos, Vec<u32>)>,
-    /// Of which table these rows are.
+    /// Table that holds the hot rows.
     pub(crate) contended: Contended,
-    /// When each phase begins.
+    /// Start of each phase.
     pub(crate) phases: Vec<Nanos>,
 }
 
-/// Who sends transactions, and when.
+/// Mode of sending transactions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
-    /// A closed loop without waiting: as soon as one transaction is answered the next is due.
+    /// A closed loop without waiting times: the next transaction is due as soon as the last one is answered.
     Direct {
-        /// Sessions, at least 1; they take turns at the ten terminals of every warehouse.
+        /// Sessions, at least 1. They take turns at the ten terminals of every warehouse.
         terminals: u32,
     },
-    /// Emulated users that wait keying and think times (clause 5.2), with a pool of sessions behind a queue.
+    /// Emulated users with keying and think times (clause 5.2), and a pool of sessions behind a queue.
     Rte {
-        /// Users, at least 1; ten for each warehouse is what the standard wants (clause 4.2.1).
+        /// Users, at least 1. The standard has ten for each warehouse (clause 4.2.1).
         terminals: u32,
         /// Sessions of the pool, at least 1.
         sessions: u32,
-        /// Factor on the standard's keying and mean think times: 1 is the standard's, 0 is no waiting.
+        /// Factor on the standard's keying and mean think times: 1 for the standard's, 0 for none.
         wait_factor: f64,
-        /// The result file of deferred deliveries (clause 2.7.2.3), JSON lines; written over if it exists.
+        /// File of results of deferred deliveries (clause 2.7.2.3), in JSON lines. An existing file is overwritten.
         delivery_log: Option<PathBuf>,
     },
     /// Requests at a given rate, whether or not the database keeps up.
     Open {
         /// Requests per second, more than zero.
         rate: f64,
-        /// How requests are spread over time.
+        /// Arrival process of the requests.
         arrival: Arrival,
         /// Sessions, at least 1.
         sessions: u32,
     },
 }
 
-/// How requests of an open loop are spread over time.
+/// Arrival process of an open loop's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// At equal distances.
@@ -170,14 +171,14 @@ pub enum Arrival {
     Poisson,
 }
 
-/// What happens to a transaction that the database gives up: it is sent again with the same input.
+/// Retries of an aborted transaction, with the same input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a transaction is sent at most, the first time included; at least 1.
+    /// Most attempts at a transaction, including the first; at least 1.
     pub attempts: u32,
-    /// The longest wait before the second attempt. Each wait is drawn uniformly between zero and its longest.
+    /// Bound of the back-off before the first retry. Each back-off is drawn uniformly between zero and its bound.
     pub backoff_min: Duration,
-    /// The longest wait doubles with each attempt up to this.
+    /// Largest bound of a back-off. The bound doubles from retry to retry up to this.
     pub backoff_max: Duration,
 }
 
@@ -188,7 +189,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The longest wait before attempt `retries + 1`, counted from 1.
+    /// Returns the bound of the back-off before retry number `retries`, counted from 1.
     pub(crate) fn ceiling(&self, retries: u32) -> Duration {
         let doublings = retries.saturating_sub(1).min(31);
         self.backoff_min.saturating_mul(1 << doublings).min(self.backoff_max)
@@ -196,10 +197,10 @@ impl RetryPolicy {
 }
 
 impl RunPlan {
-    /// The usual value of [`RunPlan::drain`].
+    /// Default of [`RunPlan::drain`].
     pub const DRAIN: Duration = Duration::from_secs(5);
 
-    /// Connections that the run will open.
+    /// Returns the number of connections that the run opens.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         match self.mode {
@@ -235,7 +236,7 @@ impl RunPlan {
         }
     }
 
-    /// As the standard has it: all of the warehouses, one step, no control, no placement.
+    /// Makes the standard's plan: all warehouses, one step, no controls, no placement.
     #[must_use]
     pub fn new(mode: Mode, warehouses: u32, seed: u64, constants: RunConstants) -> Self {
         Self {
@@ -259,8 +260,8 @@ impl RunPlan {
         }
     }
 
-    /// Where the inputs of a step come from: the same for the same seed, warehouses, constants and controls, in whatever
-    /// mode and with however many sessions.
+    /// Returns the source of a step's inputs. It is the same for the same seed, warehouses, constants and controls, in
+    /// every mode and with any number of sessions.
     #[must_use]
     pub fn inputs(&self, step: &Step) -> InputPlan {
         let first_warehouse = WarehouseId(self.first_warehouse);
@@ -283,12 +284,12 @@ impl RunPlan {
         }
     }
 
-    /// Rows that transactions compete for.
+    /// Returns the number of hot rows.
     fn hot_rows(&self) -> u32 {
         self.steps.iter().map(|step| step.contention.len() as u32).max().unwrap_or_default()
     }
 
-    /// When a step begins in the run: the first with it.
+    /// Returns the time in the run at which a step begins. The first step begins with the run.
     fn begins(&self, step: &Step) -> Nanos {
         if step.from.is_zero() { 0 } else { nanos(self.warmup.saturating_add(step.from)) }
     }
@@ -303,14 +304,14 @@ impl RunPlan {
         self.steps.iter().map(stage).collect()
     }
 
-    /// From when on an open loop has how many requests per second, of which `usual` are its mode's.
+    /// Returns the requests per second of an open loop, from each time on. `usual` is the rate of the mode.
     pub(crate) fn rates(&self, usual: f64) -> Vec<(Nanos, f64)> {
         self.steps.iter().map(|step| (self.begins(step), step.rate.unwrap_or(usual))).collect()
     }
 }
 
 impl MicroPlan {
-    /// Connections that the run will open.
+    /// Returns the number of connections that the run opens.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         match self.mode {

@@ -28,33 +28,33 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections that are opened at the same time; servers do not like hundreds at once.
+/// Connections that are opened at the same time. Servers handle hundreds at once badly.
 const CONNECTING_MAX: usize = 16;
-/// How long the run's own thread sleeps at most, so that it notices a stop.
+/// Longest sleep of the run's own thread, so that it notices a stop.
 const NAP: Duration = Duration::from_millis(20);
-/// A session that has finished is noticed this soon.
+/// Time between two looks for finished sessions.
 const DRAIN_NAP: Duration = Duration::from_millis(2);
 
-/// Why a run did not even begin. Once it has begun there is always a [`Measurement`].
+/// Reason why a run did not begin. A run that has begun always has a [`Measurement`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A session could not be connected.
     #[error("{0}")]
     Target(#[from] TargetError),
-    /// The delivery log could not be made.
+    /// The delivery log could not be created.
     #[error("delivery log {}: {error}: choose another path", .path.display())]
     DeliveryLog {
-        /// Where.
+        /// Path of the log.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The system refused a thread.
+    /// The system provided no thread.
     #[error("can't start a thread for each of {sessions} sessions: {error}: use fewer, or raise ulimit -u")]
     Threads {
-        /// Sessions that the plan asks for.
+        /// Configured number of sessions.
         sessions: u32,
-        /// Why.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// [`RunControl::stop`] was called before the first transaction.
@@ -62,48 +62,48 @@ pub enum RunError {
     Interrupted,
 }
 
-/// Where a run is.
+/// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Before the measured window.
     Warmup,
     /// In the measured window.
     Measuring,
-    /// After it: transactions in flight are waited for.
+    /// After the window: the run waits for transactions in flight.
     Draining,
 }
 
-/// What a run tells its observer once a second.
+/// Progress of a run, reported to its observer once a second.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Since the run began, warm-up included.
+    /// Time since the run began, including the warm-up.
     pub elapsed: Duration,
-    /// Where it is.
+    /// Current part of the run.
     pub phase: Phase,
-    /// Which phase of the plan it is in, from 0.
+    /// Index of the current phase of the plan, from 0.
     pub in_phase: usize,
-    /// Each type, in the order of the workload's.
+    /// Transaction types, in the order of the workload.
     pub kinds: Vec<KindSnapshot>,
-    /// Attempts that the database gave up, in the window so far, or in the warm-up while it lasts.
+    /// Attempts that the database aborted, in the window so far, or in the warm-up while it lasts.
     pub aborts: u64,
-    /// Transactions that failed, in the same time.
+    /// Failed transactions, in the same time.
     pub errors: u64,
-    /// Transactions of which nobody knows whether they were committed, in the same time.
+    /// Transactions with unknown outcome, in the same time.
     pub unknown: u64,
-    /// Sessions that are connected.
+    /// Connected sessions.
     pub connected: u32,
     /// Requests that are due and wait for a session.
     pub queued: u64,
 }
 
-/// One type of transaction in a [`Snapshot`].
+/// One transaction type in a [`Snapshot`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindSnapshot {
     /// Completed in the last full second.
     pub last_second: u64,
     /// Completed in the window so far, or in the warm-up while it lasts.
     pub completed: u64,
-    /// Median latency in the same time, to within one percent; none if nothing was completed.
+    /// Median latency in the same time, to within one percent; `None` if no transaction completed.
     pub p50: Option<Duration>,
     /// 95th percentile.
     pub p95: Option<Duration>,
@@ -111,7 +111,7 @@ pub struct KindSnapshot {
     pub p99: Option<Duration>,
 }
 
-/// Threads wait here for the run to begin; none means that it will not.
+/// Gate at which threads wait for the beginning of the run; `None` means that it will not begin.
 struct Gate<W: Runnable> {
     shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
     opened: Condvar,
@@ -134,17 +134,17 @@ impl<W: Runnable> Gate<W> {
     }
 }
 
-/// Runs TPC-C as `plan` says and measures it. Blocks until it is over; `observer` is called once a second, on
-/// this thread. All sessions are connected before the first transaction.
+/// Runs TPC-C as `plan` says and measures it. Blocks until the run is over and calls `observer` once a second on this
+/// thread. All sessions connect before the first transaction.
 ///
-/// After the end (and [`RunPlan::drain`]) sessions that still wait for the database are left behind: their
-/// threads end when the database answers, or with the process.
+/// After the end (and [`RunPlan::drain`]) sessions that still wait for the database are left behind. Their threads end
+/// when the database answers, or with the process.
 ///
 /// # Errors
-/// The run could not begin. Whatever happens after that is part of the measurement.
+/// The run could not begin. Later events are part of the measurement.
 ///
 /// # Panics
-/// If the counts of the run contradict each other, which no database can bring about.
+/// Panics if the counts of the run contradict each other, which no database can cause.
 pub fn run(
     target: &Arc<dyn Target>,
     plan: &RunPlan,
@@ -155,13 +155,14 @@ pub fn run(
     run_through(target, Arc::new(move || connecting.connect()), plan, control, observer)
 }
 
-/// Runs TPC-C as [`run`] does, through the sessions that `connect` opens: those of a primary and its replicas, for example.
+/// Runs TPC-C as [`run`] does, over the sessions that `connect` opens: those of a primary and its replicas, for
+/// example.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// See [`run`].
 pub fn run_through(
     target: &Arc<dyn Target>,
     connect: Arc<Connect<Tpcc>>,
@@ -197,10 +198,10 @@ pub fn run_through(
 /// Runs the microbenchmark, as [`run`] does TPC-C.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// See [`run`].
 pub fn run_micro(
     target: &Arc<dyn Target>,
     plan: &MicroPlan,
@@ -219,7 +220,7 @@ pub fn run_micro(
     drive_and_measure(connect, drive, &course, plan.frame(), control, observer)
 }
 
-/// A run of any workload.
+/// Runs any workload and measures it.
 fn drive_and_measure<W: Runnable>(
     connect: Arc<Connect<W>>,
     drive: Arc<dyn Drive<W>>,
@@ -284,7 +285,7 @@ fn connect_all<W: Runnable>(
             }
         };
         for _ in 1..count.min(CONNECTING_MAX) {
-            // If the system refuses a thread the others do its work.
+            // If the system provides no thread, the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -334,15 +335,15 @@ struct Run<W: Runnable> {
     drive: Arc<dyn Drive<W>>,
     collector: Option<Collector>,
     silence: Silence,
-    /// When the window began.
+    /// Resources used at the start of the window.
     usage: Usage,
-    /// The same of processes that Lydite has started.
+    /// Processor time of this process's descendants at the start of the window.
     driver: Option<Duration>,
     status: Status,
 }
 
 impl<W: Runnable> Run<W> {
-    /// Until the window ends or the run is stopped.
+    /// Observes the run until the window ends or the run is stopped.
     fn watch(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
         let window = &self.shared.window;
         let mut collector = Collector::new(window, W::KINDS.len());
@@ -369,7 +370,7 @@ impl<W: Runnable> Run<W> {
                 break;
             }
             if now >= window.second_begins(second) {
-                // A second is collected when the next has begun; after a stall, several at once.
+                // A second is collected once the next one has begun; after a stall, several at once.
                 second = window.second(now);
                 collector.collect(&self.shared.recorders, second, self.shared.connections.take_lowest());
                 let phase = if in_warmup { Phase::Warmup } else { Phase::Measuring };
@@ -383,7 +384,7 @@ impl<W: Runnable> Run<W> {
         self.collector = Some(collector);
     }
 
-    /// Until all sessions have finished and all commits are answered, or nobody wants to wait for them any longer.
+    /// Waits until all sessions have finished and all commits are answered, or until the time for that is over.
     fn drain(&mut self, observer: &mut dyn FnMut(&Snapshot)) {
         self.drive.wake_all();
         let begun = self.shared.clock.now();
@@ -429,7 +430,7 @@ impl<W: Runnable> Run<W> {
         }
     }
 
-    /// Why no session is connected, if none is.
+    /// Returns the reason why no session is connected, if none is.
     fn lost(&self) -> Option<String> {
         let connections = &self.shared.connections;
         if connections.connected() > 0 {
@@ -442,7 +443,7 @@ impl<W: Runnable> Run<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
-        // A session may have counted a moment longer, when the run was stopped: then that is the end.
+        // A session may have counted a moment longer after the run was stopped. Then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
         let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len()));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
@@ -515,7 +516,7 @@ impl<W: Runnable> Run<W> {
                 driver_cpu: driver_end
                     .filter(|_| measured > 0)
                     .map(|end| end.saturating_sub(self.driver.unwrap_or_default()))
-                    // `cargo run` becomes this program, and what it compiled counts as this program's children.
+                    // `cargo run` replaces itself by this program, so its compilers count as this program's children.
                     .filter(|cpu| !cpu.is_zero()),
                 peak_rss_bytes: usage_end.peak_rss_bytes,
             },
@@ -525,8 +526,8 @@ impl<W: Runnable> Run<W> {
         measurement
     }
 
-    /// Closes the recorders, and counts what has no answer: how many sessions still wait, when the last transaction
-    /// that counts was answered, and how many commits are on their way that no session waits for.
+    /// Closes the recorders and counts unanswered transactions. Returns the number of sessions that still wait, the
+    /// time of the last answer that counts, and the number of commits in flight that no session waits for.
     fn close(&self) -> (u32, Nanos, u64) {
         let window = &self.shared.window;
         let mut hung = 0;
@@ -534,7 +535,7 @@ impl<W: Runnable> Run<W> {
         let mut last_answered = 0;
         let recorders = &self.shared.recorders;
         for (number, recorder) in recorders.iter().enumerate() {
-            // Nobody changes what is in flight to nothing but under this lock.
+            // A session removes its transaction from those in flight only under this lock.
             let mut recorder = recorder.lock();
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
                 unanswered += in_flight.unanswered();
@@ -542,7 +543,7 @@ impl<W: Runnable> Run<W> {
                 let Some((due, kind, verdict)) = in_flight.get() else { continue };
                 hung += 1;
                 recorder.whole.unknown += u64::from(verdict == Verdict::Unknown);
-                // As if it were known at the last moment that there is no answer.
+                // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, verdict);
                 }
@@ -554,7 +555,7 @@ impl<W: Runnable> Run<W> {
     }
 }
 
-/// All outages, by their time. Connections that were silent before they were lost are one outage.
+/// Returns all outages, ordered by time. A silence and the loss of connections after it are one outage.
 fn outages(lost: Vec<(Nanos, Nanos)>, silent: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos, OutageCause)> {
     let with = |cause| move |(from, to)| (from, to, cause);
     let mut all: Vec<_> = lost.into_iter().map(with(OutageCause::Lost)).collect();

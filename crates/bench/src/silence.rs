@@ -111,7 +111,7 @@ mod tests {
         look_until(&mut silence, &sessions, 10 * SECOND);
         sessions[0].send(10 * SECOND);
         look_until(&mut silence, &sessions, 11 * SECOND);
-        // Stopped by Ctrl-Z, say.
+        // The process was stopped, for example by Ctrl-Z.
         silence.look(&sessions, 60 * SECOND);
         look_until(&mut silence, &sessions, 61 * SECOND);
         sessions[0].hear(61 * SECOND);

@@ -1,4 +1,4 @@
-//! What is counted of TPC-C alone: its inputs, its deliveries, and the waits of emulated users.
+//! TPC-C's own counts: inputs, deliveries, and the waiting times of emulated users.
 
 use crate::measurement::{histogram, merge};
 use crate::workload::{Facts, Runnable};
@@ -12,42 +12,42 @@ use lydite_tpcc::{
 };
 use std::time::Duration;
 
-/// What is counted of TPC-C alone.
+/// Counts of TPC-C.
 #[derive(Clone, Debug, Default)]
 pub struct TpccFacts {
-    /// The inputs of the transactions that were committed or rolled back.
+    /// Inputs of the transactions that were committed or rolled back.
     pub inputs: InputStatistics,
-    /// What is counted of each phase, as far as the run came.
+    /// Counts of each phase that the run reached.
     pub phases: Vec<PhaseFacts>,
-    /// Deliveries, apart from what their counts and times say of them.
+    /// Facts about deliveries, in addition to their counts and times.
     pub delivery: DeliveryFacts,
-    /// Measured waits of each type, in the order of [`TransactionKind::ALL`]; none unless terminals wait.
+    /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
 }
 
-/// What is counted of each phase of a run. A transaction belongs to the phase in which it was due.
+/// Counts of one phase. A transaction belongs to the phase in which it was due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFacts {
     /// Transactions that were committed or rolled back, in the order of [`TransactionKind::ALL`].
     pub completed: [u64; TransactionKind::COUNT],
-    /// How many nodes they touched; nothing if it is not known where the warehouses are.
+    /// Number of nodes that they touched; empty if the placement is unknown.
     pub touched: NodesTouched,
     /// Transactions of each active warehouse, if homes are controlled.
     pub homes: Vec<u64>,
-    /// Transactions by the number of the [`Homes`](lydite_tpcc::home::Homes) that theirs was drawn from.
+    /// Transactions by the index of the [`Homes`](lydite_tpcc::home::Homes) that their home was drawn from.
     pub homes_drawn: Vec<u64>,
-    /// What is counted of dUpdateStocks where there are groups of warehouses.
+    /// Counts of dUpdateStocks if there are groups of warehouses.
     pub coaccess: CoAccessFacts,
 }
 
-/// What is counted of dUpdateStocks while groups of warehouses are controlled.
+/// Counts of dUpdateStocks while groups of warehouses are controlled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoAccessFacts {
-    /// How many there were.
+    /// Number of dUpdateStocks.
     pub updates: u64,
-    /// How many of one whole group.
+    /// Number of dUpdateStocks on one whole group.
     pub of_a_group: u64,
-    /// The sum of the percentages that were asked for with each, in thousandths.
+    /// Sum of the configured percentages of all of them, in thousandths.
     pub asked: u64,
 }
 
@@ -64,13 +64,13 @@ impl CoAccessFacts {
         self.asked += other.asked;
     }
 
-    /// The share that was of a whole group, in percent; none of none.
+    /// Returns the measured share on a whole group, in percent; `None` if there were no dUpdateStocks.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         (self.updates > 0).then(|| 100.0 * self.of_a_group as f64 / self.updates as f64)
     }
 
-    /// What was asked for, in percent: the mean where it changed; none if there was nothing to ask it of.
+    /// Returns the configured share in percent, as a mean if it changed; `None` if there were no dUpdateStocks.
     #[must_use]
     pub fn asked_percent(&self) -> Option<f64> {
         (self.updates > 0).then(|| self.asked as f64 / self.updates as f64 / 1e3)
@@ -78,7 +78,7 @@ impl CoAccessFacts {
 }
 
 impl PhaseFacts {
-    /// Adds the counts of others.
+    /// Adds other counts.
     pub fn merge(&mut self, other: &Self) {
         for (into, from) in self.completed.iter_mut().zip(other.completed) {
             *into += from;
@@ -90,7 +90,7 @@ impl PhaseFacts {
     }
 }
 
-/// Adds counts place by place.
+/// Adds counts index by index.
 fn add(into: &mut Vec<u64>, from: &[u64]) {
     into.resize(into.len().max(from.len()), 0);
     for (into, from) in into.iter_mut().zip(from) {
@@ -99,7 +99,7 @@ fn add(into: &mut Vec<u64>, from: &[u64]) {
 }
 
 impl TpccFacts {
-    /// The sum of all phases.
+    /// Returns the sum of all phases.
     #[must_use]
     pub fn all_phases(&self) -> PhaseFacts {
         let mut all = PhaseFacts::default();
@@ -111,44 +111,45 @@ impl TpccFacts {
 /// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
 #[derive(Clone, Debug)]
 pub struct DeliveryFacts {
-    /// Requests queued in the window, answered at once to the terminal; zero unless terminals are emulated.
+    /// Requests queued in the window and answered at once to the terminal; zero unless terminals are emulated.
     pub queued: u64,
-    /// Deliveries completed.
+    /// Completed deliveries.
     pub completed: u64,
-    /// Of these, those done within 80 s from when they were due.
+    /// Deliveries completed within 80 s from their due time.
     pub within_80_s: u64,
-    /// Of these, those that found at least one district without an undelivered order.
+    /// Deliveries with at least one district without an undelivered order.
     pub with_skips: u64,
     /// Districts without an undelivered order.
     pub skipped_districts: u64,
-    /// From due until the terminal was told that it was queued; nanoseconds. Empty unless terminals are emulated.
+    /// Times from due until the terminal was told that the request was queued, in nanoseconds. Empty unless terminals
+    /// are emulated.
     pub interactive: Histogram<u64>,
 }
 
-/// Measured keying and think times of one type.
+/// Measured keying and think times of one transaction type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindWaits {
-    /// From the choice of the type until its request was handed over.
+    /// Times from the choice of the type until its request was handed over.
     pub keying: WaitStatistics,
-    /// From the answer to a transaction of this type until the next type was chosen.
+    /// Times from the answer to a transaction of this type until the next type was chosen.
     pub think: WaitStatistics,
 }
 
 /// Statistics of waiting times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitStatistics {
-    /// How many.
+    /// Number of waits.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the waits.
     pub sum: Duration,
-    /// The least; zero if there are none.
+    /// Least wait; zero if there were none.
     pub min: Duration,
-    /// The greatest; zero if there are none.
+    /// Greatest wait; zero if there were none.
     pub max: Duration,
 }
 
 impl WaitStatistics {
-    /// Adds one.
+    /// Adds a wait.
     pub(crate) fn record(&mut self, wait: Duration) {
         self.min = if self.count == 0 { wait } else { self.min.min(wait) };
         self.max = self.max.max(wait);
@@ -156,7 +157,7 @@ impl WaitStatistics {
         self.sum += wait;
     }
 
-    /// The mean in seconds; none of none.
+    /// Returns the mean in seconds; `None` if there were no waits.
     #[must_use]
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum.as_secs_f64() / self.count as f64)
@@ -252,8 +253,9 @@ impl Runnable for Tpcc {
     type Terminal = Terminal;
     type Facts = TpccFacts;
 
-    /// Groups are at best the ten terminals of a warehouse, but for one whose district others contend for. If there are more sessions than terminals, further terminals
-    /// of warehouses that have their ten already are groups of their own.
+    /// Returns the terminals in groups, if possible the ten of a warehouse, without a terminal whose district is a hot
+    /// row. If there are more sessions than terminals, further terminals of warehouses with ten already form groups of
+    /// one.
     fn groups(inputs: &InputPlan, sessions: u32) -> Vec<Vec<Terminal>> {
         let parts = sessions.div_ceil(inputs.warehouses).clamp(1, TERMINALS_PER_WAREHOUSE);
         let terminals_of = |warehouse: u32, part: u32| {
@@ -264,7 +266,7 @@ impl Runnable for Tpcc {
                 .filter(|terminal| !inputs.is_hot(terminal.warehouse(), terminal.district()))
                 .collect()
         };
-        // All warehouses before a second group of any: the first sessions begin on different ones.
+        // Every warehouse has a group before any has a second one, so the first sessions begin on different warehouses.
         let mut groups: Vec<Vec<Terminal>> = (0..parts)
             .flat_map(|part| (0..inputs.warehouses).map(move |warehouse| (warehouse, part)))
             .map(|(warehouse, part)| terminals_of(warehouse, part))
@@ -275,7 +277,7 @@ impl Runnable for Tpcc {
         groups
     }
 
-    /// One warehouse after the other, then the next terminal of each.
+    /// Returns one terminal of each warehouse in turn, then the next terminal of each.
     fn in_turn(inputs: &InputPlan) -> Vec<Terminal> {
         (0..TERMINALS_PER_WAREHOUSE)
             .flat_map(|place| (0..inputs.warehouses).map(move |w| w * TERMINALS_PER_WAREHOUSE + place))
@@ -292,8 +294,8 @@ impl Runnable for Tpcc {
     }
 }
 
-/// The number of the terminal for a session beyond the terminals: one warehouse after the other, so that none has
-/// more than one group more than another.
+/// Returns the number of the terminal for a session beyond the terminals. The warehouses take turns, so their numbers
+/// of groups differ by at most one.
 fn extra(inputs: &InputPlan, session: u32) -> u32 {
     let (round, place) = (session / inputs.terminals(), session % inputs.terminals());
     let (part, warehouse) = (place / inputs.warehouses, place % inputs.warehouses);

@@ -1,5 +1,5 @@
-//! Databases move their data while a run goes on: this asks them again where the warehouses are, and has what is controlled
-//! and what is counted go by it.
+//! Follows databases that move their data during a run: asks them for the placement again, and updates the inputs and
+//! the counts.
 
 use crate::course::{Course, Stage};
 use crate::measurement::Moved;
@@ -10,7 +10,8 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A thread that looks until this is dropped. Nobody waits for it: the database may be what does not answer.
+/// A thread that watches the placement until this is dropped. The run does not wait for the thread, because the
+/// database may not answer.
 pub(crate) struct Watch {
     shared: Arc<Shared>,
 }
@@ -22,18 +23,18 @@ struct Shared {
     seen: Mutex<Seen>,
 }
 
-/// What it saw.
+/// Observations of the thread.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Where the warehouses are, if they are not where they were.
+    /// Current placement, if it differs from that at the start.
     placement: Option<Arc<Placement>>,
-    /// When how many had moved.
+    /// Times of moves, with the number of warehouses that moved.
     moves: Vec<(SystemTime, u32)>,
     warnings: Vec<String>,
 }
 
 impl Seen {
-    /// Each once.
+    /// Adds a warning unless it is there already.
     fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -42,7 +43,8 @@ impl Seen {
 }
 
 impl Watch {
-    /// Looks as often as the plan says; none if it says nothing, or if it is not known where the warehouses are.
+    /// Starts to watch at the plan's interval. Returns `None` if the plan has no interval, or if the placement is
+    /// unknown.
     pub(crate) fn new(
         target: &Arc<dyn Target>,
         plan: &RunPlan,
@@ -93,7 +95,7 @@ impl Watch {
         Ok(Some(Self { shared }))
     }
 
-    /// What it has seen: where the warehouses are now, if they moved; how many did when, since `start`; and warnings.
+    /// Returns the current placement if it changed, the moves since `start`, and warnings.
     pub(crate) fn seen(&self, start: SystemTime) -> (Option<Arc<Placement>>, Vec<Moved>, Vec<String>) {
         let mut seen = self.shared.seen.lock();
         let since = |at: SystemTime| match at.duration_since(start) {
@@ -114,7 +116,7 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Waits so long, or until it is over.
+    /// Waits for `every`. Returns true if the run is over.
     fn is_over_after(&self, every: Duration) -> bool {
         let mut over = self.over.lock();
         self.told.wait_while_for(&mut over, |over| !*over, every);
@@ -122,7 +124,7 @@ impl Shared {
     }
 }
 
-/// The inputs on another placement. A distribution that can't be had there stays as it was, which is told.
+/// Returns the inputs on another placement. A distribution that is impossible there stays as it was, with a warning.
 fn moved_inputs(
     inputs: &InputPlan,
     placement: &Arc<Placement>,

@@ -1,37 +1,39 @@
-//! What a workload must have to be driven and measured. All that sends, retries and counts is written once, over this.
+//! The traits of a workload that a run can drive and measure. The code that sends, retries and counts is written once,
+//! over these traits.
 
 use lydite_database::{Session, TargetError, Workload};
 use lydite_tpcc::NodesTouched;
 use std::fmt;
 use std::time::Duration;
 
-/// A workload that can be driven and measured.
+/// A workload that a run can drive and measure.
 pub trait Runnable: Workload {
-    /// Where the inputs come from.
+    /// Source of the inputs.
     type Inputs: Clone + fmt::Debug + Send + Sync + 'static;
-    /// One stream of inputs. It has one transaction under way at a time.
+    /// A stream of inputs. It has one transaction in flight at a time.
     type Terminal: fmt::Debug + Send + 'static;
-    /// What is counted of this workload alone.
+    /// Counts of this workload alone.
     type Facts: Facts<Self>;
 
-    /// Terminals in groups that sessions of a closed loop play in turn: at least as many groups as sessions.
+    /// Returns terminals in groups that sessions of a closed loop play in turn: at least as many groups as sessions.
     fn groups(inputs: &Self::Inputs, sessions: u32) -> Vec<Vec<Self::Terminal>>;
 
-    /// Terminals in the order in which the requests of an open loop are theirs; at least one.
+    /// Returns terminals in the order in which they send the requests of an open loop; at least one.
     fn in_turn(inputs: &Self::Inputs) -> Vec<Self::Terminal>;
 
-    /// What a terminal enters next.
+    /// Returns the next input of a terminal.
     fn next(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction;
 
-    /// What it enters if it is to go for a row that others go for too; only if the plan has a row of this number.
+    /// Returns the next input of a terminal on a hot row. Called only if the plan has a row of this number.
     fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal, _row: usize) -> Self::Transaction {
         Self::next(inputs, terminal)
     }
 }
 
-/// What is counted of one workload alone, of the transactions that count.
+/// Counts of one workload alone, over the transactions that count.
 pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
-    /// A transaction was completed. `inputs`: where it came from; `phase`: when; `touched`: its second's counts of nodes.
+    /// Counts a completed transaction. `inputs` is its source, `phase` is its phase, and `touched` has the node counts
+    /// of its second.
     fn completed(
         &mut self,
         inputs: &W::Inputs,
@@ -40,15 +42,15 @@ pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
         touched: &mut NodesTouched,
     );
 
-    /// The database answered it, so long after it was due.
+    /// Counts an answer of the database. `took` is the time since the transaction was due.
     fn answered(&mut self, transaction: &W::Transaction, outcome: &W::Outcome, took: Duration);
 
-    /// How many of a type were completed, by these counts.
+    /// Returns the number of completed transactions of a type, by these counts.
     fn count(&self, kind: usize) -> u64;
 
-    /// Adds the counts of others.
+    /// Adds the counts of another instance.
     fn merge(&mut self, other: &Self);
 }
 
-/// Makes a session.
+/// Function that opens a session.
 pub(crate) type Connect<W> = dyn Fn() -> Result<Box<dyn Session<W>>, TargetError> + Send + Sync;

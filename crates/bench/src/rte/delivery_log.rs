@@ -1,4 +1,4 @@
-//! The result file of deferred deliveries (clause 2.7.2.3): one JSON object a line.
+//! The result file of deferred deliveries (clause 2.7.2.3): one JSON object per line.
 
 use lydite_tpcc::transaction::Delivery;
 use lydite_tpcc::{DistrictId, OrderId};
@@ -11,20 +11,21 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-/// Writes lines like `{"queued_us":…,"completed_us":…,"w_id":1,"o_carrier_id":7,"result":"committed",
-/// "delivered":[[1,2101],…]}`. Times are microseconds since 1970 by the client's clock; `delivered` has the
-/// D_ID and O_ID of each order, so skipped districts are those that are missing.
+/// Writes lines like
+/// `{"queued_us":…,"completed_us":…,"w_id":1,"o_carrier_id":7,"result":"committed", "delivered":[[1,2101],…]}`. Times
+/// are microseconds since 1970 by the client's clock. `delivered` has the D_ID and O_ID of each order; skipped
+/// districts are missing.
 ///
-/// A thread of its own writes them: an answer may come on a thread of the database, which a file must not hold up.
+/// A thread of its own writes the lines: an answer may come on a thread of the database, which a file must not block.
 #[derive(Debug)]
 pub(super) struct DeliveryLog {
     path: PathBuf,
-    /// None once it is finished.
+    /// `None` once the log is finished.
     lines: Mutex<Option<Sender<String>>>,
     writer: Mutex<Option<JoinHandle<Written>>>,
 }
 
-/// What did not get into the file.
+/// Failures to write the file.
 #[derive(Debug, Default)]
 struct Written {
     lost_lines: u64,
@@ -55,7 +56,7 @@ impl DeliveryLog {
         Ok(Self { path: path.to_owned(), lines: Mutex::new(Some(lines)), writer: Mutex::new(Some(writer)) })
     }
 
-    /// Has a line written. An error is kept for [`DeliveryLog::finish`]: the run is worth more than its log.
+    /// Queues a line. An error is kept for [`DeliveryLog::finish`], because the run is worth more than its log.
     pub(super) fn write(
         &self,
         delivery: &Delivery,
@@ -78,12 +79,12 @@ impl DeliveryLog {
         }
         line.push_str("]}\n");
         if let Some(lines) = &*self.lines.lock() {
-            // The writer ends after the last sender.
+            // The writer thread ends after the last sender.
             let _ = lines.send(line);
         }
     }
 
-    /// Writes out what is buffered; the answer is a warning.
+    /// Writes buffered lines. Returns a warning if a line could not be written.
     pub(super) fn finish(&self) -> Option<String> {
         drop(self.lines.lock().take());
         let writer = self.writer.lock().take()?;

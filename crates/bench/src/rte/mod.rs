@@ -1,12 +1,12 @@
-//! Emulated users (clause 5.2): terminals that wait keying and think times, a scheduler, a pool of sessions.
+//! Emulated users (clause 5.2): terminals with keying and think times, a scheduler, and a pool of sessions.
 //!
 //! A terminal is a slot in a table and an entry in a timer wheel. In the standard's cycle a terminal waits twice
-//! between two requests: it thinks over the last answer, chooses the next type of transaction, and keys it in.
-//! Both waits are known when the answer comes, so one timer serves for both. The menu is ours: its response time
-//! is null (clause 5.3.3).
+//! between two requests: it thinks about the last answer, chooses the next transaction type, and keys it in. Both times
+//! are known when the answer comes, so one timer serves for both. Lydite itself shows the menu, with a response time of
+//! zero (clause 5.3.3).
 //!
-//! The scheduler hands a request to the queue when it is due; its response time counts from when it was due,
-//! however late that was. A Delivery is answered as soon as it is queued, and its terminal goes on at once.
+//! The scheduler hands a request to the queue when it is due. The response time counts from the due time, however late
+//! the scheduler was. A Delivery is answered as soon as it is queued, and its terminal continues at once.
 
 mod delivery_log;
 mod queue;
@@ -40,60 +40,62 @@ use std::thread::Thread;
 use std::time::Duration;
 use wheel::{TICK, Wheel};
 
-/// Requests that are due so soon after another are handed over with it, which saves a wake-up.
+/// Requests that are due within this time of one another are handed over together, which saves wake-ups.
 const COALESCE: Nanos = 50_000;
 
-/// Terminals begin so many mean cycles before the run, spread over one cycle and anywhere in their decks; when it
-/// begins they are well mixed.
+/// Number of mean cycles before the run at which terminals begin, spread over one cycle and anywhere in their decks.
+/// They are well mixed when the run begins.
 const HISTORY_CYCLES: u64 = 4;
 
-/// A terminal between two requests, or waiting for an answer.
+/// State of a terminal between two requests, or while it waits for an answer.
 #[derive(Debug)]
 struct Slot {
     terminal: Terminal,
-    /// When the last transaction was answered.
+    /// Time of the last answer.
     answered: Nanos,
-    /// When the type of the next was or will be chosen.
+    /// Time at which the next transaction type was or will be chosen.
     chosen: Nanos,
-    /// Waiting times drawn so far.
+    /// Number of waiting times that were drawn.
     waits: u32,
-    /// The type of the last transaction.
+    /// Type of the last transaction.
     last: Option<TransactionKind>,
-    /// The type of the next.
+    /// Type of the next transaction.
     kind: TransactionKind,
 }
 
 /// Terminals, scheduler and queue of a run.
 pub(crate) struct Rte {
     course: Arc<Course<InputPlan>>,
-    /// Of the first stage: what it says of terminals holds for all.
+    /// Inputs of the first stage. Its settings about terminals hold for all stages.
     first: InputPlan,
     wait_factor: f64,
     slots: Vec<Mutex<Slot>>,
     queue: Queue,
-    /// Terminals that were answered, and when their next requests are due.
+    /// Answered terminals and the due times of their next requests.
     answered: Mutex<Vec<(u32, Nanos)>>,
-    /// When the scheduler will look at `answered` by itself.
+    /// Time at which the scheduler will look at `answered` by itself.
     wakes: AtomicU64,
     scheduler: OnceLock<Thread>,
-    /// Requests that are due but found the queue full.
+    /// Due requests for which the queue had no room.
     overdue: AtomicU64,
     log: Option<DeliveryLog>,
-    /// What the scheduler saw, once it has ended.
+    /// Results of the scheduler, once it has ended.
     seen: Mutex<Option<SchedulerFacts>>,
 }
 
-/// What the scheduler saw.
+/// Results of the scheduler.
 #[derive(Debug)]
 struct SchedulerFacts {
     lateness: Histogram<u64>,
     waits: [KindWaits; TransactionKind::COUNT],
     delivery: DeliveryFacts,
-    /// Requests due before the end that were not even queued.
+    /// Requests that were due before the end but never queued.
     left: u64,
 }
 
 impl Rte {
+    /// Makes the terminals and their scheduler's state.
+    ///
     /// # Errors
     /// The delivery log can't be created.
     pub(crate) fn new(
@@ -107,7 +109,7 @@ impl Rte {
         let all = first.terminals();
         let slots = (0..terminals)
             .map(|number| {
-                // Fewer terminals than the standard's are spread over all warehouses.
+                // If there are fewer terminals than the standard's, they are spread over all warehouses.
                 let index = if terminals < all {
                     (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
                 } else {
@@ -133,7 +135,7 @@ impl Rte {
         })
     }
 
-    /// Notes what came of a deferred delivery.
+    /// Logs the result of a deferred delivery.
     fn log(&self, clock: &Clock, queued: Nanos, delivery: &Delivery, answer: &Answer<Tpcc>) {
         let Some(log) = &self.log else { return };
         let result = match answer.verdict {
@@ -148,7 +150,7 @@ impl Rte {
         log.write(delivery, clock.wall(queued), clock.wall(answer.at), result, delivered);
     }
 
-    /// A terminal was answered at `at`: its next request is due after it has thought and keyed.
+    /// Continues a terminal that was answered at `at`: its next request is due after its think and keying times.
     fn go_on(&self, terminal: u32, at: Nanos) {
         let slot = &mut self.slots[terminal as usize].lock();
         let due = self.next_due(slot, terminal, at, None);
@@ -160,7 +162,8 @@ impl Rte {
         }
     }
 
-    /// When it is, chosen from these inputs, or from those of the stage in which it is chosen.
+    /// Draws the waiting times and the next type of a terminal and returns the due time. The type is chosen from
+    /// `inputs`, or from those of the stage in which it is chosen.
     fn next_due(&self, slot: &mut Slot, terminal: u32, at: Nanos, inputs: Option<&InputPlan>) -> Nanos {
         let think = self.think(slot.kind, self.draw(slot, terminal));
         slot.answered = at;
@@ -173,25 +176,26 @@ impl Rte {
         slot.chosen + self.keying(slot.kind)
     }
 
-    /// A number in (0, 1] of the terminal's own. Seeding a stream for each saves the terminal the stream.
+    /// Returns a random number in (0, 1] of the terminal. Each number has a seed of its own, so a terminal stores no
+    /// stream.
     fn draw(&self, slot: &mut Slot, terminal: u32) -> f64 {
         let index = u64::from(terminal) << 32 | u64::from(slot.waits);
         slot.waits = slot.waits.wrapping_add(1);
         Stream::new(self.first.seed, Purpose::Pacing, index).unit_open_low()
     }
 
-    /// Clause 5.2.5.7: a constant.
+    /// Returns the keying time, a constant (clause 5.2.5.7).
     fn keying(&self, kind: TransactionKind) -> Nanos {
         (kind.limits().keying_s * self.wait_factor * SECOND as f64) as Nanos
     }
 
-    /// Clause 5.2.5.4: negative exponential, cut at ten times the mean.
+    /// Returns a think time (clause 5.2.5.4): negative exponential, cut at ten times the mean.
     fn think(&self, kind: TransactionKind, uniform: f64) -> Nanos {
         let means = (-uniform.ln()).min(THINK_CUT_MEANS);
         (means * kind.limits().mean_think_s * self.wait_factor * SECOND as f64) as Nanos
     }
 
-    /// The mean time between two requests of a terminal whose transactions take no time.
+    /// Returns the mean time between two requests of a terminal whose transactions take no time.
     fn mean_cycle(&self) -> Nanos {
         let shares = self.first.mix.percent();
         TransactionKind::ALL
@@ -246,7 +250,7 @@ impl Drive<Tpcc> for Rte {
     fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> Finished<Tpcc> {
         let mut finished = Finished {
             backlog: self.queue.len() as u64,
-            // What can't be written is a warning.
+            // A failure to write the log is a warning.
             warnings: self.log.as_ref().and_then(DeliveryLog::finish).into_iter().collect(),
             ..Finished::default()
         };
@@ -259,7 +263,7 @@ impl Drive<Tpcc> for Rte {
     }
 }
 
-/// Sleeps until `at`, or less if somebody wakes this thread.
+/// Sleeps until `at`, or until another thread wakes this one.
 fn park_until(clock: &Clock, at: Nanos) {
     let left = at.saturating_sub(clock.now());
     if left > 0 {
@@ -267,13 +271,13 @@ fn park_until(clock: &Clock, at: Nanos) {
     }
 }
 
-/// The scheduler: hands over requests when they are due.
+/// The scheduler hands over requests when they are due.
 struct Scheduler {
     rte: Arc<Rte>,
     wheel: Wheel,
-    /// Terminals whose requests are due in the present tick or overdue, the earliest first.
+    /// Terminals whose requests are due in the current tick or overdue, the earliest first.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Terminals to be put back.
+    /// Terminals to put back into the wheel.
     answered: Vec<(u32, Nanos)>,
     batch: Vec<Request>,
     cursor: Cursor<InputPlan>,
@@ -281,7 +285,7 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts in the steady state, as if the terminals had been at work for some time: then as many requests are
+    /// Makes a scheduler in the steady state, as if the terminals had worked for some time. Then as many requests are
     /// due in the first second as in any other, and of the same types.
     fn new(rte: Arc<Rte>) -> Self {
         let facts = SchedulerFacts {
@@ -309,7 +313,7 @@ impl Scheduler {
             }
             let mut due = (rte.draw(&mut slot, terminal) * cycle as f64) as Nanos;
             while due < history {
-                // What was before the run was as its first stage is.
+                // The time before the run has the settings of the first stage.
                 due = rte.next_due(&mut slot, terminal, due, Some(&rte.first));
             }
             slot.last = None;
@@ -321,7 +325,7 @@ impl Scheduler {
     /// Works until the run is over.
     fn work(mut self, shared: &Shared<Tpcc>) -> SchedulerFacts {
         os::precise_timers();
-        // Set once: there is one scheduler.
+        // The only scheduler sets it, once.
         let _ = self.rte.scheduler.set(std::thread::current());
         let mut now = shared.clock.now();
         while !shared.window.over(now) {
@@ -356,7 +360,7 @@ impl Scheduler {
         self.answered = answered;
     }
 
-    /// Hands over what is due at `now`, as far as there is room in the queue.
+    /// Hands over the requests that are due at `now`, as far as the queue has room.
     fn hand_over(&mut self, shared: &Shared<Tpcc>, now: Nanos) {
         let Self { wheel, ready, .. } = self;
         wheel.take(now, |due, terminal| ready.push(Reverse((due, terminal))));
@@ -410,11 +414,11 @@ impl Scheduler {
         self.insert(terminal, next);
     }
 
-    /// When there is something to do again: at the next due, or with the next tick.
+    /// Returns the time of the next work: the next due request, or the next tick.
     fn next_wake(&self, now: Nanos) -> Nanos {
         let next_tick = (now / TICK + 1) * TICK;
         match self.ready.peek() {
-            // Overdue requests wait for room, which is looked for with every tick.
+            // Overdue requests wait for room, which every tick checks.
             Some(&Reverse((due, _))) if due > now => due.min(next_tick).max(now + COALESCE),
             _ => next_tick,
         }

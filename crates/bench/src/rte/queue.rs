@@ -6,7 +6,7 @@ use lydite_tpcc::transaction::Delivery;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
-/// What a terminal asks for.
+/// Request of a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) terminal: u32,
@@ -14,16 +14,16 @@ pub(super) struct Request {
     pub(super) due: Nanos,
 }
 
-/// Who waits for the answer.
+/// Kind of request, by who waits for the answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    /// The terminal: its input is made when a session takes it up.
+    /// The terminal waits. A session makes the input when it takes the request.
     Interactive(TransactionKind),
-    /// Nobody: the terminal has gone on (clause 2.7.2).
+    /// Nobody waits: the terminal has continued (clause 2.7.2).
     Deferred(Delivery),
 }
 
-/// First in, first out.
+/// A first-in first-out queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     requests: Mutex<VecDeque<Request>>,
@@ -36,7 +36,8 @@ impl Queue {
         Self { requests: Mutex::default(), filled: Condvar::new(), bound }
     }
 
-    /// Requests that may still be put in. Only the scheduler puts in, so it can rely on it.
+    /// Returns the number of requests for which there is room. Only the scheduler adds requests, so it can rely on the
+    /// number.
     pub(super) fn room(&self) -> usize {
         self.bound - self.len()
     }
@@ -45,7 +46,7 @@ impl Queue {
         self.requests.lock().len()
     }
 
-    /// Puts requests in, and leaves `batch` empty.
+    /// Adds requests and leaves `batch` empty.
     pub(super) fn push(&self, batch: &mut Vec<Request>) {
         let count = batch.len();
         let mut requests = self.requests.lock();
@@ -53,14 +54,14 @@ impl Queue {
         assert!(requests.len() <= self.bound, "the scheduler asked for room");
         drop(requests);
         for _ in 0..count {
-            // Once nobody sleeps there is nobody to wake.
+            // If no session sleeps, none must be woken.
             if !self.filled.notify_one() {
                 break;
             }
         }
     }
 
-    /// The next request; none once the run is over.
+    /// Takes the next request. Returns `None` once the run is over.
     pub(super) fn pop(&self, clock: &Clock, window: &Window) -> Option<Request> {
         let mut requests = self.requests.lock();
         loop {
@@ -74,9 +75,9 @@ impl Queue {
         }
     }
 
-    /// Wakes all who wait, so that they see that the run is over.
+    /// Wakes all waiting sessions, so that they see that the run is over.
     pub(super) fn wake_all(&self) {
-        // The lock makes sure that nobody is between looking at the clock and falling asleep.
+        // With the lock no session can be between its look at the clock and its sleep.
         let _asleep = self.requests.lock();
         self.filled.notify_all();
     }

@@ -1,24 +1,25 @@
-//! A hashed timer wheel: when each terminal's next request is due, at twelve bytes a terminal.
+//! A hashed timer wheel with the due time of each terminal's next request, at twelve bytes per terminal.
 
 use crate::clock::Nanos;
 
-/// Length of a tick, in nanoseconds. Dues are exact; ticks only say when a terminal is looked at.
+/// Length of a tick in nanoseconds. Due times are exact; a tick only sets the time at which a terminal is looked at.
 pub(super) const TICK: Nanos = 1_000_000;
-/// 33 s in one turn: most cycles of the standard's waiting times fit, and a slot list costs four bytes.
+/// Number of slots, 33 s in one turn. Most cycles of the standard's waiting times fit, and a slot list costs four
+/// bytes.
 const SLOTS: usize = 1 << 15;
 /// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// See the module. Each terminal is in it at most once.
+/// The timer wheel. See the module. Each terminal is in it at most once.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    /// The first terminal of each slot.
+    /// First terminal of each slot.
     heads: Vec<u32>,
-    /// The next terminal of the same slot, by terminal.
+    /// Next terminal of the same slot, by terminal.
     next: Vec<u32>,
-    /// By terminal.
+    /// Due time, by terminal.
     due: Vec<Nanos>,
-    /// The first tick that has not been taken out.
+    /// First tick that has not been taken out.
     tick: u64,
 }
 
@@ -28,7 +29,7 @@ impl Wheel {
         Self { heads: vec![NONE; SLOTS], next: vec![NONE; count], due: vec![0; count], tick: 0 }
     }
 
-    /// Puts a terminal in; no if its tick has been taken out already.
+    /// Inserts a terminal. Returns false if its tick has been taken out already.
     pub(super) fn insert(&mut self, terminal: u32, due: Nanos) -> bool {
         if due / TICK < self.tick {
             return false;
@@ -47,7 +48,7 @@ impl Wheel {
     /// Takes out all terminals that are due before the tick of `now` ends, in no particular order.
     pub(super) fn take(&mut self, now: Nanos, mut take: impl FnMut(Nanos, u32)) {
         let last = now / TICK;
-        // One turn reaches every slot; more, after a long stall, would find nothing else.
+        // One turn reaches every slot. After a long stall, further turns would find nothing more.
         let turn_ends = self.tick + SLOTS as u64 - 1;
         for tick in self.tick..=last.min(turn_ends) {
             let mut terminal = std::mem::replace(&mut self.heads[slot(tick)], NONE);

@@ -1,4 +1,4 @@
-//! What counts, and that it is counted once (clause 5.4.1); how runs end.
+//! The transactions that count, once each (clause 5.4.1), and the ends of runs.
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
@@ -29,7 +29,7 @@ fn every_transaction_is_counted_exactly_once() {
         assert_eq!(one.latency.len(), one.completed());
         assert_eq!(one.queue.len(), one.completed());
         assert_eq!(one.service.len(), one.completed());
-        // Sessions of a closed loop take transactions up when they are due.
+        // Sessions of a closed loop take up transactions when they are due.
         assert_eq!((one.queue.max(), &one.service), (0, &one.latency));
         assert_eq!(found.facts.inputs.count(kind), one.completed());
         assert_eq!(one.retries + one.failed + one.unknown, 0);
@@ -82,7 +82,7 @@ fn a_transaction_that_began_in_the_warm_up_does_not_count_when_it_ends_in_the_wi
     assert_eq!(completed(&found.warmup_series), 0);
     assert!((1..=2).contains(&found.straddling));
     assert_eq!(found.completed() + found.straddling, target.calls());
-    // The slow one is not among the latencies.
+    // The slow transaction is not among the latencies.
     assert!(found.kinds.iter().all(|kind| kind.latency.max() < 800_000_000));
 }
 

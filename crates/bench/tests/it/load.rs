@@ -1,4 +1,4 @@
-//! Loading: what is loaded, once, and what is refused.
+//! Loading: loaded units, loaded once, and rejected databases.
 
 use lydite_bench::{LoadReport, RunControl, load};
 use lydite_database::{
@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What a loader does before it has loaded a warehouse.
+/// Action of a loader before it has loaded a warehouse.
 type Script = dyn Fn(WarehouseId, &LoadProgress) -> Result<(), TargetError> + Send + Sync;
 
-/// A database that remembers what was loaded, not the rows.
+/// A database that records the loaded units, not the rows.
 struct Shelf {
     state: Arc<Mutex<DatabaseState>>,
     script: Arc<Script>,
@@ -234,7 +234,7 @@ fn a_target_of_any_scale_gets_rows_but_neither_tables_nor_keys() {
     assert_eq!((shelf.now(), *lock(&shelf.finished)), (DatabaseState::AnyScale, 0));
 }
 
-/// Waits until somebody asks to give up.
+/// Waits until the load is asked to stop.
 fn wait_for_stop(progress: &LoadProgress) -> Result<(), TargetError> {
     while !progress.stopped() {
         std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! All tests of this crate from outside, in one program: they overlap, and share servers and loaded databases.
+//! All integration tests of this crate in one program: they run in parallel and share servers and loaded databases.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod counting;

@@ -1,4 +1,4 @@
-//! The three ways to run: whose inputs are sent when, and what their latencies mean.
+//! The three modes of a run: the inputs that are sent, their times, and the meaning of their latencies.
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
@@ -13,7 +13,8 @@ fn rte(terminals: u32, sessions: u32, wait_factor: f64) -> Mode {
     Mode::Rte { terminals, sessions, wait_factor, delivery_log: None }
 }
 
-/// What was sent for each warehouse, in order; without deliveries, which may overtake or be overtaken.
+/// Returns the transactions that were sent for each warehouse, in order. Deliveries are left out, because they may
+/// overtake or be overtaken.
 fn by_warehouse(target: &Scripted) -> BTreeMap<u32, Vec<Transaction>> {
     let mut sequences: BTreeMap<u32, Vec<Transaction>> = BTreeMap::new();
     for transaction in target.seen() {
@@ -24,7 +25,7 @@ fn by_warehouse(target: &Scripted) -> BTreeMap<u32, Vec<Transaction>> {
     sequences
 }
 
-/// Both runs sent the same for each warehouse, as far as the shorter one came.
+/// Asserts that both runs sent the same for each warehouse, up to the end of the shorter one.
 fn assert_same_sequences(one: &Scripted, four: &Scripted, warehouses: usize) {
     let (one, four) = (by_warehouse(one), by_warehouse(four));
     assert_eq!((one.len(), four.len()), (warehouses, warehouses), "all warehouses are used");
@@ -45,7 +46,7 @@ fn a_closed_loop_sends_the_same_whatever_the_number_of_sessions() {
         measure(&target, &plan).unwrap();
         target
     };
-    // With four sessions each plays the ten terminals of a warehouse in turn, as a single session does.
+    // Each of the four sessions plays the ten terminals of a warehouse in turn, as a single session does.
     assert_same_sequences(&run(1), &run(4), 4);
 }
 
@@ -54,7 +55,7 @@ fn emulated_terminals_send_the_same_whatever_the_number_of_sessions() {
     let run = |sessions| {
         let target = Arc::new(Scripted::good());
         let mut plan = plan(rte(10, sessions, 0.001), 500);
-        // One terminal for each warehouse, so that a warehouse names a terminal.
+        // One terminal for each warehouse, so that the warehouse identifies the terminal.
         plan.warehouses = 10;
         measure(&target, &plan).unwrap();
         target
@@ -71,7 +72,7 @@ fn an_open_loop_sends_the_same_whatever_the_number_of_sessions() {
         target.seen()
     };
     let (one, four) = (run(1), run(4));
-    // Both took the first so many of the same requests; with several sessions in nearly the same order.
+    // Both runs took the same first requests; several sessions take them in nearly the same order.
     let mut left = one.clone();
     let mut common = 0;
     for transaction in &four {
@@ -91,7 +92,7 @@ fn an_open_loop_asks_for_exactly_its_rate_and_loses_no_request() {
     plan.warmup = Duration::from_millis(200);
     let found = measure(&target, &plan).unwrap();
     let open = found.open.unwrap();
-    // Request 100 is due when the window begins, request 400 would be when it ends.
+    // Request 100 is due when the window begins. Request 400 would be due when it ends.
     assert_eq!(open.due, 300);
     assert!((open.due_per_s - 500.0).abs() < 1e-9 && open.asked_per_s == 500.0);
     assert_eq!(target.calls() + found.backlog, 400);
@@ -114,7 +115,8 @@ fn an_open_loop_counts_a_stall_of_the_database_for_every_request_that_it_hit() {
     let slow: u64 = found.kinds.iter().map(|kind| kind.latency.count_between(500_000_000, u64::MAX)).sum();
     let slowest = found.kinds.iter().map(|kind| kind.latency.max()).max().unwrap();
     assert!(slowest >= 990_000_000, "{slowest}");
-    // Those due in the first half of the stall waited half of it at least. A closed loop would see four.
+    // Requests that were due in the first half of the stall waited for at least half of it. A closed loop would see
+    // four of them.
     assert!(slow + found.backlog >= 190, "{slow} slow, {} never begun", found.backlog);
 }
 
@@ -129,7 +131,7 @@ fn a_request_of_the_warm_up_that_hangs_at_the_end_of_an_open_loop_is_unknown() {
     let mut plan = plan(Mode::Open { rate: 100.0, arrival: Arrival::Constant, sessions: 2 }, 400);
     (plan.warmup, plan.drain) = (Duration::from_millis(400), Duration::from_millis(100));
     let found = measure(&target, &plan).unwrap();
-    // An open loop counts what is answered in the window, whenever it was due.
+    // An open loop counts transactions that are answered in the window, whenever they were due.
     assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 1);
 }
 
@@ -186,7 +188,7 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     assert!(found.facts.delivery.queued >= delivery.completed());
     assert_eq!(found.facts.delivery.within_80_s, delivery.completed());
 
-    // The result file has a line for each, with its ten orders.
+    // The result file has a line for each delivery, with its ten orders.
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), deliveries.len());
     for line in text.lines() {
@@ -209,7 +211,7 @@ fn terminals_wait_as_long_as_the_standard_says_times_the_factor() {
     for kind in TransactionKind::STANDARD {
         let (wait, limits) = (waits[kind.index()], kind.limits());
         let mean = limits.mean_think_s * FACTOR;
-        // Five standard deviations of the mean of so many exponential times.
+        // Five standard deviations of the mean of that many exponential times.
         let tolerance = 5.0 * mean / (wait.think.count as f64).sqrt();
         assert!(wait.think.count > 100, "{kind:?}: {}", wait.think.count);
         assert!((wait.think.mean_s().unwrap() - mean).abs() < tolerance, "{kind:?}: {:?}", wait.think);
@@ -228,8 +230,8 @@ fn terminals_start_in_the_steady_state() {
     let mut plan = plan(rte(20_000, 2, 0.1), 500);
     plan.warehouses = 2_000;
     let found = measure(&target, &plan).unwrap();
-    // 23 transactions take 476 s; the window is a quarter of a cycle. Requests handed over, not those answered,
-    // so that a busy machine does not matter.
+    // 23 transactions take 476 s; the window is a quarter of a cycle. The test counts requests that were handed over,
+    // not answered ones, so a busy machine does not matter.
     let due = (found.lateness.len() + found.backlog) as f64;
     let expected = 20_000.0 * 0.5 * 23.0 / 47.6;
     assert!((due / expected - 1.0).abs() < 0.06, "{due} requests, {expected} expected");
@@ -257,7 +259,7 @@ fn a_delivery_log_that_cannot_be_made_is_an_error_before_anything_is_sent() {
     assert_eq!((target.connections(), target.calls()), (0, 0));
 }
 
-/// One session and commits that take 50 ms: one that waited could answer 40 in two seconds.
+/// One session and commits that take 50 ms: a session that waited for them could answer 40 in two seconds.
 const COMMIT: Duration = Duration::from_millis(50);
 
 #[test]
@@ -282,7 +284,7 @@ fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_
         .map(completed)
         .sum();
     assert!(interactive > 200, "{interactive}");
-    // Twenty users that wait 50 ms for each answer get no more than 800 in this time.
+    // Twenty users that wait 50 ms for each answer get no more than 800 answers in this time.
     assert!(interactive <= 800, "{interactive}");
 }
 
@@ -330,7 +332,8 @@ fn each_phase_has_its_mix_its_sessions_and_its_counts() {
     }
     assert_eq!(found.facts.all_phases().completed.iter().sum::<u64>(), found.completed());
 
-    // Who played in each: told from the order of what was sent, which changes with the mix.
+    // The number of playing sessions in each phase. The order of the sent transactions shows the phases, because the
+    // mix changes with them.
     let seen = seen.lock().unwrap();
     let first_delivery = seen.iter().position(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
     let last_delivery = seen.iter().rposition(|(_, kind, _)| *kind == TransactionKind::Delivery).unwrap();
@@ -342,7 +345,7 @@ fn each_phase_has_its_mix_its_sessions_and_its_counts() {
     assert_eq!(sessions(&seen[last_delivery + 1..]), 2);
 }
 
-/// Two of four sessions compete for a row.
+/// Returns a plan in which two of four sessions compete for a row.
 fn contending(milliseconds: u64) -> RunPlan {
     let mut plan = plan(Mode::Direct { terminals: 4 }, milliseconds);
     plan.steps = vec![Step { contention: vec![2], ..Step::default() }];
@@ -358,7 +361,7 @@ fn transactions_that_end_after_the_run_compete_no_longer_than_it() {
         None
     }));
     let found = measure(&target, &contending(2_000)).unwrap().contention.unwrap();
-    // Those that were at the row when the run ended were there for three seconds, of which half a one counts.
+    // Transactions that were at the row when the run ended stayed for three seconds; half a second of that counts.
     let competed = found.rows[0].per_second[1];
     assert!((1.0..3.0).contains(&competed), "{found:?}");
 }
@@ -400,7 +403,7 @@ fn an_open_loop_keeps_the_rate_of_each_phase() {
     assert_eq!(open.due, 250);
     assert!((open.asked_per_s - 250.0 / 1.5).abs() < 1e-6, "{open:?}");
     let phases: Vec<u64> = found.facts.phases.iter().map(|phase| phase.completed.iter().sum()).collect();
-    // Those at the very end may be answered after it.
+    // Transactions at the very end may be answered after it.
     assert_eq!(phases[..2], [200, 0]);
     assert!((40..=50).contains(&phases[2]), "{phases:?}");
 }
@@ -447,6 +450,6 @@ fn emulated_users_begin_with_the_mix_of_the_first_phase() {
     let (payment, stock_level) = (TransactionKind::Payment.index(), TransactionKind::StockLevel.index());
     assert!(first.completed[payment] > 20, "{first:?}");
     assert_eq!(first.completed[stock_level], 0, "a request of the second phase before it");
-    // What was chosen in the first may be due in the second.
+    // A transaction that was chosen in the first phase may be due in the second.
     assert!(second.completed[stock_level] > 20, "{second:?}");
 }

@@ -1,4 +1,4 @@
-//! What happens when the database gives a transaction up, or goes away.
+//! Retries after aborts, and lost connections.
 
 use crate::scripted::{Scripted, measure, pause, plan};
 use lydite_bench::{Mode, OutageCause, RunError, Status};
@@ -38,7 +38,7 @@ fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_cou
     let completed = found.completed();
     assert!(completed > 0);
     assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 2 * completed);
-    // Those of a last transaction that did not end count, too.
+    // Aborts of a last transaction that did not end count, too.
     let [serialization, deadlock, ..] = found.aborts;
     assert!((completed..=completed + 1).contains(&serialization), "{:?} of {completed}", found.aborts);
     assert!((completed..=completed + 1).contains(&deadlock), "{:?} of {completed}", found.aborts);
@@ -217,7 +217,7 @@ fn failing(found: &lydite_bench::Measurement) -> &str {
 fn a_type_that_fails_again_and_again_ends_the_run_though_others_succeed() {
     let target = Arc::new(Scripted::new(|call| {
         pause();
-        // Now and then one comes through.
+        // Some transactions succeed.
         (call.transaction.kind() == TransactionKind::Payment && !call.total.is_multiple_of(7))
             .then(|| TxError::Fatal("the \x1b[31mdisk is full\nand more".into()))
     }));
@@ -284,7 +284,7 @@ fn a_burst_of_errors_that_is_over_in_no_time_does_not_end_a_run() {
 
 #[test]
 fn a_type_that_fails_nearly_half_of_the_time_is_a_result_however_long_the_run() {
-    // Chance favours the failures for a while again and again.
+    // By chance, failures are the majority for a while again and again.
     let target = Arc::new(Scripted::new(|call| {
         // SplitMix64: one multiplication alone favours one type over millions of calls.
         let mut drawn = (call.total as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -357,7 +357,7 @@ fn what_an_outage_cut_short_is_no_failure_of_its_type() {
 #[test]
 fn nothing_is_sent_again_after_the_end_however_long_a_connection_took() {
     const LENGTH: u64 = 300;
-    // The first answer is a loss, and who connects again gets in when all is over.
+    // The first answer is a lost connection, and the reconnection succeeds only after the end.
     let target = Arc::new(
         Scripted::new(|call| {
             pause();

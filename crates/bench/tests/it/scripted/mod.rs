@@ -1,4 +1,4 @@
-//! A database in memory that does what a test tells it.
+//! A database in memory that follows a test's script.
 
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
@@ -14,38 +14,39 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What a session is asked to do.
+/// A call of a session.
 pub(crate) struct Call<'a> {
-    /// Which connection, in the order in which they were made, from 0.
+    /// Number of the connection, in the order in which they were made, from 0.
     pub(crate) session: usize,
-    /// How many calls this session had before.
+    /// Number of earlier calls of this session.
     pub(crate) number: usize,
-    /// How many calls all sessions had before.
+    /// Number of earlier calls of all sessions.
     pub(crate) total: usize,
-    /// What was sent.
+    /// Transaction that was sent.
     pub(crate) transaction: &'a Transaction,
 }
 
-/// What a session answers; none for what a good database would.
+/// Error that a session answers with; `None` for the answer of a good database.
 type Script = dyn Fn(&Call<'_>) -> Option<TxError> + Send + Sync;
-/// Whether connection number so-and-so is accepted.
+/// Decision to accept a connection, by its number.
 type Door = dyn Fn(usize) -> Result<(), TargetError> + Send + Sync;
 
-/// See the module.
+/// A database that follows a script. See the module.
 pub(crate) struct Scripted {
     script: Arc<Script>,
     door: Box<Door>,
     seen: Arc<Mutex<Vec<Transaction>>>,
     total: Arc<AtomicUsize>,
     connections: AtomicUsize,
-    /// How long a commit is on its way while the session is free; none where sessions wait.
+    /// Time from the end of a transaction to the end of its commit, while the session is free; `None` if sessions wait
+    /// for commits.
     commit: Option<Duration>,
-    /// Where the warehouses are, if it tells.
+    /// Placement of the warehouses, if the database reports it.
     placement: Option<Box<dyn Fn() -> Placement + Send + Sync>>,
 }
 
 impl Scripted {
-    /// A database whose sessions follow `script`.
+    /// Makes a database whose sessions follow `script`.
     pub(crate) fn new(script: impl Fn(&Call<'_>) -> Option<TxError> + Send + Sync + 'static) -> Self {
         Self {
             script: Arc::new(script),
@@ -58,19 +59,19 @@ impl Scripted {
         }
     }
 
-    /// Tells where its warehouses are.
+    /// Makes the database report a placement.
     pub(crate) fn placed(mut self, placement: impl Fn() -> Placement + Send + Sync + 'static) -> Self {
         self.placement = Some(Box::new(placement));
         self
     }
 
-    /// Commits in a pipeline: each is there after `latency`.
+    /// Makes commits pipelined: each takes `latency`.
     pub(crate) fn pipelined(mut self, latency: Duration) -> Self {
         self.commit = Some(latency);
         self
     }
 
-    /// One that takes a fraction of a millisecond for everything.
+    /// Makes a database that takes a fraction of a millisecond for each transaction.
     pub(crate) fn good() -> Self {
         Self::new(|_| {
             pause();
@@ -78,7 +79,7 @@ impl Scripted {
         })
     }
 
-    /// Asks `door` about each connection.
+    /// Makes `door` decide about each connection.
     pub(crate) fn with_door(
         mut self,
         door: impl Fn(usize) -> Result<(), TargetError> + Send + Sync + 'static,
@@ -87,23 +88,23 @@ impl Scripted {
         self
     }
 
-    /// Everything that was sent, in the order in which it came.
+    /// Returns all transactions in the order in which they came.
     pub(crate) fn seen(&self) -> Vec<Transaction> {
         lock(&self.seen).clone()
     }
 
-    /// How often something was sent.
+    /// Returns the number of transactions that came.
     pub(crate) fn calls(&self) -> u64 {
         self.total.load(Ordering::SeqCst) as u64
     }
 
-    /// How often somebody connected.
+    /// Returns the number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
-/// Keeps logs of what was sent short.
+/// Waits a moment, which keeps the logs of transactions short.
 pub(crate) fn pause() {
     std::thread::sleep(Duration::from_micros(200));
 }
@@ -119,11 +120,11 @@ struct ScriptedSession {
     index: usize,
     number: usize,
     commit: Option<Duration>,
-    /// Knows the answers.
+    /// Session of `null:` that gives the answers.
     null: Box<dyn Session>,
 }
 
-/// A commit that is there after a time.
+/// A commit that takes this time.
 struct OnItsWay(Duration);
 
 impl Commit for OnItsWay {
@@ -219,7 +220,7 @@ impl Nodes for Scripted {
     }
 }
 
-/// A plan over two warehouses, without warm-up.
+/// Returns a plan over two warehouses, without warm-up.
 pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     RunPlan {
         warmup: Duration::ZERO,
@@ -228,7 +229,7 @@ pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     }
 }
 
-/// A run that nobody watches or stops.
+/// Runs a plan without an observer or a stop.
 pub(crate) fn measure(target: &Arc<Scripted>, plan: &RunPlan) -> Result<Measurement, RunError> {
     let target: Arc<dyn Target> = Arc::<Scripted>::clone(target);
     run(&target, plan, &RunControl::default(), &mut |_| {})
