@@ -1,5 +1,5 @@
-//! The texts of all statements, as each family sends them, and the round trips of all transactions: the files in
-//! `statement_texts/` are what must not change by accident.
+//! Pins the texts of all statements, as each family sends them, and the round trips of all transactions: the files in
+//! `statement_texts/` must not change by accident.
 
 mod round_trips;
 
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Set to have the files written anew.
+/// Environment variable that makes the tests write the files again.
 const RENEW: &str = "LYDITE_RENEW_STATEMENT_TEXTS";
 
-/// A dialect, by its name in the files.
+/// A dialect with its name in the files.
 struct Sent {
     name: &'static str,
     dialect: &'static Dialect,
@@ -29,7 +29,7 @@ impl Sent {
         Self { name, dialect, text: Statement::text }
     }
 
-    /// The statements by their names: the modes that prepare each, and its text.
+    /// Returns the statements by name: the modes that prepare each one, and its text.
     fn statements(&self, modes: &[TxMode]) -> BTreeMap<String, String> {
         let mut lines = BTreeMap::new();
         for &mode in modes {
@@ -43,7 +43,7 @@ impl Sent {
     }
 }
 
-/// Writes all statements of the first dialect, and what the others have of their own.
+/// Returns all statements of the first dialect, and those of the other dialects that differ.
 fn written(sent: &[Sent], modes: &[TxMode], procedures: impl Fn(&Dialect) -> String) -> String {
     let mut out = format!("-- Made by a test: see {RENEW}.\n");
     let first = sent[0].statements(modes);
@@ -55,7 +55,7 @@ fn written(sent: &[Sent], modes: &[TxMode], procedures: impl Fn(&Dialect) -> Str
             }
         }
         let procedures = procedures(of.dialect);
-        // Without the comment on the file.
+        // Leaves out the comment at the beginning of the file.
         let sent = procedures.find("CREATE").map(|start| &procedures[start..]);
         if let Some(sent) = sent {
             let hash = digest(&SHA256, sent.as_bytes());

@@ -94,7 +94,8 @@ fn advice(error: &rustls::Error) -> &'static str {
     }
 }
 
-/// Takes any certificate, as libpq does below `verify-ca`: against listening, not against an impostor.
+/// Verifier that accepts any certificate, as libpq does below `verify-ca`. It protects against listening, not against
+/// an impostor.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Most keys that a transaction watches. Those of TPC-C read a few hundred; what reads more is a check, whose end nobody waits
-/// for.
+/// Most keys that a transaction watches. Transactions of TPC-C read a few hundred keys. A transaction that reads more
+/// is a check, which nobody waits for.
 const WATCHED_MOST: usize = 10_000;
 
 /// A Redis server as a store. See the module.
@@ -102,7 +102,7 @@ impl Store for RedisStore {
     fn answers(config: &Config) -> bool {
         let tried = Client::open(config.server.clone())
             .and_then(|client| client.get_connection_with_timeout(net::CONNECT_TIMEOUT));
-        // An error of the server's is an answer.
+        // An error that the server sent is an answer.
         !matches!(tried, Err(error) if error.is_io_error() || error.is_timeout() || error.is_connection_dropped())
     }
 

@@ -1,5 +1,4 @@
-//! The round trips of every transaction in every way of sending, with a connection that writes them down and answers without
-//! a database.
+//! The round trips of every transaction in every mode, recorded by a connection that answers without a database.
 
 use super::assert_as_before;
 use crate::mysql::product;
@@ -21,7 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A connection that notes each round trip in a line.
+/// A connection that records each round trip in a line.
 struct Recorder(Arc<Mutex<String>>);
 
 impl Recorder {
@@ -66,7 +65,7 @@ enum Cell {
 
 use Cell::{Bools, Int, Ints, Null, Texts, Time, Times};
 
-/// The answer, with so many rows changed.
+/// Fills in an answer with this number of changed rows.
 fn fill(rows: &mut Rows, affected: u64, answered: &[Vec<Cell>]) {
     rows.reset(answered.first().map_or(1, Vec::len));
     for cell in answered.iter().flatten() {
@@ -102,12 +101,12 @@ fn ints(value: &Value<'_>) -> Vec<i64> {
     }
 }
 
-/// The different pairs of numbers among these parameters.
+/// Returns the distinct pairs of numbers among these parameters.
 fn pairs(params: &[Value<'_>]) -> BTreeSet<(i64, i64)> {
     params.chunks(2).map(|pair| (int(&pair[0]), int(&pair[1]))).collect()
 }
 
-/// The columns of a customer who pays.
+/// Returns the columns of a customer who pays.
 fn customer(c_id: i64) -> Vec<Cell> {
     let credit = if c_id % 2 == 0 { "BC" } else { "GC" };
     let mut cells = vec![Cell::Text("x"); 9];
@@ -116,7 +115,7 @@ fn customer(c_id: i64) -> Vec<Cell> {
     cells
 }
 
-/// Answers as a database with whatever is asked for, but for items above the last one.
+/// Answers as a database that has every requested row, except for items above the last one.
 fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
     let there = |item: &i64| *item <= 100_000;
     let address = || vec![Cell::Text("x"); 6];
@@ -201,7 +200,7 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
         "LeastNewOrder" => vec![vec![Null]],
         "DeliveredOrder" => vec![vec![Int(7)]],
         "SumOfLines" => vec![vec![Int(1_400)]],
-        // Another delivery takes the order of the second district at first.
+        // Another Delivery takes the order of the second district first.
         "BatchDeliver" if ints(&params[1]).contains(&1) => vec![vec![Int(1), Int(2_101)], vec![Int(2), Null]],
         "BatchDeliver" => vec![vec![Int(2), Int(2_102)]],
         "DeleteNewOrders" => {
@@ -238,7 +237,7 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
     Ok(())
 }
 
-/// An input of each kind, and of those in which the ways differ several.
+/// Returns an input of each transaction type, and several of types whose round trips depend on the input.
 fn transactions() -> Vec<(&'static str, Transaction)> {
     let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
     let lines = [(9, 1), (5, 2), (9, 1), (3, 1)].map(|(i_id, supply)| OrderLineInput {
