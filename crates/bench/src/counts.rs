@@ -1,8 +1,8 @@
-//! Histograms of a session: they take memory only where they have counted.
+//! Histograms of a session that take memory only where they have counts.
 //!
-//! A dense histogram of three digits takes 170 kB to reach one second. A session has two or three for each type of
-//! transaction, and fills some thousand of their places. So places are in blocks, and a block exists once something was
-//! counted in it. The places are those of [`Histogram`], so nothing is lost when a run adds up its sessions.
+//! A dense histogram of three digits takes 170 kB to reach one second. A session has two or three for each transaction
+//! type, and fills some thousand of their places. So places are in blocks, and a block is allocated at its first count.
+//! The places are those of [`Histogram`], so a run adds up its sessions without loss.
 
 use crate::measurement::count_times;
 use hdrhistogram::Histogram;
@@ -17,8 +17,8 @@ const BLOCK: usize = 64;
 
 type Block = Box<[u64; BLOCK]>;
 
-/// Counts of nanoseconds. Values of at most `BITS` bits have a place each, and greater ones share it with those that have
-/// the same leading `BITS` bits; [`Histogram`] takes as many for its digits.
+/// Counts of nanoseconds. Values of at most `BITS` bits have a place each. Greater values share a place with all values
+/// of the same magnitude and the same leading `BITS` bits. [`Histogram`] uses the same number of bits for its digits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts<const BITS: u32> {
     blocks: Vec<Option<Block>>,
@@ -46,12 +46,12 @@ impl<const BITS: u32> Counts<BITS> {
         self.blocks[number].get_or_insert_with(|| Box::new([0; BLOCK]))
     }
 
-    /// Values counted.
+    /// Returns the number of counted values.
     pub(crate) fn total(&self) -> u64 {
         self.blocks.iter().flatten().flat_map(|block| block.iter()).sum()
     }
 
-    /// Adds everything to a histogram.
+    /// Adds all counts to a histogram.
     pub(crate) fn add_to(&self, histogram: &mut Histogram<u64>) {
         for (number, block) in self.blocks.iter().enumerate() {
             let Some(block) = block else { continue };
@@ -61,21 +61,21 @@ impl<const BITS: u32> Counts<BITS> {
         }
     }
 
-    /// The place of a value.
+    /// Returns the place of a value.
     fn place(value: u64) -> usize {
         let exact = (1 << BITS) - 1;
         let exponent = u64::BITS - BITS - (value | exact).leading_zeros();
         exponent as usize * Self::HALF + (value >> exponent) as usize
     }
 
-    /// The greatest value of a place.
+    /// Returns the greatest value of a place.
     fn greatest(place: usize) -> u64 {
         let exponent = (place / Self::HALF).saturating_sub(1);
         let leading = (place - exponent * Self::HALF) as u64;
         (leading << exponent) | ((1 << exponent) - 1)
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     #[cfg(test)]
     fn bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Option<Block>>()
@@ -89,7 +89,7 @@ mod tests {
     use crate::measurement::histogram;
     use lydite_tpcc::random::{Purpose, Stream};
 
-    /// Values of all magnitudes.
+    /// Returns values of all magnitudes.
     fn values() -> Vec<u64> {
         let mut stream = Stream::new(1, Purpose::Retries, 0);
         let mut values = vec![0, 1, 255, 256, 257, 2_047, 2_048, 2_049, 4_095, 4_096, u64::MAX / 4];

@@ -1,11 +1,11 @@
 //! Runs a workload against a [`Target`](lydite_database::Target) and measures it.
 //!
-//! [`run`] takes a [`RunPlan`] and returns a [`Measurement`] of TPC-C, [`run_micro`] one of the microbenchmark. Both are
-//! the same code over [`Runnable`], compiled twice. [`load`](load::load) fills a database first. These functions block
-//! the caller, report their progress to an observer, and stop early on request through a [`RunControl`].
+//! [`run`] takes a [`RunPlan`] and returns a [`Measurement`] of TPC-C, [`run_micro`] one of the microbenchmark. Both
+//! are the same code over [`Runnable`], compiled twice. [`load`](load::load) fills a database first. These functions
+//! block the caller, report their progress to an observer, and stop early on request through a [`RunControl`].
 //!
-//! Each session is a thread, since sessions block. With emulated terminals one more thread schedules them. A terminal is
-//! a few bytes in a timer wheel.
+//! Each session is a thread, since sessions block. With emulated terminals one more thread schedules them. A terminal
+//! is a few bytes in a timer wheel.
 //!
 //! ```
 //! use lydite_bench::{Mode, RunControl, RunPlan, run};

@@ -1,5 +1,5 @@
-//! Detects frozen servers and networks that lose every packet: connections stay open, requests are in flight, and no session
-//! gets an answer. One session cannot distinguish that from a slow transaction; all sessions together can.
+//! Detects frozen servers and networks that lose every packet: connections stay open, requests are in flight, and no
+//! session gets an answer. One session cannot distinguish that from a slow transaction; all sessions together can.
 
 use crate::clock::{Nanos, SECOND};
 use crate::measurement::KindMeasurement;
@@ -7,8 +7,8 @@ use crate::worker::InFlight;
 
 /// The shortest silence that can be an outage. Checkpoints, elections and garbage collection cause shorter ones.
 const SHORTEST: Nanos = 2 * SECOND;
-/// An outage lasts at least this many times the median of the slowest transaction type. A shorter silence may be that of slow
-/// transactions.
+/// An outage lasts at least this many times the median of the slowest transaction type. A shorter silence may be that
+/// of slow transactions.
 const TIMES_THE_USUAL: u64 = 10;
 /// A gap this long between two looks means that this process itself was stopped: the gap proves no outage.
 const OWN_PAUSE: Nanos = SECOND;

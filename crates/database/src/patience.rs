@@ -1,13 +1,13 @@
-//! Waits for servers outside of the measured window. Each wait has a limit, reports what it waits for, and ends when the
-//! user interrupts it.
+//! Waits for servers outside of the measured window. Each wait has a limit, reports what it waits for, and ends when
+//! the user interrupts it.
 //!
-//! A server may work on one statement for hours without sending a byte (a condition over a thousand warehouses, an index on a
-//! large table), so silence alone proves nothing. When an answer is late, a new connection is tried. A server that answers new
-//! connections is alive, and the wait goes on. The wait fails when neither the answer nor a new connection came within the
-//! limit that the URL sets.
+//! A server may work on one statement for hours without sending a byte (a condition over a thousand warehouses, an
+//! index on a large table), so silence alone proves nothing. When an answer is late, a new connection is tried. A
+//! server that answers new connections is alive, and the wait goes on. The wait fails when neither the answer nor a new
+//! connection came within the limit that the URL sets.
 //!
-//! A thread of its own sends the request and reads the answer. When the wait fails, that thread is left behind: nothing else
-//! ends a read from a connection that delivers no bytes.
+//! A thread of its own sends the request and reads the answer. When the wait fails, that thread is left behind: nothing
+//! else ends a read from a connection that delivers no bytes.
 
 use crate::balances::Balances;
 use crate::capabilities::{

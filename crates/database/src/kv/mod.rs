@@ -1,8 +1,9 @@
-//! The code that key-value stores share: one text of the transactions, of loading, checking and checksums over the traits
-//! [`Store`] and [`StoreTx`]. It is compiled separately for each store, so no row goes through a pointer to a function.
+//! The code that key-value stores share: one text of the transactions, of loading, checking and checksums over the
+//! traits [`Store`] and [`StoreTx`]. It is compiled separately for each store, so no row goes through a pointer to a
+//! function.
 //!
-//! A new store implements the two traits, and [`Pending`] if a commit returns before it is durable. [`KvTarget`] makes it
-//! a target like any other:
+//! A new store implements the two traits, and [`Pending`] if a commit returns before it is durable. [`KvTarget`] makes
+//! it a target like any other:
 //!
 //! ```
 //! use lydite_database::Target;
