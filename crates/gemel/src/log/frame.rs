@@ -1,25 +1,25 @@
-//! What stands in a segment: a header, then batches of records, each with a checksum.
+//! Layout of a segment: a header, then batches of records, each with a checksum.
 //!
-//! All numbers are little end first. A position (LSN) counts the bytes of batches, headers of batches included and
-//! headers of segments not, so a batch's place in its file follows from its position and the segment's first one.
+//! All integers are little-endian. A position (LSN) counts the bytes of batches, with the headers of batches but not
+//! those of segments. So a batch's offset in its file follows from its position and the segment's first position.
 
 use crate::error::{Error, Result};
 
-/// Bytes of a segment's header. Its layout stays as it is for ever, so that a newer format can be told from damage:
-/// magic (8), format (4), zero (4), database (8), first position (8), zeros (28), checksum (4).
+/// Bytes of a segment's header. Its layout never changes, so a newer format can be distinguished from damage: magic
+/// (8), format (4), zeros (4), database (8), first position (8), zeros (28), checksum (4).
 pub(super) const SEGMENT_HEADER: usize = 64;
 /// The format that is written, and the newest that can be read.
 pub(super) const FORMAT: u32 = 1;
-/// Bytes of a batch's header: magic (4), checksum of all that follows it (4), bytes of records (8), position of this
-/// header (8), position up to which the log was durable when this was written (8).
+/// Bytes of a batch's header: magic (4), checksum of everything after it (4), bytes of records (8), position of this
+/// header (8), durable LSN when the batch was written (8).
 pub(super) const BATCH_HEADER: usize = 32;
 /// Bytes of a record's header: length (4), checksum of length and payload (4).
 pub(super) const RECORD_HEADER: usize = 8;
-/// The largest payload, in bytes.
+/// Maximum length of a payload in bytes.
 pub(super) const MAX_PAYLOAD: usize = 1 << 30;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"GEMELLOG";
-/// Not of ASCII letters, so that text in records is seldom taken for it.
+/// Not all ASCII letters, so text in records is seldom mistaken for it.
 pub(super) const BATCH_MAGIC: [u8; 4] = [0xB7, 0x47, 0x6C, 0x01];
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -30,7 +30,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) format: u32,
@@ -50,7 +50,7 @@ impl Segment {
         header
     }
 
-    /// None if it is not whole.
+    /// Decodes a header. Returns none if it is not intact.
     pub(super) fn decode(content: &[u8]) -> Option<Self> {
         let header: &[u8; SEGMENT_HEADER] = content.first_chunk()?;
         if header[..8] != SEGMENT_MAGIC
@@ -62,11 +62,11 @@ impl Segment {
     }
 }
 
-/// The header of a record.
+/// Returns the header of a record.
 pub(super) fn record_header(payload: &[u8]) -> Result<[u8; RECORD_HEADER]> {
     if payload.len() > MAX_PAYLOAD {
         return Err(Error::Capacity(format!(
-            "a transaction of {} bytes does not fit into the log, which takes up to {MAX_PAYLOAD}: split it",
+            "a transaction of {} bytes is too large for the log, which takes up to {MAX_PAYLOAD}: split it",
             payload.len()
         )));
     }
@@ -84,7 +84,7 @@ fn record_sum(len: [u8; 4], payload: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Fills in the header of a batch, for which its first bytes were left free.
+/// Fills in the header of a batch, for which the first bytes are reserved.
 pub(super) fn seal(batch: &mut [u8], start: u64, durable: u64) {
     let len = (batch.len() - BATCH_HEADER) as u64;
     batch[..4].copy_from_slice(&BATCH_MAGIC);
@@ -95,7 +95,7 @@ pub(super) fn seal(batch: &mut [u8], start: u64, durable: u64) {
     batch[4..8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// A batch that is whole.
+/// An intact batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Batch<'a> {
     pub(super) durable: u64,
@@ -103,13 +103,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Bytes of it with its header.
+    /// Returns the length in bytes, header included.
     pub(super) fn len(&self) -> usize {
         BATCH_HEADER + self.records.len()
     }
 }
 
-/// The batch at the beginning of `content`, if one that belongs at `start` is there and whole.
+/// Returns the batch at the beginning of `content`, if there is an intact one whose position is `start`.
 pub(super) fn batch(content: &[u8], start: u64) -> Option<Batch<'_>> {
     if content.get(..4)? != BATCH_MAGIC || u64_at(content, 16)? != start {
         return None;
@@ -120,7 +120,7 @@ pub(super) fn batch(content: &[u8], start: u64) -> Option<Batch<'_>> {
         .then_some(Batch { durable: u64_at(whole, 24)?, records: &whole[BATCH_HEADER..] })
 }
 
-/// The payload of the first of `records`, and the bytes behind it; none if it is not whole.
+/// Returns the payload of the first of `records` and the bytes after it, or none if the record is not intact.
 pub(super) fn record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     let len = u32_at(records, 0)?;
     let sum = u32_at(records, 4)?;
@@ -166,7 +166,7 @@ mod tests {
         }
 
         #[test]
-        fn a_batch_with_a_flipped_bit_is_not_whole(payloads in payloads(), start: u64, place: prop::sample::Index, bit in 0_u8..8) {
+        fn a_batch_with_a_flipped_bit_is_not_intact(payloads in payloads(), start: u64, place: prop::sample::Index, bit in 0_u8..8) {
             let mut bytes = sealed(&payloads, start, 7);
             let place = place.index(bytes.len());
             bytes[place] ^= 1 << bit;
@@ -174,13 +174,13 @@ mod tests {
         }
 
         #[test]
-        fn a_shortened_batch_is_not_whole(payloads in payloads(), start: u64, place: prop::sample::Index) {
+        fn a_shortened_batch_is_not_intact(payloads in payloads(), start: u64, place: prop::sample::Index) {
             let bytes = sealed(&payloads, start, 7);
             prop_assert!(batch(&bytes[..place.index(bytes.len())], start).is_none());
         }
 
         #[test]
-        fn the_header_of_a_segment_survives_no_flipped_bit(
+        fn a_segment_header_with_a_flipped_bit_is_not_intact(
             database: u64, first: u64, place in 0..SEGMENT_HEADER, bit in 0_u8..8,
         ) {
             let header = Segment { format: FORMAT, database, first };

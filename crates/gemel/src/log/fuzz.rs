@@ -1,4 +1,4 @@
-//! What the reader makes of a log that is arbitrary, or was written and then damaged.
+//! Fuzzing of the reader, with arbitrary logs and with logs that were written and then damaged.
 
 use super::{Lsn, frame, reader, segment_path};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ fn header(first: u64) -> Vec<u8> {
     frame::Segment { format: frame::FORMAT, database: DATABASE, first }.encode().to_vec()
 }
 
-/// What is read before the end, or before an error, and that.
+/// Returns the records read before the end or an error, and that end or error.
 fn read(files: &FaultyFiles) -> (Vec<Vec<u8>>, Result<Lsn>) {
     let mut records = Vec::new();
     let outcome = reader::read(files, directory(), NAME, DATABASE, Lsn(0), &mut |_, _, payload| {
@@ -34,17 +34,17 @@ fn read(files: &FaultyFiles) -> (Vec<Vec<u8>>, Result<Lsn>) {
     (records, outcome)
 }
 
-/// Cutting the log at its end changes nothing that is read.
+/// Checks that cutting the log at its end changes nothing that is read.
 fn cut(files: &FaultyFiles, records: &[Vec<u8>], end: Lsn) {
     if let Err(error) = reader::truncate(files, directory(), NAME, end) {
-        panic!("it can't be cut at {end}: {error}");
+        panic!("the log can't be cut at {end}: {error}");
     }
     let (again, outcome) = read(files);
     assert_eq!(again, records);
     assert!(matches!(outcome, Ok(again) if again == end), "{outcome:?} after {end}");
 }
 
-/// Any bytes as a segment, with a header of theirs or a good one.
+/// Reads arbitrary bytes as a segment, with a valid header before them or without.
 pub(crate) fn bytes_as_a_log(data: &[u8]) {
     let files = FaultyFiles::default();
     match data {
@@ -57,7 +57,7 @@ pub(crate) fn bytes_as_a_log(data: &[u8]) {
     }
 }
 
-/// Batches in one or two segments, in which a byte is then changed, or whose end is cut off.
+/// Reads one or two segments of batches, after changing a byte or cutting off the end.
 pub(crate) fn a_damaged_log(data: &[u8]) {
     let mut source = Source(data);
     let (mut segments, mut written, mut end) = (vec![(0, header(0))], Vec::new(), 0);
@@ -75,7 +75,7 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
             let Ok(head) = frame::record_header(payload) else { return };
             batch.extend_from_slice(&head);
             batch.extend_from_slice(payload);
-            // With the position where its batch begins.
+            // Each payload is noted with the position of its batch.
             written.push((end, payload.to_vec()));
         }
         frame::seal(&mut batch, end, durable);
@@ -95,7 +95,7 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
             let place = source.below(content.len());
             content[place] ^= source.byte().max(1);
         }
-        // A torn end: of the last segment, behind its header.
+        // A torn end of the last segment, after its header.
         _ => {
             let (_, content) = &mut segments[last];
             let keep = frame::SEGMENT_HEADER + source.below(content.len() - frame::SEGMENT_HEADER + 1);
@@ -107,7 +107,7 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
         put(&files, *first, content);
     }
     let (records, outcome) = read(&files);
-    assert!(all.starts_with(&records), "{records:?} were read where {all:?} were written");
+    assert!(all.starts_with(&records), "{records:?} were read, but {all:?} were written");
     match (damage, outcome) {
         (0, Ok(found)) => assert_eq!((found, records.len()), (Lsn(end), all.len())),
         (1, Err(_)) => {}
@@ -116,6 +116,6 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
             assert_eq!(records.len(), whole, "up to {found}");
             cut(&files, &records, found);
         }
-        (_, Err(error)) => panic!("it was refused though nothing that was durable is missing: {error}"),
+        (_, Err(error)) => panic!("the log was rejected although nothing durable is missing: {error}"),
     }
 }

@@ -1,9 +1,9 @@
-//! The log: a stream of bytes in segments, written and synced by a thread of its own.
+//! The log: a stream of bytes in segments, which one thread writes and syncs.
 //!
 //! Appending only copies into a buffer. The thread takes the whole buffer as one batch, writes it, syncs it and
-//! releases those who wait, while the next batch collects. A failed write or sync is never tried again, since the
-//! operating system may have dropped what it could not write: the log is poisoned, and whoever waits is told that the
-//! outcome is not known.
+//! releases the waiters, while the next batch collects. A failed write or sync is never retried, because the operating
+//! system may have dropped the data that it could not write. It poisons the log instead, and the waiters get the answer
+//! that the outcome is unknown.
 
 mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -32,10 +32,10 @@ use std::thread::JoinHandle;
 use waiter::Waiter;
 use writer::Writer;
 
-/// Bytes of a segment after which the next one is begun.
+/// Maximum length of a segment in bytes, except that a longer batch gets a segment of its own.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// A position in a log: an offset in its stream of bytes, over all segments.
+/// A position in a log (LSN): an offset in its stream of bytes, over all segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lsn(pub(crate) u64);
 
@@ -45,10 +45,10 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// First positions of the segments that exist, oldest first.
+/// First positions of the existing segments, oldest first.
 type Segments = Arc<Mutex<VecDeque<u64>>>;
 
-/// A log that is open.
+/// An open log.
 pub(crate) struct Log {
     pipeline: Arc<Pipeline>,
     segments: Segments,
@@ -59,21 +59,21 @@ pub(crate) struct Log {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while one is held.
+    // Nothing panics while holding one of these locks.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The file of the segment that begins at `first`.
+/// Returns the path of the segment that begins at `first`.
 fn segment_path(directory: &Path, name: &str, first: u64) -> PathBuf {
     directory.join(format!("{name}-{first:016x}.log"))
 }
 
-/// First positions of the segments in a directory, in order.
+/// Returns the first positions of the segments in a directory, in order.
 fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> Result<Vec<u64>> {
     let parse = |file: &str| {
         let digits = file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".log")?;
         let first = u64::from_str_radix(digits, 16).ok()?;
-        // Half of all positions are plenty, and adding lengths to the others can't overflow.
+        // Only the lower half of all positions is valid, so adding a length to a position can't overflow.
         (digits.len() == 16 && first < 1 << 63).then_some(first)
     };
     let mut firsts: Vec<u64> = files.list(directory)?.iter().filter_map(|file| parse(file)).collect();
@@ -81,7 +81,7 @@ fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> Result<Vec<
     Ok(firsts)
 }
 
-/// Makes a segment, durable and empty.
+/// Makes an empty segment. It is durable when this returns.
 fn create_segment(
     files: &dyn Files,
     directory: &Path,
@@ -91,15 +91,15 @@ fn create_segment(
 ) -> Result<Box<dyn File>> {
     let mut file = files.create(&segment_path(directory, name, first))?;
     file.write_at(0, &frame::Segment { format: frame::FORMAT, database, first }.encode())?;
-    // The header is durable before the first batch is written, and the name before anything is acknowledged.
+    // The header is durable before the first batch is written, and the name before any commit is acknowledged.
     file.sync()?;
     files.sync_dir(directory)?;
     Ok(file)
 }
 
 impl Log {
-    /// Opens for appending after `end`, which [`reader::read`] returned; what stands behind it is cut away. In an
-    /// empty directory `end` is zero. `database` is its number, in every segment's header.
+    /// Opens the log for appending at `end`, the position that [`reader::read`] returned, and cuts off the bytes after
+    /// it. In an empty directory `end` is zero. `database` is the database's number, in every segment's header.
     pub(crate) fn open(
         files: Arc<dyn Files>,
         directory: &Path,
@@ -157,37 +157,39 @@ impl Log {
         Ok(Arc::new(Self { pipeline, segments, files, directory: directory.to_path_buf(), name, writer }))
     }
 
-    /// Appends a record to the buffer, waiting for no disk, and returns the position after it.
+    /// Appends a record to the buffer, without waiting for a disk. Returns the position after the record.
     pub(crate) fn append(&self, payload: &[u8]) -> Result<Lsn> {
         self.pipeline.append(payload)
     }
 
-    /// Appends a record to each of two different logs, so that whoever comes behind one of them in either log comes
-    /// behind both.
+    /// Appends a record to each of two different logs. A later record in either log is after both records.
     pub(crate) fn append_both(first: (&Self, &[u8]), second: (&Self, &[u8])) -> Result<(Lsn, Lsn)> {
         if std::ptr::eq(first.0, second.0) {
-            return Err(Error::Usage("a record can't be appended to the same log twice at once".to_owned()));
+            return Err(Error::Usage(
+                "one record can't be appended to the same log twice: name two different logs".to_owned(),
+            ));
         }
         Pipeline::append_both((&first.0.pipeline, first.1), (&second.0.pipeline, second.1))
     }
 
-    /// The ends of two logs at one moment: no record that went to both lies before one and behind the other.
+    /// Returns the ends of two logs at one moment: no pair of records from [`Log::append_both`] has one before them and
+    /// one behind.
     pub(crate) fn ends_of_both(first: &Self, second: &Self) -> (Lsn, Lsn) {
         Pipeline::ends_of_both(&first.pipeline, &second.pipeline)
     }
 
-    /// Waits while hundreds of megabytes wait to be written, which only happens where commits don't wait to be
-    /// durable. For the beginning of a commit, where no lock is held.
+    /// Waits while hundreds of megabytes are appended but not written, which only happens when commits don't wait to be
+    /// durable. Call it at the beginning of a commit, before any lock is taken.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
         self.pipeline.wait_for_room()
     }
 
-    /// The position after the last appended record.
+    /// Returns the position after the last appended record.
     pub(crate) fn end(&self) -> Lsn {
         self.pipeline.end()
     }
 
-    /// The position up to which the log is on stable storage.
+    /// Returns the durable LSN: the position up to which the log is on stable storage.
     pub(crate) fn durable(&self) -> Lsn {
         self.pipeline.durable()
     }
@@ -202,22 +204,22 @@ impl Log {
         waiter.wait().map_err(|cause| Error::Poisoned(cause.to_string()))
     }
 
-    /// Whether a commit is to wait until it is durable.
+    /// Returns true if commits wait until they are durable.
     pub(crate) fn is_awaited(&self) -> bool {
         self.pipeline.is_awaited()
     }
 
-    /// Why the log takes nothing more, if it failed.
+    /// Returns the reason why the log rejects records, if it failed.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.pipeline.failure()
     }
 
-    /// Has `waiter` told when the log is durable up to `lsn`.
+    /// Notifies `waiter` when the log is durable up to `lsn`.
     pub(crate) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
         self.pipeline.enqueue(lsn, waiter);
     }
 
-    /// Deletes the segments that lie wholly below `lsn`, but never the newest.
+    /// Deletes the segments that lie wholly below `lsn`, but never the newest one.
     pub(crate) fn drop_before(&self, lsn: Lsn) -> Result<()> {
         let mut dropped = false;
         loop {
@@ -226,7 +228,7 @@ impl Log {
                 (Some(first), Some(next)) if *next <= lsn.0 => *first,
                 _ => break,
             };
-            // Oldest first, so that what a crash leaves has no gap.
+            // The oldest goes first, so a crash in between leaves no gap.
             self.files.remove(&segment_path(&self.directory, self.name, first))?;
             segments.pop_front();
             dropped = true;
@@ -237,26 +239,27 @@ impl Log {
         Ok(())
     }
 
-    /// Bytes of the stream from the beginning of the oldest segment.
+    /// Returns the number of bytes from the beginning of the oldest segment to the end.
     pub(crate) fn bytes(&self) -> u64 {
         let oldest = lock(&self.segments).front().copied();
         self.end().0 - oldest.unwrap_or_default()
     }
 
-    /// True on the thread that writes it.
+    /// Returns true on the thread that writes this log.
     pub(crate) fn is_own_thread(&self) -> bool {
         lock(&self.writer).as_ref().is_some_and(|writer| writer.thread().id() == std::thread::current().id())
     }
 
-    /// Writes and syncs the rest, and ends the thread. Later appends are refused.
+    /// Writes and syncs the remaining bytes, and ends the thread. Later appends are rejected.
     pub(crate) fn close(&self) -> Result<()> {
         self.pipeline.close();
         let handle = lock(&self.writer).take();
         if let Some(handle) = handle
-            // The last reference may go in a callback, on the writer's own thread: it ends by itself.
+            // A callback on the writer's own thread may drop the last reference. The thread can't join itself; it ends
+            // by itself.
             && handle.thread().id() != std::thread::current().id()
         {
-            // It catches panics itself.
+            // The thread catches its panics, so `join` has no error worth reporting.
             drop(handle.join());
         }
         self.failure().map_or(Ok(()), |cause| Err(Error::Poisoned(cause.to_string())))
@@ -265,7 +268,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Whoever wants to know calls it before.
+        // Callers that need the error call `close` before.
         drop(self.close());
     }
 }

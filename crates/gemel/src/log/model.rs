@@ -1,5 +1,5 @@
-//! Model checks of the synchronisation core: the very same files, compiled with a model checker's locks and atomics,
-//! which then runs them in many orders.
+//! Model checks of the synchronisation core. They compile the same files with a model checker's locks and atomics, and
+//! the checker runs them in many orders.
 
 mod sync {
     pub(super) use shuttle::sync::atomic::{AtomicU64, AtomicUsize};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use waiter::Waiter;
 
-/// A writer that takes its batches nowhere, and notes up to where it "synced" before it says so.
+/// Acts as a writer without a file. It notes the position that it "synced" before it publishes it.
 fn write(pipeline: Arc<Pipeline>, synced: Arc<AtomicU64>, fail_at: Option<u64>) {
     let mut spare = Vec::new();
     for round in 0.. {
@@ -150,7 +150,7 @@ fn every_task_and_callback_is_released_and_only_when_both_logs_are_durable() {
 }
 
 #[test]
-fn when_a_log_fails_everybody_is_released_with_the_cause() {
+fn a_failing_log_releases_every_waiter_with_the_cause() {
     shuttle::check_random(
         || {
             let logs = logs(Some(1));

@@ -1,9 +1,9 @@
-//! The synchronisation core of a log: the buffer that appenders fill and the writer takes, and the queue of those who
-//! wait for a position. It knows of no file, so that a model checker can run it (see `model.rs`).
+//! The synchronisation core of a log: the buffer that appenders fill and the writer takes, and the queue of waiters for
+//! positions. It knows no files, so a model checker can run it (see `model.rs`).
 //!
-//! One mutex guards all of it. The writer takes the whole buffer, and while it writes and syncs the next batch collects:
-//! this is all there is to group commit. Whoever waits for a position is in the queue before the writer can publish
-//! that position, or sees it published: both happen under the mutex.
+//! One mutex guards all of it. The writer takes the whole buffer; while it writes and syncs, the next batch collects.
+//! That is the whole group commit. A waiter for a position either enters the queue before the writer publishes that
+//! position, or sees the position published: both happen under the mutex.
 
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 use super::waiter::Waiter;
@@ -15,58 +15,58 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes in the buffer that are written although nobody waits for them.
+/// Bytes in the buffer that are written even if nobody waits for them.
 const MUCH: usize = 1 << 20;
-/// Bytes in the buffer beyond which new transactions should wait.
+/// Bytes in the buffer above which new transactions wait.
 const FULL: usize = 256 << 20;
-/// How long a log that need not be durable lets its buffer fill.
+/// Time for which a log without syncs lets its buffer fill.
 const SOON: Duration = Duration::from_millis(5);
 
-/// What the writer sleeps for.
+/// Events that wake the log writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sleep {
     Awake,
-    /// Until somebody wants something. Appending is enough where writing goes by time.
+    /// Sleeps until there is work. With durability other than full, an append is work.
     UntilWork,
-    /// Until a time; appending is nothing new.
+    /// Sleeps until a time, at the latest. An append does not wake it.
     UntilTime,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The batch that collects: room for its header, then records. Or empty.
+    /// The batch that collects: space for its header, then records. Empty if there are no records.
     buffer: Vec<u8>,
-    /// Where the log ended when it was opened.
+    /// End of the log when it was opened.
     opened: u64,
     /// Position after the buffer.
     end: u64,
     written: u64,
     durable: u64,
-    /// The largest position that somebody waits for.
+    /// The largest position that anybody waits for.
     wanted: u64,
-    /// Those who wait, smallest position first.
+    /// Waiters and their positions, smallest position first.
     waiting: VecDeque<(u64, Arc<Waiter>)>,
     sleep: Sleep,
-    /// When what is in the buffer, or is not synced, is due.
+    /// Time by which the bytes not yet written (or synced, with relaxed durability) must be.
     due: Option<Instant>,
-    /// Somebody waits for the buffer to shrink.
+    /// True if somebody waits for the buffer to shrink.
     crowded: bool,
     closing: bool,
-    /// Whether a closing log still has to get its mark.
+    /// True if a closing log must still write its mark: an empty batch whose header says that all before it is durable.
     unmarked: bool,
     failed: Option<Arc<str>>,
 }
 
-/// What the writer is to do.
+/// The writer's next step.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// A batch, its header to be filled in; empty when there is only something to sync.
+    /// A batch with an empty header; no bytes if there is only something to sync.
     pub(super) batch: Vec<u8>,
     /// Position of the batch.
     pub(super) start: u64,
-    /// Position after it.
+    /// Position after the batch.
     pub(super) end: u64,
-    /// Up to where the log is durable.
+    /// Durable LSN when the batch was taken.
     pub(super) durable: u64,
     pub(super) sync: bool,
 }
@@ -74,18 +74,18 @@ pub(super) struct Work {
 #[derive(Debug)]
 pub(super) struct Pipeline {
     state: Mutex<State>,
-    /// For the writer alone.
+    /// Wakes the writer.
     work: Condvar,
-    /// For those who wait for the buffer to shrink.
+    /// Wakes the threads that wait for the buffer to shrink.
     room: Condvar,
-    /// Copies of the state's, to be read without the lock.
+    /// Copies of the state's fields, for reading without the lock.
     end: AtomicU64,
     durable: AtomicU64,
     durability: Durability,
 }
 
 impl Pipeline {
-    /// For a log that ends at `end`, durable.
+    /// Makes the core of a log that is durable up to its end, `end`.
     pub(super) fn new(end: Lsn, durability: Durability) -> Self {
         Self {
             state: Mutex::new(State {
@@ -112,7 +112,7 @@ impl Pipeline {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held, but for a lack of memory, which ends the process.
+        // Nothing panics while holding this lock, except for lack of memory, which ends the process.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,18 +124,18 @@ impl Pipeline {
         Lsn(self.durable.load(Ordering::Acquire))
     }
 
-    /// Whether a commit is to wait until it is durable.
+    /// Returns true if commits wait until they are durable.
     pub(super) fn is_awaited(&self) -> bool {
         self.durability == Durability::Full
     }
 
-    /// Why the log takes nothing more, if it failed.
+    /// Returns the reason why the log rejects records, if it failed.
     pub(super) fn failure(&self) -> Option<Arc<str>> {
         self.lock().failed.clone()
     }
 
     pub(super) fn append(&self, payload: &[u8]) -> Result<Lsn> {
-        // The checksum is made before the lock is taken.
+        // The checksum is computed before the lock is taken.
         let header = frame::record_header(payload)?;
         let mut state = self.lock();
         state.check()?;
@@ -145,7 +145,7 @@ impl Pipeline {
     /// Appends to two different pipelines, with nothing in between in either.
     pub(super) fn append_both(first: (&Self, &[u8]), second: (&Self, &[u8])) -> Result<(Lsn, Lsn)> {
         let headers = (frame::record_header(first.1)?, frame::record_header(second.1)?);
-        // Always in the same order, whatever the order of the caller: no deadlock.
+        // The two locks are always taken in the order of their addresses, so there is no deadlock.
         let (mut one, mut two);
         if std::ptr::from_ref(first.0) < std::ptr::from_ref(second.0) {
             one = first.0.lock();
@@ -159,7 +159,8 @@ impl Pipeline {
         Ok((first.0.push(&mut one, headers.0, first.1), second.0.push(&mut two, headers.1, second.1)))
     }
 
-    /// The ends of two logs at one moment: no record of [`Pipeline::append_both`] lies before one and behind the other.
+    /// Returns the ends of two logs at one moment: no pair of records of [`Pipeline::append_both`] has one before them
+    /// and one behind.
     pub(super) fn ends_of_both(first: &Self, second: &Self) -> (Lsn, Lsn) {
         let (one, two);
         if std::ptr::from_ref(first) < std::ptr::from_ref(second) {
@@ -195,13 +196,13 @@ impl Pipeline {
         }
     }
 
-    /// Has `waiter` told when the log is durable up to `lsn`, and sees to it that it will be.
+    /// Notifies `waiter` when the log is durable up to `lsn`, and wakes the writer to make it so.
     pub(super) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
         if self.durable() >= lsn {
             return waiter.arrive();
         }
         let mut state = self.lock();
-        // Nothing behind the end can be waited for.
+        // A position after the end would never become durable, so the end counts.
         let lsn = lsn.0.min(state.end);
         if state.durable >= lsn {
             drop(state);
@@ -211,7 +212,7 @@ impl Pipeline {
             drop(state);
             return waiter.finish(Err(cause));
         }
-        // Nearly always at the end: who appended later comes later, but for a few.
+        // The place is nearly always the end: most later appenders also come here later.
         let place = match state.waiting.back() {
             Some((last, _)) if *last > lsn => state.waiting.partition_point(|(other, _)| *other <= lsn),
             _ => state.waiting.len(),
@@ -223,7 +224,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits while the buffer is much larger than it should be. Not for those who hold locks.
+    /// Waits while the buffer is too large. Callers must not hold locks.
     pub(super) fn wait_for_room(&self) -> Result<()> {
         let mut state = self.lock();
         loop {
@@ -236,8 +237,8 @@ impl Pipeline {
         }
     }
 
-    /// For the writer: waits for something to do; none when there will be nothing more. `spare` is a buffer to be
-    /// used again.
+    /// Waits for the writer's next step. Returns none if there will be no more. `spare` is a buffer to reuse. Only the
+    /// writer calls this.
     pub(super) fn next(&self, mut spare: Vec<u8>) -> Option<Work> {
         spare.clear();
         spare.shrink_to(8 * MUCH);
@@ -250,8 +251,8 @@ impl Pipeline {
                 if !state.unmarked {
                     return None;
                 }
-                // An empty batch that says that everything before it is durable: damage to what was written last
-                // will not be taken for a torn tail.
+                // The mark: an empty batch whose header says that everything before it is durable. With it, later
+                // damage to the last records is not taken for a torn tail.
                 state.unmarked = false;
                 state.buffer.resize(frame::BATCH_HEADER, 0);
                 state.end += frame::BATCH_HEADER as u64;
@@ -280,7 +281,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether there is something to write now, and if so whether to sync it.
+    /// Returns none if there is nothing to write now; otherwise true if the write must be synced.
     fn due(&self, state: &mut State) -> Option<bool> {
         if state.wanted > state.durable || (state.closing && state.durable < state.end) {
             return Some(true);
@@ -299,7 +300,7 @@ impl Pipeline {
         if due <= now { Some(sync) } else { much.then_some(false) }
     }
 
-    /// For the writer: says that `work` is done.
+    /// Publishes that `work` is done, and releases the waiters. Only the writer calls this.
     pub(super) fn finished(&self, work: &Work) {
         let mut state = self.lock();
         state.written = work.end;
@@ -319,7 +320,8 @@ impl Pipeline {
         }
     }
 
-    /// For the writer: nothing can be made durable any more.
+    /// Poisons the log, because nothing can become durable any more, and releases all waiters with the cause. Only the
+    /// writer calls this.
     pub(super) fn fail(&self, cause: &Arc<str>) {
         let mut state = self.lock();
         state.failed.get_or_insert_with(|| cause.clone());
@@ -332,12 +334,12 @@ impl Pipeline {
         }
     }
 
-    /// Takes no more records; the writer writes what is there and ends.
+    /// Rejects further records. The writer writes the remaining bytes and ends.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         if !state.closing {
             state.closing = true;
-            // Nothing to mark when nothing has been written since the log was opened.
+            // Without a write since the log was opened, no mark is needed.
             state.unmarked = state.end > state.opened;
             self.wake(&mut state);
         }
@@ -347,7 +349,7 @@ impl Pipeline {
 }
 
 impl State {
-    /// Whether records can be appended.
+    /// Returns an error if records can't be appended.
     fn check(&self) -> Result<()> {
         match &self.failed {
             Some(cause) => Err(Error::Poisoned(cause.to_string())),

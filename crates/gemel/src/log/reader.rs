@@ -1,30 +1,31 @@
 //! Reading a log from its segments, and cutting it.
 //!
-//! A batch that is not whole is a torn tail, written when the power went, only if nothing says that the log had been
-//! durable beyond its beginning: neither a later batch, each of which names the durable position known when it was
-//! written, nor a later segment, which is begun only when all before it is durable. Otherwise it is corruption.
+//! A batch that is not intact is a torn tail, left by a power cut, only if nothing shows that the log had been durable
+//! beyond the batch's beginning. Two things show that. A later batch has the durable position that was known when it
+//! was written. And a later segment is begun only when everything before it is durable. With either of them, the broken
+//! batch is corruption.
 
 use super::{Lsn, frame, list_segments, segment_path};
 use crate::error::{Error, Result};
 use crate::files::{Files, read_all, read_over, replace};
 use std::path::Path;
 
-/// Takes a record's position, the position after it, and its payload. The position of a record is the one after its
-/// predecessor.
+/// A callback for a record's position, the position after it, and its payload. A record's position is the end of its
+/// predecessor, so it may include a batch header.
 pub(crate) type Each<'a> = dyn FnMut(Lsn, Lsn, &[u8]) -> Result<()> + 'a;
 
 fn corruption(path: &Path, what: String) -> Error {
-    let what = format!("{what}; restore the database from a backup, or look for the missing part");
+    let what = format!("{what}; restore the directory from a backup");
     Error::Corruption { path: path.to_path_buf(), what }
 }
 
-/// For a log without any segment.
+/// Returns the error for a log without any segment.
 pub(super) fn nothing_there(directory: &Path, name: &str, from: Lsn) -> Error {
-    corruption(directory, format!("no segment of the log {name} is there, though it must go on at {from}"))
+    corruption(directory, format!("there is no segment of the log {name}, which must continue at {from}"))
 }
 
-/// Reads the records that end behind `from`, which must be zero or the position after a record, and returns the end
-/// of what is whole.
+/// Reads the records that end after `from`, which must be zero or the position after a record. Returns the end of the
+/// intact part.
 pub(crate) fn read(
     files: &dyn Files,
     directory: &Path,
@@ -34,7 +35,7 @@ pub(crate) fn read(
     each: &mut Each<'_>,
 ) -> Result<Lsn> {
     let firsts = list_segments(files, directory, name)?;
-    // The last segment that can hold something behind `from`, or whatever comes first.
+    // The last segment that can hold something after `from`, or the first one.
     let skipped = firsts.partition_point(|first| *first <= from.0).saturating_sub(1);
     let firsts = &firsts[skipped..];
     let Some(&oldest) = firsts.first() else {
@@ -42,7 +43,7 @@ pub(crate) fn read(
     };
     if oldest > from.0 {
         let path = segment_path(directory, name, oldest);
-        return Err(corruption(&path, format!("the log begins at {oldest}, but is needed from {from} on")));
+        return Err(corruption(&path, format!("the log begins at {oldest}, but is needed from {from}")));
     }
     let mut end = oldest;
     let mut content = Vec::new();
@@ -62,12 +63,12 @@ pub(crate) fn read(
         end = read_segment(&path, &content, first, from, each)?;
         let offset = frame::SEGMENT_HEADER + (end - first) as usize;
         match next {
-            // Its beginning says that all before it had been durable.
+            // The next segment exists, so all before it had been durable.
             Some(next) if end < next => {
                 return Err(corruption(
                     &path,
                     format!(
-                        "no whole batch at offset {offset}, position {end}, though the next segment begins at {next}: \
+                        "no intact batch at offset {offset}, position {end}, but the next segment begins at {next}: \
                          that batch is damaged, or a segment is missing"
                     ),
                 ));
@@ -83,10 +84,11 @@ pub(crate) fn read(
     Ok(Lsn(end))
 }
 
-/// Whether there is a header; without one the segment is the last, and had been begun when the power went.
+/// Returns true if the header is valid. Returns false if there is none and the segment is the last: a power cut came
+/// while it was made.
 fn check_header(path: &Path, content: &[u8], database: u64, first: u64, is_last: bool) -> Result<bool> {
     let Some(header) = frame::Segment::decode(content) else {
-        // The header is durable before anything is written behind it.
+        // The header is durable before anything is written after it.
         let rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
         if is_last && is_zero(rest) {
             return Ok(false);
@@ -117,7 +119,7 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Reads batches as long as they are whole.
+/// Reads batches up to the first one that is not intact. Returns its position.
 fn read_segment(path: &Path, content: &[u8], first: u64, from: Lsn, each: &mut Each<'_>) -> Result<u64> {
     let mut start = first;
     let mut rest = &content[frame::SEGMENT_HEADER..];
@@ -145,7 +147,7 @@ fn read_segment(path: &Path, content: &[u8], first: u64, from: Lsn, each: &mut E
     Ok(start)
 }
 
-/// Looks whether anything behind `end` claims that it had been durable.
+/// Returns an error if a batch after `end` says that the log had been durable beyond `end`.
 fn check_tail(path: &Path, content: &[u8], first: u64, end: u64) -> Result<()> {
     let from = frame::SEGMENT_HEADER + (end - first) as usize;
     let tail = content.get(from..).unwrap_or_default();
@@ -166,11 +168,12 @@ fn check_tail(path: &Path, content: &[u8], first: u64, end: u64) -> Result<()> {
     Ok(())
 }
 
-/// Cuts a log at `to`, the position after a record: a torn tail, or what recovery decided not to keep. Durable when it
-/// returns, as is all before it; a crash before leaves more of the log, but nothing in part.
+/// Cuts a log at `to`, the position after a record: there is a torn tail, or recovery drops the commits after it. When
+/// this returns, the cut and everything before it are durable. A crash before that leaves more of the log, but no
+/// record in part.
 pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn) -> Result<()> {
     let mut firsts = list_segments(files, directory, name)?;
-    // Newest first, so that what a crash leaves has no gap.
+    // The newest goes first, so a crash in between leaves no gap.
     while let Some(&first) = firsts.last() {
         let path = segment_path(directory, name, first);
         if first < to.0 {
@@ -196,7 +199,7 @@ pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn)
     let mut rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
     while start < to.0 {
         let batch = frame::batch(rest, start).ok_or_else(|| {
-            corruption(&path, format!("can't cut the log at {to}: it is whole up to {start} only"))
+            corruption(&path, format!("can't cut the log at {to}: it is intact up to {start} only"))
         })?;
         let after = start + batch.len() as u64;
         if after > to.0 {
@@ -211,16 +214,17 @@ pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn)
     if file.len()? != offset(to.0) {
         file.truncate(offset(to.0))?;
     }
-    // What was read may not be durable: the process ended before its sync. And if its sync failed, the operating
-    // system may take it for clean, so that another sync would do nothing: hence it is written again.
+    // The bytes that were read may not be durable: the process may have ended before their sync. Or their sync failed,
+    // and the operating system now takes the pages for clean, so another sync would do nothing. Hence the bytes are
+    // written again.
     if let Some(unsure) = content.get(offset(durable) as usize..offset(to.0) as usize) {
         file.write_at(offset(durable), unsure)?;
     }
     file.sync()
 }
 
-/// Shortens the batch at `offset` so that it ends at `to`, in a copy of the segment that then takes its place: its
-/// header can't be changed together with its end.
+/// Shortens the batch at `offset` so that it ends at `to`. The shortened segment is written to a new file that replaces
+/// the old one, because the batch's header and its end can't be changed atomically in place.
 fn cut_batch(
     files: &dyn Files,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Where the synchronisation core takes its locks from: the standard library here, a model checker in `model.rs`.
+//! Source of the synchronisation core's locks: the standard library here, a model checker in `model.rs`.
 
 pub(super) use std::sync::atomic::{AtomicU64, AtomicUsize};
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

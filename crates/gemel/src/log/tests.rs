@@ -1,4 +1,4 @@
-//! The log as a whole: what is read back, after which damage, and who is told what.
+//! The log as a whole: the records read back, also after damage, and the answers to waiters.
 
 use super::frame::{self, BATCH_HEADER, SEGMENT_HEADER};
 use super::reader::{read, truncate};
@@ -50,7 +50,8 @@ fn only_segment() -> PathBuf {
     segment_path(dir(), "main", 0)
 }
 
-/// What a power cut with no luck leaves of some batches of three records each, every batch synced.
+/// Writes some batches of three records each and syncs each batch. Returns the files after a power cut that loses
+/// everything unsynced.
 fn some_batches(batches: u8) -> (FaultyFiles, Vec<Lsn>) {
     let files = FaultyFiles::default();
     let log = full(&files);
@@ -67,7 +68,7 @@ fn some_batches(batches: u8) -> (FaultyFiles, Vec<Lsn>) {
 }
 
 #[test]
-fn what_was_appended_is_read_back_over_many_segments_and_openings() {
+fn records_are_read_back_over_many_segments_and_openings() {
     let directory = tempfile::tempdir().unwrap();
     let files: Arc<dyn Files> = Arc::new(RealFiles);
     let (mut end, mut expected) = (Lsn(0), Vec::new());
@@ -105,7 +106,7 @@ fn what_was_appended_is_read_back_over_many_segments_and_openings() {
 }
 
 #[test]
-fn reading_from_a_position_gives_the_records_behind_it() {
+fn reading_from_a_position_returns_the_records_after_it() {
     let (files, _) = some_batches(5);
     let (end, all) = read_from(&files, Lsn(0)).unwrap();
     for (index, (_, after, _)) in all.iter().enumerate() {
@@ -116,7 +117,7 @@ fn reading_from_a_position_gives_the_records_behind_it() {
 }
 
 #[test]
-fn a_batch_torn_anywhere_is_a_tail_that_is_cut_and_written_over() {
+fn a_batch_torn_anywhere_is_cut_off_and_overwritten() {
     let (whole, ends) = some_batches(3);
     let [.., before, last] = ends[..] else { panic!() };
     let from = SEGMENT_HEADER + before.0 as usize;
@@ -126,7 +127,7 @@ fn a_batch_torn_anywhere_is_a_tail_that_is_cut_and_written_over() {
             let files = whole.power_cut(0);
             files.tamper(&only_segment(), |content| {
                 if zeros {
-                    // A batch ends in a byte that is not zero, so this is always a loss.
+                    // The last byte of a batch is not zero, so the zeros always lose something.
                     content[cut..].fill(0);
                 } else {
                     content.truncate(cut);
@@ -143,7 +144,7 @@ fn a_batch_torn_anywhere_is_a_tail_that_is_cut_and_written_over() {
 }
 
 #[test]
-fn a_flipped_bit_is_corruption_unless_nothing_says_that_it_was_durable() {
+fn a_flipped_bit_is_corruption_if_a_later_batch_says_it_was_durable() {
     let (whole, ends) = some_batches(3);
     let [.., before, last] = ends[..] else { panic!() };
     for offset in 0..SEGMENT_HEADER + last.0 as usize {
@@ -164,14 +165,14 @@ fn a_flipped_bit_is_corruption_unless_nothing_says_that_it_was_durable() {
 }
 
 #[test]
-fn after_a_clean_close_damage_to_the_last_record_is_corruption_too() {
+fn damage_to_the_last_record_after_a_clean_close_is_corruption() {
     let files = FaultyFiles::default();
     let log = full(&files);
     log.append(b"precious").unwrap();
     log.close().unwrap();
     let end = read_from(&files, Lsn(0)).unwrap().0;
     assert_eq!(end, log.end());
-    // Opening and closing alone adds nothing.
+    // Opening and closing alone append nothing.
     open(&files, end, Durability::Full, 1 << 20).close().unwrap();
     assert_eq!(read_from(&files, Lsn(0)).unwrap().0, end);
     files.tamper(&only_segment(), |content| content[SEGMENT_HEADER + BATCH_HEADER + 9] ^= 1);
@@ -198,7 +199,7 @@ fn a_missing_or_damaged_segment_is_corruption() {
     let missing = files.power_cut(0);
     missing.remove(&path).unwrap();
     assert!(refused(&missing, Lsn(0)).contains("a segment is missing"));
-    // It isn't needed for what comes after it.
+    // Reading after the missing segment does not need it.
     assert!(read_from(&missing, Lsn(firsts[3])).is_ok());
 
     let missing = files.power_cut(0);
@@ -216,7 +217,7 @@ fn a_missing_or_damaged_segment_is_corruption() {
     let cut = files.power_cut(0);
     let records = (firsts[3] - firsts[2]) as usize;
     cut.tamper(&path, |content| content.truncate(SEGMENT_HEADER + records - 1));
-    assert!(refused(&cut, Lsn(0)).contains("no whole batch"));
+    assert!(refused(&cut, Lsn(0)).contains("no intact batch"));
     let swapped = files.power_cut(0);
     let other = read_all(&files, &segment_path(dir(), "main", firsts[3])).unwrap();
     swapped.tamper(&path, |content| *content = other);
@@ -224,7 +225,7 @@ fn a_missing_or_damaged_segment_is_corruption() {
 }
 
 #[test]
-fn a_segment_that_was_being_made_when_the_power_went_is_no_damage() {
+fn a_segment_half_made_at_a_power_cut_is_not_damage() {
     let (whole, ends) = some_batches(2);
     let end = ends[1];
     let next = segment_path(dir(), "main", end.0);
@@ -238,17 +239,17 @@ fn a_segment_that_was_being_made_when_the_power_went_is_no_damage() {
         log.close().unwrap();
         assert_eq!(payloads(&files).unwrap()[6..], [b"more"]);
     }
-    // But behind a damaged header there was something durable.
+    // Behind a damaged header there are bytes, so the header had been durable.
     let files = whole.power_cut(0);
     files.put(&next, &[&header[1..], b"xx"].concat());
     assert!(matches!(read_from(&files, Lsn(0)), Err(Error::Corruption { .. })));
-    // And that a segment exists says that all before it was durable.
+    // The existence of a segment says that everything before it had been durable.
     files.tamper(&only_segment(), |content| content.truncate(SEGMENT_HEADER + end.0 as usize - 1));
     assert!(matches!(read_from(&files, Lsn(0)), Err(Error::Corruption { .. })));
 }
 
 #[test]
-fn a_newer_format_is_named_as_such() {
+fn a_newer_format_is_rejected_by_its_number() {
     let files = FaultyFiles::default();
     files.put(&only_segment(), &frame::Segment { format: 2, database: DATABASE, first: 0 }.encode());
     let error = read_from(&files, Lsn(0)).unwrap_err();
@@ -257,7 +258,7 @@ fn a_newer_format_is_named_as_such() {
 }
 
 #[test]
-fn a_log_is_cut_after_any_record_and_nowhere_else() {
+fn a_log_can_be_cut_after_any_record_and_nowhere_else() {
     let files = FaultyFiles::default();
     let log = open(&files, Lsn(0), Durability::Full, 300);
     for record in 0..30_u8 {
@@ -284,7 +285,7 @@ fn a_log_is_cut_after_any_record_and_nowhere_else() {
         assert_eq!(read_from(&cut, Lsn(0)).unwrap().1, all[..index]);
         let refused = truncate(&files.power_cut(0), dir(), "main", Lsn(after.0 - 1)).unwrap_err();
         assert!(refused.to_string().contains("can't cut the log"), "{refused}");
-        // A crash on the way leaves the log as it was or cut at the end of a segment or here.
+        // A crash in between leaves the log as it was, or cut at the end of a segment, or cut here.
         for seed in 0..12 {
             let cut = files.power_cut(0);
             cut.fail(Operation::Any, seed % 4 + 1, EIO, 3);
@@ -297,7 +298,7 @@ fn a_log_is_cut_after_any_record_and_nowhere_else() {
 }
 
 #[test]
-fn a_failed_sync_poisons_the_log_and_is_not_tried_again() {
+fn a_failed_sync_poisons_the_log_and_is_not_retried() {
     for (operation, errno, words) in
         [(Operation::Sync, EIO, "can't sync"), (Operation::Write, ENOSPC, "the disk is full (can't write")]
     {
@@ -315,7 +316,7 @@ fn a_failed_sync_poisons_the_log_and_is_not_tried_again() {
         assert!(matches!(log.sync(bad), Err(Error::Poisoned(_))));
         assert!(matches!(log.wait_for_room(), Err(Error::Poisoned(_))));
         assert!(matches!(Ticket::after(&[(&log, bad)]).wait(), Err(Error::Unknown(_))));
-        // What was durable before stays known.
+        // Records that were durable before stay known as durable.
         Ticket::after(&[(&log, good)]).wait().unwrap();
         assert!(matches!(log.close(), Err(Error::Poisoned(_))));
         assert_eq!(files.counts(), counts);
@@ -327,7 +328,7 @@ fn a_failed_sync_poisons_the_log_and_is_not_tried_again() {
 }
 
 #[test]
-fn what_is_read_back_after_a_failed_sync_is_durable_before_anything_builds_on_it() {
+fn records_read_back_after_a_failed_sync_are_durable_once_the_log_is_open() {
     let files = FaultyFiles::default();
     let log = full(&files);
     let good = log.append(b"good").unwrap();
@@ -336,7 +337,7 @@ fn what_is_read_back_after_a_failed_sync_is_durable_before_anything_builds_on_it
     let bad = log.append(b"bad").unwrap();
     log.sync(bad).unwrap_err();
     drop(log);
-    // The file system still shows it, but a power cut would lose it.
+    // The file system still shows the record, but a power cut would lose it.
     assert_eq!(payloads(&files).unwrap().len(), 2);
     assert_eq!(payloads(&files.power_cut(0)).unwrap().len(), 1);
     let end = read_from(&files, Lsn(0)).unwrap().0;
@@ -346,7 +347,7 @@ fn what_is_read_back_after_a_failed_sync_is_durable_before_anything_builds_on_it
 }
 
 #[test]
-fn a_process_killed_at_a_fail_point_has_lost_nothing_that_it_acknowledged() {
+fn a_process_killed_at_a_fail_point_loses_no_acknowledged_record() {
     for (point, at_least) in [("log.before_write:4", 3), ("log.after_write:4", 3), ("log.after_sync:4", 4)] {
         let directory = tempfile::tempdir().unwrap();
         let child = std::process::Command::new(std::env::current_exe().unwrap())
@@ -381,10 +382,10 @@ fn a_process_that_commits_until_it_is_killed() {
 }
 
 #[test]
-fn zeros_that_find_no_room_do_no_harm() {
+fn a_full_disk_while_filling_ahead_does_no_harm() {
     let files = FaultyFiles::default();
     let log = full(&files);
-    // The second write is that of the zeros ahead.
+    // The second write is the one that fills ahead with zeros.
     files.fail(Operation::Write, 2, ENOSPC, 100);
     for _ in 0..3 {
         let end = log.append(b"small").unwrap();
@@ -394,7 +395,7 @@ fn zeros_that_find_no_room_do_no_harm() {
 }
 
 #[test]
-fn acknowledged_records_survive_every_power_cut_in_order_and_whole() {
+fn acknowledged_records_survive_every_power_cut_in_order_and_complete() {
     for durability in [Durability::Full, Durability::Relaxed(Duration::from_millis(1)), Durability::None] {
         let files = FaultyFiles::default();
         let log = open(&files, Lsn(0), durability, 3000);
@@ -431,7 +432,7 @@ fn acknowledged_records_survive_every_power_cut_in_order_and_whole() {
 }
 
 #[test]
-fn relaxed_logs_become_durable_by_themselves_and_unsynced_ones_are_written() {
+fn relaxed_logs_sync_by_themselves_and_unsynced_logs_are_written() {
     let files = FaultyFiles::default();
     let log = open(&files, Lsn(0), Durability::Relaxed(Duration::from_millis(5)), 1 << 20);
     let end = log.append(b"relaxed").unwrap();
@@ -453,7 +454,7 @@ fn relaxed_logs_become_durable_by_themselves_and_unsynced_ones_are_written() {
 pub(super) fn wait_until(condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it takes too long");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the condition did not hold within 10 s");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -486,7 +487,7 @@ fn segments_wholly_below_a_position_are_dropped() {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_make_the_reader_refuse_but_never_panic(
+    fn arbitrary_bytes_never_make_the_reader_panic(
         content in proptest::collection::vec(any::<u8>(), 0..300), with_header: bool, also_second: bool, from in 0_u64..400,
     ) {
         let files = FaultyFiles::default();
@@ -501,7 +502,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_damage_loses_nothing_silently_before_what_is_known_to_be_durable(
+    fn arbitrary_damage_never_changes_a_record_that_is_read(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in 0_usize..20,
     ) {
         let (files, ends) = some_batches(6);

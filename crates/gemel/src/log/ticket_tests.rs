@@ -1,4 +1,4 @@
-//! Tickets over logs: when they are done, whom they wake, and how many a second.
+//! Tickets over logs: when they resolve, and how many resolve in a second.
 
 use super::tests::{DATABASE, dir, wait_until};
 use super::{Log, Lsn};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Files whose syncs wait for permission.
+/// Files whose syncs wait while the mutex is locked.
 #[derive(Clone, Debug, Default)]
 struct Gate(FaultyFiles, Arc<parking_lot::Mutex<()>>);
 
@@ -69,7 +69,7 @@ fn gated() -> (Gate, Arc<Log>) {
 }
 
 #[test]
-fn a_ticket_over_two_logs_is_done_when_both_are_durable() {
+fn a_ticket_over_two_logs_resolves_when_both_are_durable() {
     let ((first_gate, first), (second_gate, second)) = (gated(), gated());
     let closed = first_gate.1.lock();
     let closed_too = second_gate.1.lock();
@@ -101,7 +101,7 @@ fn a_ticket_is_a_future_that_wakes_once_when_the_commit_is_durable() {
     let closed = gate.1.lock();
     let mut tickets: Vec<_> =
         (0..1000).map(|_| Ticket::after(&[(&log, log.append(b"commit").unwrap())])).collect();
-    // A reader that waits for what was appended last before its snapshot.
+    // A reader that waits for the last record appended before its snapshot.
     tickets.push(Ticket::after(&[(&log, log.end())]));
     let flags: Vec<_> = tickets.iter().map(|_| Arc::new(Flag(AtomicU64::new(0)))).collect();
     let mut poll = |index: usize| {
@@ -117,7 +117,7 @@ fn a_ticket_is_a_future_that_wakes_once_when_the_commit_is_durable() {
     for index in 0..flags.len() {
         assert!(matches!(poll(index), std::task::Poll::Ready(Ok(()))));
     }
-    assert!(gate.0.counts().1 < 10, "one sync is for many");
+    assert!(gate.0.counts().1 < 10, "one sync should make many commits durable");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_callback_that_panics_harms_nobody_and_may_drop_the_log() {
     let (gate, log) = gated();
     let closed = gate.1.lock();
     let end = log.append(b"commit").unwrap();
-    Ticket::after(&[(&log, end)]).on_done(|_| panic!("of a test, on purpose"));
+    Ticket::after(&[(&log, end)]).on_done(|_| panic!("a panic that the test wants"));
     let ticket = Ticket::after(&[(&log, end)]);
     drop(closed);
     ticket.wait().unwrap();
@@ -141,8 +141,8 @@ fn a_callback_that_panics_harms_nobody_and_may_drop_the_log() {
     receiver.recv().unwrap().unwrap();
 }
 
-/// How many commits a second become durable, with a thousand in flight for each of two threads, on a disk.
-/// `cargo test --release -p gemel -- --ignored --nocapture durable_commits`
+/// Measures durable commits per second on a disk, from two threads with up to a thousand in flight each. `cargo test
+/// --release -p gemel -- --ignored --nocapture durable_commits`
 #[test]
 #[ignore = "a measurement"]
 fn durable_commits_per_second() {

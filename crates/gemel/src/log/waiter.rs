@@ -1,4 +1,4 @@
-//! One party that waits for positions in one or several logs, and is released once, when all are durable.
+//! A waiter for positions in one or several logs. It is released once, when the logs are durable up to all positions.
 
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard};
 use std::fmt;
@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Durable, or the reason why it is not known.
+/// Success if durable; otherwise the reason why the outcome is unknown.
 pub(crate) type Outcome = Result<(), Arc<str>>;
 
 type Callback = Box<dyn FnOnce(Outcome) + Send>;
 
-/// Whom to tell.
+/// The party to notify.
 enum Slot {
     Nobody,
     Task(Waker),
@@ -22,34 +22,34 @@ enum Slot {
 }
 
 pub(crate) struct Waiter {
-    /// Logs that are not durable up to the position yet.
+    /// Number of logs that are not durable up to their position yet.
     missing: AtomicUsize,
     slot: Mutex<Slot>,
-    /// For [`Slot::Thread`] only.
+    /// Wakes a thread; used with [`Slot::Thread`] only.
     released: Condvar,
 }
 
 impl Waiter {
-    /// Waits for so many logs, at least one.
+    /// Makes a waiter for a number of logs, at least one.
     pub(crate) fn new(logs: usize) -> Self {
         assert!(logs > 0, "a waiter without a log would never be released");
         Self { missing: AtomicUsize::new(logs), slot: Mutex::new(Slot::Nobody), released: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Slot> {
-        // Nothing panics while it is held.
+        // Nothing panics while holding this lock.
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One of the logs is durable up to the position.
+    /// Notes that one more log is durable up to its position.
     pub(crate) fn arrive(&self) {
-        // Acquire and release: whoever releases has seen what the other logs published.
+        // Acquire and release: the thread that releases the waiter has seen everything that the other logs published.
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.finish(Ok(()));
         }
     }
 
-    /// Releases. Only the first outcome counts: a log that fails doesn't wait for the others.
+    /// Releases the waiter. Only the first outcome counts: a log that fails doesn't wait for the others.
     pub(crate) fn finish(&self, outcome: Outcome) {
         let mut slot = self.lock();
         if matches!(*slot, Slot::Done(_)) {
@@ -60,7 +60,7 @@ impl Waiter {
         match before {
             Slot::Nobody | Slot::Done(_) => {}
             Slot::Thread => self.released.notify_one(),
-            // Code of others, on the thread that all waiters depend on: its panic is its own.
+            // This is foreign code on the thread that all waiters depend on, so its panics are caught.
             Slot::Task(waker) => drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))),
             Slot::Callback(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(outcome)))),
         }
@@ -85,7 +85,7 @@ impl Waiter {
         }
     }
 
-    /// Blocks the thread.
+    /// Blocks the thread until the release.
     pub(crate) fn wait(&self) -> Outcome {
         let mut slot = self.lock();
         loop {
@@ -97,7 +97,7 @@ impl Waiter {
         }
     }
 
-    /// Calls `callback` on release, or at once if that has been.
+    /// Calls `callback` on release, or at once if the waiter is released already.
     pub(crate) fn on_done(&self, callback: Callback) {
         let mut slot = self.lock();
         let outcome = match &*slot {

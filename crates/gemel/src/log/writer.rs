@@ -9,20 +9,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of zeros that are written ahead at a time.
+/// Bytes of zeros written ahead in one write.
 const AHEAD: usize = 256 << 10;
-/// Larger batches gain nothing from zeros ahead.
+/// Maximum length in bytes of a batch that makes writing ahead worthwhile.
 const SMALL: usize = 16 << 10;
 
-/// How far a file is filled ahead with zeros.
+/// The offset up to which a file is filled ahead with zeros.
 ///
-/// Overwriting what is there saves the file system from recording a new length and new blocks with each sync, a third
-/// of its time for small batches. (Measured on ext4, with writes through the cache: 105 µs instead of 160 µs for 4 KiB. Allocating without
-/// writing, as by `fallocate`, gained nothing: there the blocks' first write has to be recorded too.)
+/// Overwriting existing blocks saves the file system from recording a new length and new blocks at each sync, a third
+/// of its time for small batches. (Measured on ext4, with writes through the cache: 105 µs instead of 160 µs for 4 KiB.
+/// Allocating without writing, as `fallocate` does, gained nothing: the first write of such a block must be recorded
+/// too.)
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Prepared {
     Upto(u64),
-    /// There is hardly any room.
+    /// Never fill ahead: the disk is nearly full.
     Never,
 }
 
@@ -41,16 +42,16 @@ pub(super) struct Writer {
     pub(super) database: u64,
     /// The newest segment.
     pub(super) file: Box<dyn File>,
-    /// Its first position.
+    /// First position of the newest segment.
     pub(super) first: u64,
-    /// What was written of its last block.
+    /// The unfinished last block of the newest segment.
     pub(super) blocks: Blocks,
     pub(super) prepared: Prepared,
     pub(super) segment_bytes: u64,
 }
 
 impl Writer {
-    /// Until the log is closed or fails.
+    /// Writes batches until the log is closed or fails.
     pub(super) fn run(mut self) {
         let pipeline = self.pipeline.clone();
         let ended = catch_unwind(AssertUnwindSafe(|| self.work()));
@@ -104,15 +105,15 @@ impl Writer {
         }
         match self.file.write_at(end, &ZEROS.0) {
             Ok(()) => self.prepared = Prepared::Upto(end + AHEAD as u64),
-            // No record is in it, and there may still be room for those.
+            // The zeros hold no record, and there may still be space for records.
             Err(Error::Io { source, .. }) if is_full(&source) => self.prepared = Prepared::Never,
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Begins a new segment at `first`. The old one is durable before, whatever the durability option: so a segment
-    /// that exists proves that all before it must be there.
+    /// Begins a new segment at `first`. Syncs the old one first, whatever the durability option. So an existing segment
+    /// proves that everything before it had been durable.
     fn rotate(&mut self, first: u64) -> Result<()> {
         self.file.sync()?;
         fail_point("log.before_segment");
@@ -135,7 +136,7 @@ fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Why the log failed, for those who are told later.
+/// Returns the reason of the log's failure, for later errors.
 fn cause(error: &Error) -> String {
     match error {
         Error::Io { source, .. } if is_full(source) => format!("the disk is full ({error})"),
