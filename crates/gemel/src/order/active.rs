@@ -1,4 +1,4 @@
-//! Who is running, and so how old a snapshot may still be read.
+//! Slots of running transactions, and the watermark: the oldest snapshot that may still be read.
 
 use super::clock::{Clock, Timestamp};
 use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, thread_local};
@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Slots of running transactions, and each slot's own counters, which cost no shared write.
+/// The slots of running transactions. Each slot has counters of its own, so counting needs no shared write.
 #[derive(Debug)]
 pub(crate) struct Active {
     chunks: Box<[OnceLock<Chunk>]>,
-    /// Chunks in use.
+    /// Number of chunks in use.
     used: AtomicUsize,
     numbers: AtomicU64,
     opened: Instant,
@@ -25,17 +25,17 @@ type Chunk = Box<[CachePadded<Slot>; CHUNK]>;
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Number of the transaction; zero when free.
+    /// Number of the transaction; zero if the slot is free.
     owner: AtomicU64,
-    /// For each engine a timestamp that no snapshot of the transaction is older than.
+    /// For each engine, a timestamp at or below every snapshot of the transaction.
     oldest: [AtomicU64; MAX_ENGINES],
-    /// When it began, in ms after the database was opened.
+    /// Begin of the transaction, in ms after the database was opened.
     began_ms: AtomicU64,
     isolation: AtomicU64,
     counters: [AtomicU64; COUNTERS],
 }
 
-/// What is counted of transactions.
+/// The outcome of a transaction, for the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     ReadOnly,
@@ -51,19 +51,19 @@ pub(crate) enum Count {
 }
 const COUNTERS: usize = Count::Failed as usize + 1;
 
-/// A transaction that is running.
+/// A running transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningTransaction {
-    /// Its number.
+    /// Number of the transaction.
     pub number: u64,
-    /// How long it has been running.
+    /// Time since the transaction began.
     pub age: Duration,
-    /// Its isolation level.
+    /// Isolation level of the transaction.
     pub isolation: Isolation,
 }
 
-/// A transaction's slot. Given back with [`Active::end`].
+/// A transaction's slot. [`Active::end`] gives it back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
     index: usize,
@@ -86,13 +86,14 @@ impl Active {
         &chunk[index % CHUNK]
     }
 
-    /// Takes a slot. What it says of the oldest snapshots is at first that of the transaction before, which is older.
+    /// Takes a slot. Until [`Active::refresh`], the slot keeps the oldest snapshots of its last transaction, which are
+    /// older and so safe.
     ///
     /// # Errors
     /// 65 536 transactions are running already.
     pub(crate) fn begin(&self, isolation: Isolation) -> Result<Seat> {
         thread_local! {
-            /// Where this thread found a slot the last time: threads seldom meet.
+            /// The slot that this thread used last: threads that start there seldom meet.
             static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
         }
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
@@ -109,11 +110,12 @@ impl Active {
             loop {
                 if index == CHUNK * CHUNKS {
                     return Err(Error::Capacity(format!(
-                        "{} transactions are running: end some before beginning more",
+                        "{} transactions are running, the maximum: end some before beginning more",
                         CHUNK * CHUNKS
                     )));
                 }
-                // Said before the slot is taken, so that nobody who looks for old snapshots misses it.
+                // Published before the slot is taken, so a thread that looks for the oldest snapshot does not miss the
+                // slot.
                 self.used.fetch_max(index / CHUNK + 1, Ordering::SeqCst);
                 if take(index) {
                     break index;
@@ -128,9 +130,9 @@ impl Active {
         Ok(Seat { index: found, number })
     }
 
-    /// Takes fresh snapshots: says of every engine's horizon that nothing older will be read, then returns the
-    /// anchor's. A snapshot of another engine that the registry selects for it later is not older than what was
-    /// said here (`DESIGN.md`, "Who is running").
+    /// Takes fresh snapshots. First it writes every engine's horizon into the slot: nothing older will be read. Then it
+    /// returns the anchor's horizon. A snapshot that the registry selects later for another engine is not older than
+    /// that engine's horizon in the slot (`DESIGN.md`, "Who is running, and garbage").
     pub(crate) fn refresh<'a>(&self, seat: Seat, clocks: impl Iterator<Item = &'a Clock>) -> Timestamp {
         let slot = self.slot(seat.index);
         let mut anchor = None;
@@ -145,7 +147,7 @@ impl Active {
     pub(crate) fn end(&self, seat: Seat, count: Count) {
         let slot = self.slot(seat.index);
         let counter = &slot.counters[count as usize];
-        // Only the slot's owner writes it.
+        // Only the slot's owner writes its counters.
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         slot.owner.store(0, Ordering::SeqCst);
     }
@@ -154,9 +156,9 @@ impl Active {
         (0..self.used.load(Ordering::SeqCst) * CHUNK).map(|index| self.slot(index))
     }
 
-    /// No snapshot of engine number `engine` that is older than this is or will be read.
+    /// Returns the watermark of engine number `engine`: no older snapshot is or will be read.
     pub(crate) fn watermark(&self, engine: usize, clock: &Clock) -> Timestamp {
-        // Before the slots: who is missed below took its snapshot after this.
+        // The horizon is read before the slots: a transaction that is missed below took its snapshot after this.
         let horizon = clock.horizon();
         self.slots()
             .filter(|slot| slot.owner.load(Ordering::SeqCst) != 0)
@@ -164,12 +166,12 @@ impl Active {
             .fold(horizon, Timestamp::min)
     }
 
-    /// A counter over all slots.
+    /// Returns the sum of a counter over all slots.
     pub(crate) fn count(&self, count: Count) -> u64 {
         self.slots().map(|slot| slot.counters[count as usize].load(Ordering::Relaxed)).sum()
     }
 
-    /// Who is running, oldest first.
+    /// Returns the running transactions, oldest first.
     pub(crate) fn running(&self) -> Vec<RunningTransaction> {
         let now = self.opened.elapsed();
         let mut running: Vec<_> = self

@@ -1,20 +1,20 @@
-//! The steps of a commit or snapshot that go over several engines (`DESIGN.md`, "Commit" and "The registry").
+//! The steps of a commit or snapshot over several engines (`DESIGN.md`, "Commit" and "The registry").
 
 use super::clock::{Clock, Timestamp};
 use super::csr::{Latch, Refused, Registry};
 use crate::files::fail_point;
 use crate::options::CommitStamps;
 
-/// What a commit does in one engine, and the timestamp that it drew there. Parts are in the order of the engines, and
-/// of more than one the first is the anchor's.
+/// The writes of a commit in one engine, and the timestamp that it drew there. Parts are in the order of the engines.
+/// If there are several, the first is the anchor's.
 pub(crate) struct Part<W> {
     pub(crate) engine: usize,
     pub(crate) writes: W,
     pub(crate) stamp: Option<Timestamp>,
 }
 
-/// Draws the timestamps of a commit and enters its pairs, in the way that was asked for. `registries` are those of the
-/// engines behind the anchor. When it is refused, what was drawn must still be published.
+/// Draws the timestamps of a commit and enters its pairs, in the way that `how` says. `registries` are those of the
+/// other engines. If the commit is rejected, the caller must still publish the timestamps drawn.
 pub(crate) fn stamp<W>(
     registries: &[Registry],
     how: CommitStamps,
@@ -25,7 +25,7 @@ pub(crate) fn stamp<W>(
         draw_all(parts, draw);
         return admit(parts, |engine| registries[engine - 1].latch());
     }
-    // In the order of the engines, so latches are taken in one order everywhere.
+    // The latches are taken in the order of the engines everywhere, so there is no deadlock.
     let mut latches: Vec<Option<Latch<'_>>> = parts
         .iter()
         .filter(|part| part.engine > 0)
@@ -34,11 +34,13 @@ pub(crate) fn stamp<W>(
     draw_all(parts, draw);
     let mut next = latches.iter_mut();
     admit(parts, |_| {
-        next.next().and_then(Option::take).unwrap_or_else(|| unreachable!("one latch for each engine"))
+        next.next()
+            .and_then(Option::take)
+            .unwrap_or_else(|| unreachable!("there is one latch for each engine"))
     })
 }
 
-/// Draws the timestamps and enters nothing.
+/// Draws the timestamps without entering them in a registry.
 pub(crate) fn draw_all<W>(parts: &mut [Part<W>], draw: impl Fn(usize) -> Timestamp) {
     for part in parts {
         part.stamp = Some(draw(part.engine));
@@ -54,8 +56,8 @@ fn admit<'a, W>(parts: &[Part<W>], mut latch: impl FnMut(usize) -> Latch<'a>) ->
         .try_for_each(|(engine, at)| latch(engine).admit(anchor, at))
 }
 
-/// Says that a commit is installed, or given up. In the order of the engines, the anchor first: no two wait for each
-/// other then.
+/// Publishes that a commit is installed or abandoned, in the order of the engines. The anchor comes first, so no two
+/// commits wait for each other.
 pub(crate) fn publish<'a, W>(parts: &[Part<W>], clock: impl Fn(usize) -> &'a Clock) {
     for part in parts {
         if let Some(at) = part.stamp {
@@ -65,22 +67,23 @@ pub(crate) fn publish<'a, W>(parts: &[Part<W>], clock: impl Fn(usize) -> &'a Clo
     }
 }
 
-/// The snapshot of an engine behind the anchor that belongs with `anchor`. `oldest` tells the oldest anchor snapshot of
-/// those who are running.
+/// Selects the snapshot in another engine that belongs with `anchor`. `oldest` returns the oldest anchor snapshot of a
+/// running transaction.
 pub(crate) fn select(
     registry: &Registry,
     clock: &Clock,
     anchor: Timestamp,
     oldest: impl FnOnce() -> Timestamp,
 ) -> Result<Timestamp, Refused> {
-    // Before the registry is entered: a commit whose half is below this horizon is in the registry by then.
+    // The horizon is read before the registry is asked: a commit whose half is below this horizon is in the registry by
+    // then.
     let horizon = clock.horizon();
     let at = registry.select(anchor, horizon, oldest)?;
     clock.wait_for(at);
     Ok(at)
 }
 
-/// The newest view of an engine behind the anchor for a reader who has seen the anchor at `anchor`.
+/// Returns the newest snapshot in another engine for a reader that has read the anchor at `anchor`.
 pub(crate) fn newest(registry: &Registry, clock: &Clock, anchor: Timestamp) -> Timestamp {
     let horizon = clock.horizon();
     let at = horizon.max(registry.least(anchor));

@@ -1,7 +1,7 @@
-//! The cross-engine snapshot registry (CSR): which snapshots of another engine belong with those of the anchor.
+//! The cross-engine snapshot registry (CSR), which relates snapshots of another engine to those of the anchor.
 //!
-//! See `DESIGN.md`, "The registry". The invariant: for snapshots (a, d) and (a', d') with a < a', d ≤ d'; and for a commit
-//! at (c_a, c_d) and a snapshot (a, d), a ≥ c_a if and only if d ≥ c_d.
+//! See `DESIGN.md`, "The registry". It keeps two invariants. For snapshots (a, d) and (a', d') with a < a', d ≤ d'. For
+//! a commit at (c_a, c_d) and a snapshot (a, d), a ≥ c_a if and only if d ≥ c_d.
 
 mod partition;
 
@@ -10,12 +10,12 @@ use super::sync::{Mutex, MutexGuard};
 use partition::Partition;
 use std::collections::VecDeque;
 
-/// Why the registry refuses a transaction.
+/// The reason why the registry rejects a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It would have to enter a pair into a partition that is closed.
+    /// The transaction would have to enter a pair into a closed partition.
     Closed,
-    /// Its commit timestamps cross those of another commit or snapshot.
+    /// The transaction's commit timestamps cross those of another commit or snapshot.
     Crossing,
 }
 
@@ -28,30 +28,30 @@ impl Refused {
     }
 }
 
-/// What the registry holds and did.
+/// State and counters of the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CsrState {
-    /// Partitions, the open one included.
+    /// Number of partitions, including the open one.
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots selected.
+    /// Snapshots selected since the database was opened.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
-    /// Transactions refused because their partition was closed.
+    /// Transactions aborted because their partition was closed.
     pub refused_closed: u64,
-    /// Transactions refused because their commit timestamps crossed others.
+    /// Transactions aborted because their commit timestamps crossed others.
     pub refused_crossing: u64,
-    /// Partitions dropped since no running transaction could need them.
+    /// Partitions dropped because no running transaction could need them.
     pub recycled: u64,
 }
 
 /// The registry of one engine beside the anchor.
 ///
-/// One mutex guards all of it. Nearly every access is to the open partition, which the thesis guards with a
-/// mutex too; and with one for all, a bound that lies in a neighbouring partition is read in the same critical section.
+/// One mutex guards all of it. Nearly every access is to the open partition, which the thesis guards with a mutex too.
+/// With one mutex for all partitions, a bound in a neighbouring partition is read in the same critical section.
 #[derive(Debug)]
 pub(crate) struct Registry {
     capacity: usize,
@@ -61,15 +61,15 @@ pub(crate) struct Registry {
 
 #[derive(Debug)]
 struct Inner {
-    /// By anchor timestamp; never empty; only the last takes entries.
+    /// Partitions by anchor timestamp; never empty. Only the last takes new entries.
     partitions: VecDeque<Partition>,
     accesses: u64,
     state: CsrState,
 }
 
 impl Registry {
-    /// An empty registry whose partitions hold `capacity` entries and which looks for droppable ones every
-    /// `recycle` accesses; both are at least one.
+    /// Makes an empty registry. Its partitions hold `capacity` entries, and it searches for partitions to drop every
+    /// `recycle` accesses. Both are at least one.
     pub(crate) fn new(capacity: usize, recycle: u64) -> Self {
         let inner = Inner {
             partitions: [Partition::new(Timestamp::ZERO)].into(),
@@ -79,9 +79,10 @@ impl Registry {
         Self { capacity: capacity.max(1), recycle: recycle.max(1), inner: Mutex::new(inner) }
     }
 
-    /// The snapshot of the engine that belongs with `anchor`, the freshest that keeps the invariant. `horizon` is
-    /// the engine's, read before this call. The result may lie above it: then a commit over both engines is being
-    /// published, and the caller waits for the engine to reach it. `oldest` tells the oldest running anchor snapshot.
+    /// Selects the snapshot of the engine that belongs with `anchor`: the newest that keeps the invariants. `horizon`
+    /// is the engine's horizon, read before this call. The result may be above it: then a commit over both engines is
+    /// being published, and the caller waits for the engine to reach it. `oldest` returns the oldest anchor snapshot of
+    /// a running transaction.
     pub(crate) fn select(
         &self,
         anchor: Timestamp,
@@ -94,8 +95,8 @@ impl Registry {
         let (low, high) = inner.bounds(anchor);
         debug_assert!(high.is_none_or(|high| low <= high), "snapshots are monotone");
         let choice = high.map_or(horizon, |high| high.min(horizon)).max(low);
-        // At the upper bound nothing need be entered: every other snapshot between this one and the entry that
-        // bounds it gets the same, for the horizon only grows.
+        // At the upper bound no entry is needed: every other snapshot between this one and the entry that bounds it
+        // gets the same result, because the horizon only grows.
         if high == Some(choice) {
             return Ok(choice);
         }
@@ -103,18 +104,19 @@ impl Registry {
         Ok(choice)
     }
 
-    /// The least timestamp of the engine that a reader who has seen the anchor at `anchor` must see: for read
-    /// committed, whose views need not agree but must not go back behind a commit that was seen in part.
+    /// Returns the smallest timestamp of the engine that a reader must see after it has read the anchor at `anchor`.
+    /// Used at read committed, where snapshots need not agree, but must not go back behind a commit that the reader has
+    /// seen in one engine.
     pub(crate) fn least(&self, anchor: Timestamp) -> Timestamp {
         self.inner.lock().bounds(anchor).0
     }
 
-    /// The latch under which commits over both engines are entered.
+    /// Takes the latch under which commits over both engines are entered.
     pub(crate) fn latch(&self) -> Latch<'_> {
         Latch { capacity: self.capacity, inner: self.inner.lock() }
     }
 
-    /// Counts, and what is held now.
+    /// Returns the counters and current sizes.
     pub(crate) fn state(&self) -> CsrState {
         let inner = self.inner.lock();
         CsrState {
@@ -125,14 +127,14 @@ impl Registry {
     }
 }
 
-/// Holds the registry while a commit is entered.
+/// Holds the registry's latch while a commit is entered.
 pub(crate) struct Latch<'a> {
     capacity: usize,
     inner: MutexGuard<'a, Inner>,
 }
 
 impl Latch<'_> {
-    /// Checks the commit at (`anchor`, `other`) against all that is there and enters it.
+    /// Checks the commit at (`anchor`, `other`) against all entries, and enters it.
     pub(crate) fn admit(&mut self, anchor: Timestamp, other: Timestamp) -> Result<(), Refused> {
         let before = Timestamp(anchor.0 - 1);
         let (low, high) = self.inner.bounds(before);
@@ -147,14 +149,15 @@ impl Latch<'_> {
 }
 
 impl Inner {
-    /// Index of the partition in which `anchor` lies: the last that begins at or below it, else the first.
+    /// Returns the index of the partition for `anchor`: the last one that begins at or below it, otherwise the first.
     fn partition_of(&self, anchor: Timestamp) -> usize {
         self.partitions
             .partition_point(|partition| partition.first().is_some_and(|first| first <= anchor))
             .saturating_sub(1)
     }
 
-    /// What a snapshot at `anchor` must at least see, and may at most see.
+    /// Returns the smallest and, if it is bounded, the largest timestamp that a snapshot at `anchor` may have in the
+    /// other engine.
     fn bounds(&self, anchor: Timestamp) -> (Timestamp, Option<Timestamp>) {
         let index = self.partition_of(anchor);
         let partition = &self.partitions[index];

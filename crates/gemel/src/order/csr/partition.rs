@@ -1,4 +1,4 @@
-//! A run of registry entries over consecutive anchor timestamps.
+//! A partition of the registry: entries over consecutive anchor timestamps.
 
 use super::Timestamp;
 
@@ -6,16 +6,16 @@ use super::Timestamp;
 struct Entry {
     /// Anchor timestamp.
     at: Timestamp,
-    /// The most that a snapshot older than `at` may see of the other engine.
+    /// The largest timestamp of the other engine for snapshots older than `at`.
     below: Timestamp,
-    /// The least that a snapshot at `at` or newer must see of it.
+    /// The smallest timestamp of the other engine for snapshots at `at` or later.
     max: Timestamp,
 }
 
-/// Entries by ascending anchor timestamp. They arrive nearly in that order, so a vector does.
+/// Entries by ascending anchor timestamp. They arrive nearly in that order, so a vector suffices.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// `max` of whatever came before this partition.
+    /// `max` of the last entry before this partition.
     carried: Timestamp,
     entries: Vec<Entry>,
 }
@@ -37,12 +37,12 @@ impl Partition {
         self.entries.last().map(|entry| entry.at)
     }
 
-    /// Index of the first entry above `anchor`.
+    /// Returns the index of the first entry above `anchor`.
     fn after(&self, anchor: Timestamp) -> usize {
         self.entries.partition_point(|entry| entry.at <= anchor)
     }
 
-    /// The largest `max` at or below `anchor`. Entries are monotone, so it is that of the last one.
+    /// Returns the largest `max` at or below `anchor`. Entries are monotone, so it is that of the last such entry.
     pub(super) fn max_up_to(&self, anchor: Timestamp) -> Timestamp {
         match self.after(anchor) {
             0 => self.carried,
@@ -50,12 +50,12 @@ impl Partition {
         }
     }
 
-    /// The smallest `below` above `anchor`: that of the first such entry.
+    /// Returns the smallest `below` above `anchor`, which is that of the first such entry.
     pub(super) fn below_after(&self, anchor: Timestamp) -> Option<Timestamp> {
         self.entries.get(self.after(anchor)).map(|entry| entry.below)
     }
 
-    /// Adds to the entry at `anchor`; false when there is none.
+    /// Merges into the entry at `anchor`. Returns false if there is none.
     pub(super) fn tighten(&mut self, anchor: Timestamp, below: Timestamp, max: Timestamp) -> bool {
         let index = self.after(anchor);
         let Some(entry) = index.checked_sub(1).and_then(|index| self.entries.get_mut(index)) else {
@@ -69,7 +69,7 @@ impl Partition {
         true
     }
 
-    /// A new entry at `anchor`, where there is none.
+    /// Inserts an entry at `anchor`. There must be none.
     pub(super) fn insert(&mut self, anchor: Timestamp, below: Timestamp, max: Timestamp) {
         let index = self.after(anchor);
         self.entries.insert(index, Entry { at: anchor, below, max });

@@ -1,12 +1,13 @@
-//! A model check of clocks, registry and slots: the very same files, compiled with a model checker's locks and atomics
-//! and run in many orders of their steps by threads that commit, read and collect over two engines of a few lines.
+//! A model check of clocks, registry and slots. It compiles the same files with a model checker's locks and atomics.
+//! Threads commit, read and collect over two engines of a few lines, and the checker runs them in many orders of their
+//! steps.
 //!
-//! Checked in every order: what a snapshot sees never changes; no snapshot sees a commit in one engine only; snapshots
-//! are monotone pairs; pairs of commits don't cross; nobody reads what the collector was told that nobody needs; and
-//! everybody comes to an end. That each of these checks can fail is shown by breaking the rules one by one.
+//! The check verifies in every order: the content of a snapshot never changes; no snapshot contains a commit in one
+//! engine only; snapshots are monotone pairs; pairs of commits don't cross; nobody reads below the watermark that the
+//! collector got; and every thread finishes. Breaking the rules one by one shows that each of these checks can fail.
 //!
-//! The checker knows one order of all steps only: that the orderings of the atomics suffice is not part of it (those of
-//! clocks and slots are sequentially consistent, the registry is under a mutex).
+//! The checker knows one order of all steps only. So it does not prove that the orderings of the atomics suffice: those
+//! of clocks and slots are sequentially consistent, and the registry is under a mutex.
 
 #![allow(
     dead_code,
@@ -34,34 +35,34 @@ use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 use std::sync::Arc;
 
-/// A rule that is broken on purpose.
+/// A rule that the test breaks on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
     Nothing,
     /// Pairs of commits are not entered.
     NoAdmission,
-    /// Pairs are entered once the commit is published.
+    /// Pairs are entered only after the commit is published.
     LateAdmission,
-    /// Timestamps are drawn one by one, and a pair that crosses another is not refused.
+    /// Timestamps are drawn one by one, and a crossing pair is not rejected.
     NoRefusal,
     /// The disk engine's half is published before the anchor's.
     DiskFirst,
-    /// The horizon is read after the registry was asked.
+    /// The horizon is read after the registry is asked.
     LateHorizon,
     /// A reader does not wait for the half that it must see.
     NoWaiting,
-    /// A timestamp is published before what it stands for is installed.
+    /// A timestamp is published before its commit is installed.
     EarlyPublication,
-    /// The slot says how old the snapshot is only after the snapshot was taken.
+    /// The slot is written only after the snapshot is taken.
     LateSlot,
-    /// A commit that is refused does not publish what it drew.
+    /// A rejected commit does not publish its timestamps.
     NoPublication,
     /// Partitions are dropped that a running transaction needs.
     TooMuchDropped,
 }
 
-/// The disk engine's latch: shared by commits from drawing to installing, exclusive to who seals the memtables. As in the
-/// engine, who waits for it exclusively goes before those who come later.
+/// The disk engine's latch. Commits hold it shared from drawing to installing; sealing the memtables takes it
+/// exclusively. As in the engine, a thread that waits to take it exclusively goes before later shared ones.
 #[derive(Default)]
 struct Gate {
     state: Mutex<(usize, bool)>,
@@ -97,11 +98,11 @@ impl Gate {
     }
 }
 
-/// An engine: which commit was installed at which timestamp.
+/// An engine: the installed commits and their timestamps.
 struct Half {
     clock: Clock,
     installed: Mutex<Vec<(Timestamp, u32)>>,
-    /// What the collector was told. Not a lock of the model: it belongs to the checks.
+    /// The watermark that the collector got. Not a lock of the model, because it belongs to the checks.
     collected: std::sync::Mutex<Timestamp>,
 }
 
@@ -114,10 +115,10 @@ impl Half {
         }
     }
 
-    /// The commits that a snapshot sees, in their order.
+    /// Returns the commits that a snapshot contains, in their order.
     fn see(&self, at: Timestamp) -> Vec<u32> {
         let collected = *self.collected.lock().unwrap();
-        assert!(at >= collected, "a snapshot at {at} is read, and {collected} was said to be the oldest");
+        assert!(at >= collected, "a snapshot at {at} is read, below the watermark {collected}");
         let mut seen: Vec<_> =
             self.installed.lock().unwrap().iter().filter(|(written, _)| *written <= at).copied().collect();
         seen.sort_unstable();
@@ -129,12 +130,12 @@ impl Half {
 struct Facts {
     /// Pairs of snapshots.
     snapshots: Vec<(Timestamp, Timestamp)>,
-    /// Commits over both engines that were not refused: number and timestamps.
+    /// Commits over both engines that succeeded: number and timestamps.
     commits: Vec<(u32, Timestamp, Timestamp)>,
     refused: usize,
 }
 
-/// What a test lets run.
+/// Parameters of a test.
 #[derive(Clone, Copy)]
 struct Plan {
     stamps: CommitStamps,
@@ -211,7 +212,8 @@ impl Rig {
         }
     }
 
-    /// A commit with this number in these engines; `fails` once its timestamps are drawn, as for a read that changed.
+    /// Commits with this number in these engines. If `fails`, it fails once its timestamps are drawn, as if a read had
+    /// changed.
     fn commit(&self, number: u32, engines: &[usize], fails: bool) {
         let mut parts: Vec<_> =
             engines.iter().map(|engine| Part { engine: *engine, writes: (), stamp: None }).collect();
@@ -225,7 +227,7 @@ impl Rig {
                 self.facts.lock().unwrap().refused += 1;
                 assert!(
                     self.plan.stamps == CommitStamps::Independent || outcome == Err(csr::Refused::Closed),
-                    "stamps that were drawn under the latch cross others"
+                    "timestamps drawn under the latch cross others"
                 );
                 if self.is(Broken::NoPublication) {
                     return;
@@ -281,12 +283,12 @@ impl Rig {
     fn read(&self) {
         let (seat, anchor) = self.begin();
         let first = self.halves[0].see(anchor);
-        // Refused since its partition is closed: it would begin anew.
+        // An error means that the partition is closed; a real transaction would begin again.
         if let Ok(disk) = self.select(anchor) {
             let second = self.halves[1].see(disk);
             thread::yield_now();
-            assert_eq!(first, self.halves[0].see(anchor), "what the anchor's snapshot sees changed");
-            assert_eq!(second, self.halves[1].see(disk), "what the disk engine's snapshot sees changed");
+            assert_eq!(first, self.halves[0].see(anchor), "the content of the anchor's snapshot changed");
+            assert_eq!(second, self.halves[1].see(disk), "the content of the disk engine's snapshot changed");
             let mut facts = self.facts.lock().unwrap();
             facts.snapshots.push((anchor, disk));
             for (commit, ..) in &facts.commits {
@@ -297,7 +299,7 @@ impl Rig {
         self.active.end(seat, Count::ReadOnly);
     }
 
-    /// Reads at read committed: views that need not agree, but don't go back behind a commit that was seen.
+    /// Reads at read committed: the two snapshots need not agree, but must not go back behind a commit that was seen.
     fn read_committed(&self) {
         let (seat, anchor) = self.begin();
         let first = self.halves[0].see(anchor);
@@ -307,7 +309,7 @@ impl Rig {
         for (commit, ..) in &facts.commits {
             assert!(
                 !first.contains(commit) || second.contains(commit),
-                "the rest of commit {commit} is not seen"
+                "the disk half of commit {commit} is not seen"
             );
         }
         drop(facts);
@@ -322,7 +324,7 @@ impl Rig {
         }
     }
 
-    /// What holds of all snapshots and commits together.
+    /// Checks the rules that hold for all snapshots and commits together.
     fn check(&self) {
         for half in &self.halves {
             assert_eq!(half.clock.horizon(), half.clock.drawn(), "a timestamp was never published");
@@ -344,8 +346,8 @@ impl Rig {
     }
 }
 
-/// Two threads that commit over both engines (one commit of which fails), one over a single engine at a time, readers, a
-/// collector, and someone who seals memtables.
+/// Runs two threads that commit over both engines (one of these commits fails), one that commits over a single engine
+/// at a time, readers, a collector, and a thread that seals memtables.
 fn scene(plan: Plan) {
     let rig = Rig::new(plan);
     let run = |work: fn(&Rig)| {
@@ -387,12 +389,12 @@ fn scene(plan: Plan) {
 
 const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
 
-/// How many orders are tried; `GEMEL_MODEL` says another number.
+/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
 fn orders() -> usize {
     std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
 }
 
-/// Small, so that a wait without an end is found soon; no scene has half as many steps.
+/// Limits the steps, so an endless wait is found soon. No scene has half as many steps.
 fn config() -> shuttle::Config {
     let mut config = shuttle::Config::new();
     config.max_steps = shuttle::MaxSteps::FailAfter(20_000);
@@ -429,11 +431,11 @@ fn they_agree_while_the_registrys_partitions_are_closed_and_dropped() {
     }
 }
 
-/// The checks can fail, each for its own reason.
+/// Breaks each rule in turn, and checks that the model finds it for the right reason.
 #[test]
 fn every_broken_rule_is_found() {
     let (latched, independent) = (CommitStamps::Latched, CommitStamps::Independent);
-    // The last is how readers at read committed see a split.
+    // The last message comes from readers at read committed, when they see a split commit.
     let unequal: &[&str] = &["split", "changed", "cross", "is not seen"];
     for (broken, stamps, says) in [
         (Broken::NoAdmission, latched, unequal),
@@ -443,8 +445,8 @@ fn every_broken_rule_is_found() {
         (Broken::NoWaiting, latched, unequal),
         (Broken::EarlyPublication, latched, unequal),
         (Broken::TooMuchDropped, latched, unequal),
-        (Broken::DiskFirst, latched, &["said to be the oldest"]),
-        (Broken::LateSlot, latched, &["said to be the oldest"]),
+        (Broken::DiskFirst, latched, &["below the watermark"]),
+        (Broken::LateSlot, latched, &["below the watermark"]),
         (Broken::NoPublication, independent, &["max_steps"]),
     ] {
         let size = if broken == Broken::TooMuchDropped { 1 } else { 100 };

@@ -1,4 +1,4 @@
-//! The model checker's locks and atomics, in the shape of those of `order/sync.rs`.
+//! The model checker's locks and atomics, with the interface of `order/sync.rs`.
 
 use std::sync::PoisonError;
 
@@ -6,7 +6,7 @@ pub(super) use shuttle::sync::MutexGuard;
 pub(super) use shuttle::sync::atomic::{AtomicU64, AtomicUsize};
 pub(super) use shuttle::thread_local;
 
-/// Few, since whoever looks for the oldest snapshot looks at each.
+/// Few, because a thread that computes the watermark reads every slot.
 pub(super) const CHUNK: usize = 2;
 pub(super) const CHUNKS: usize = 4;
 
@@ -23,7 +23,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Waiting is to let others run.
+/// A back-off that lets other threads run.
 pub(super) struct Backoff;
 
 impl Backoff {

@@ -1,4 +1,4 @@
-//! The slots of running transactions alone.
+//! Tests of the slots of running transactions.
 
 use crate::options::Isolation;
 use crate::order::active::{Active, Count};

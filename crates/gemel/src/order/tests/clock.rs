@@ -1,4 +1,4 @@
-//! The clock alone.
+//! Tests of the clock.
 
 use crate::order::clock::{Clock, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The registry alone, against its invariant.
+//! Tests of the registry against its invariants.
 
 use crate::order::clock::Timestamp;
 use crate::order::csr::{Refused, Registry};
@@ -22,7 +22,7 @@ fn a_fresh_registry_selects_the_newest() {
 fn an_older_reader_never_sees_more_than_a_newer_one() {
     let registry = Registry::new(10, 10);
     assert_eq!(registry.select(at(9), at(40), never), Ok(at(40)));
-    // The printed algorithm of the thesis takes the largest candidate of the next key here.
+    // The algorithm as printed in the thesis takes the largest candidate of the next key here.
     assert_eq!(registry.select(at(9), at(50), never), Ok(at(50)));
     assert_eq!(registry.select(at(7), at(60), never), Ok(at(40)));
 }
@@ -44,7 +44,7 @@ fn a_snapshot_after_a_commit_sees_all_of_it_and_waits_if_it_must() {
 
 /// The prototype kept at most 20 values for a key and overwrote the smallest one.
 #[test]
-fn any_number_of_snapshots_at_one_anchor_timestamp_is_remembered_exactly() {
+fn the_registry_is_exact_for_any_number_of_snapshots_at_one_anchor_timestamp() {
     let registry = Registry::new(10, 1_000_000);
     for d in 40..140 {
         assert_eq!(registry.select(at(9), at(d), never), Ok(at(d)));
@@ -68,12 +68,12 @@ fn bounds_hold_across_partitions() {
 }
 
 #[test]
-fn a_pair_for_a_closed_partition_is_refused_and_counted() {
+fn a_pair_for_a_closed_partition_is_rejected_and_counted() {
     let registry = Registry::new(2, 1_000_000);
     assert_eq!(registry.select(at(10), at(100), never), Ok(at(100)));
     assert_eq!(registry.select(at(20), at(200), never), Ok(at(200)));
     assert_eq!(registry.latch().admit(at(30), at(300)), Ok(()));
-    // 250 lies between 200 and 299, so it would have to be remembered.
+    // 250 lies between 200 and 299, so it would need an entry.
     assert_eq!(registry.select(at(25), at(250), never), Err(Refused::Closed));
     // At its upper bound a snapshot needs no entry, however old it is.
     assert_eq!(registry.select(at(15), at(250), never), Ok(at(200)));
@@ -81,7 +81,7 @@ fn a_pair_for_a_closed_partition_is_refused_and_counted() {
 }
 
 #[test]
-fn crossing_commits_are_refused() {
+fn crossing_commits_are_rejected() {
     let registry = Registry::new(10, 10);
     registry.latch().admit(at(10), at(100)).unwrap();
     assert_eq!(registry.latch().admit(at(9), at(101)), Err(Refused::Crossing));
@@ -91,7 +91,7 @@ fn crossing_commits_are_refused() {
 }
 
 #[test]
-fn partitions_below_every_running_transaction_are_dropped_and_their_bound_stays() {
+fn partitions_below_every_running_transaction_are_dropped_but_their_bound_stays() {
     let registry = Registry::new(1, 1);
     for k in 1..=5 {
         registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
@@ -107,9 +107,9 @@ enum Step {
     Commit,
     CommitAnchor,
     CommitOther,
-    /// Begin a transaction; it selects later.
+    /// Begins a transaction, which selects later.
     Begin,
-    /// The i-th begun transaction selects.
+    /// Selects for the i-th transaction that has begun.
     Select(usize),
 }
 
@@ -124,7 +124,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever the order of commits and selections, however small the partitions.
+    /// Runs any order of commits and selections, over partitions of any capacity.
     #[test]
     fn snapshots_stay_monotone_and_no_commit_is_split(
         steps in proptest::collection::vec(step(), 1..200), capacity in 1_usize..6, recycle in 1_u64..6,
@@ -139,7 +139,7 @@ proptest! {
                 Step::Commit => {
                     a += 1;
                     d += 1;
-                    prop_assert_eq!(registry.latch().admit(at(a), at(d)), Ok(()), "stamps drawn together never cross");
+                    prop_assert_eq!(registry.latch().admit(at(a), at(d)), Ok(()), "timestamps drawn together never cross");
                     commits.push((a, d));
                 }
                 Step::CommitAnchor => a += 1,

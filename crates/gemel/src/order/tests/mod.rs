@@ -1,4 +1,5 @@
-//! Tests of the parts. Apart from them, since a test inside would be part of the model too.
+//! Tests of the parts. They are in a module of their own, because a test inside a part would be compiled into the model
+//! too.
 
 mod active;
 mod clock;
