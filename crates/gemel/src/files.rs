@@ -1,4 +1,4 @@
-//! Every file operation of the database, behind a trait, so that tests can make each of them fail.
+//! All file operations of the database, behind a trait, so tests can make each of them fail.
 
 mod blocks;
 pub(crate) mod fail_point;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use blocks::{BLOCK_BYTES, Blocks};
 pub(crate) use fail_point::fail_point;
 
-/// A file system. Nothing but [`File::sync`] and [`Files::sync_dir`] makes anything durable.
+/// A file system. Only [`File::sync`] and [`Files::sync_dir`] make anything durable.
 pub(crate) trait Files: Send + Sync + Debug {
     /// Makes a file that must not exist yet. Its name is durable after [`Files::sync_dir`].
     fn create(&self, path: &Path) -> Result<Box<dyn File>>;
@@ -27,53 +27,55 @@ pub(crate) trait Files: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> Result<()>;
     /// Names in a directory, sorted.
     fn list(&self, directory: &Path) -> Result<Vec<String>>;
-    /// Makes what was created, renamed or removed in a directory durable.
+    /// Makes all files created, renamed or removed in a directory durable.
     fn sync_dir(&self, directory: &Path) -> Result<()>;
-    /// Makes a directory and those above it, unless they are there. What it made is durable when it returns.
+    /// Makes a directory and its missing parents. They are durable when this returns.
     fn create_dir(&self, directory: &Path) -> Result<()>;
 }
 
 /// An open file.
 pub(crate) trait File: Send + Debug {
-    /// Writes all of `bytes` at `offset`. Past the operating system's cache where it can, when offset, length and
+    /// Writes all of `bytes` at `offset`. Bypasses the operating system's cache where possible, if offset, length and
     /// address are multiples of [`BLOCK_BYTES`].
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// Reads as much of `buffer` as there is from `offset` on, and tells how much.
+    /// Reads from `offset` until `buffer` is full or the file ends. Returns the number of bytes read.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
-    /// Makes the content durable, and as much of its attributes as reading it back needs.
+    /// Makes the content durable, and the attributes that are needed to read it back.
     fn sync(&mut self) -> Result<()>;
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn len(&mut self) -> Result<u64>;
-    /// Cuts, or extends with zeros.
+    /// Cuts the file, or extends it with zeros.
     fn truncate(&mut self, len: u64) -> Result<()>;
 }
 
-/// The whole content of a file.
+/// Returns the whole content of a file.
 pub(crate) fn read_all(files: &dyn Files, path: &Path) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     read_over(files, path, &mut content)?;
     Ok(content)
 }
 
-/// The same into a buffer that is used for several files: the system need not clear its memory for each.
+/// Reads the whole content of a file into a buffer. Reusing the buffer for several files saves the system from clearing
+/// its memory each time.
 pub(crate) fn read_over(files: &dyn Files, path: &Path, content: &mut Vec<u8>) -> Result<()> {
     let mut file = files.open(path)?;
-    let len = usize::try_from(file.len()?)
-        .map_err(|_| Error::Capacity(format!("{} does not fit into memory", path.display())))?;
+    let len = usize::try_from(file.len()?).map_err(|_| {
+        Error::Capacity(format!("{} does not fit into memory: open it on a 64-bit system", path.display()))
+    })?;
     content.resize(len, 0);
     let got = file.read_at(0, content)?;
     content.truncate(got);
     Ok(())
 }
 
-/// Replaces a file, or makes it: after a crash there is the old content or the new, never a mixture.
-/// Durable when it returns.
+/// Replaces a file, or makes it. After a crash the file has the old content or the new, never a mixture. The new
+/// content is durable when this returns.
 pub(crate) fn replace(files: &dyn Files, path: &Path, content: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".new");
     let new = path.with_file_name(name);
     let directory = path.parent().unwrap_or(Path::new("."));
-    // A leftover of a crash.
+    // A crash may have left this file.
     if files.list(directory)?.iter().any(|name| new.file_name().is_some_and(|new| new == name.as_str())) {
         files.remove(&new)?;
     }
@@ -100,17 +102,18 @@ struct RealFile {
     direct: Direct,
 }
 
-/// The same file, opened for writes past the cache.
+/// A second descriptor of the same file, for writes past the cache.
 #[derive(Debug)]
 enum Direct {
-    /// Not opened yet: most files are never written in blocks.
+    /// Not opened yet: most files are never written in whole blocks.
     Untried,
     Open(fs::File),
-    /// The file system has no such thing.
+    /// The file system does not support such writes.
     Never,
 }
 
-/// The file itself, opened once more: its path may lead to another one by now. None where the system has no such writes.
+/// Opens the same file again, for writes past the cache. Does not use the path, which may lead to another file by now.
+/// Returns none if the system does not support such writes.
 #[cfg(target_os = "linux")]
 fn open_direct(file: &fs::File) -> std::io::Result<Option<fs::File>> {
     use std::os::fd::AsRawFd;
@@ -119,7 +122,7 @@ fn open_direct(file: &fs::File) -> std::io::Result<Option<fs::File>> {
     let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
     match fs::OpenOptions::new().write(true).custom_flags(flag).open(itself) {
         Ok(direct) => Ok(Some(direct)),
-        // The file system can't do it, or /proc is not there.
+        // The file system does not support it, or /proc is missing.
         Err(error)
             if matches!(
                 error.kind(),
@@ -142,7 +145,7 @@ impl RealFile {
         Self { file, path: path.to_path_buf(), direct: Direct::Untried }
     }
 
-    /// Writes past the cache; false when that can't be done.
+    /// Writes past the cache. Returns false if that is not possible.
     fn write_direct(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<bool> {
         let aligned = |number: u64| number.is_multiple_of(BLOCK_BYTES as u64);
         if bytes.is_empty()
@@ -156,7 +159,7 @@ impl RealFile {
         let Direct::Open(file) = &mut self.direct else { return Ok(false) };
         let outcome = file.seek(SeekFrom::Start(offset)).and_then(|_| file.write_all(bytes));
         match outcome {
-            // Its blocks are larger than ours. Nothing was written.
+            // The file system's blocks are larger than `BLOCK_BYTES`. Nothing was written.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 self.direct = Direct::Never;
                 Ok(false)
@@ -195,7 +198,7 @@ impl Files for RealFiles {
         let mut names = Vec::new();
         for entry in fs::read_dir(directory).map_err(failed("can't list", directory))? {
             let entry = entry.map_err(failed("can't list", directory))?;
-            // Names of ours are ASCII; others are none of our business.
+            // All of Gemel's names are ASCII; other names are ignored.
             names.extend(entry.file_name().into_string());
         }
         names.sort_unstable();
@@ -203,7 +206,7 @@ impl Files for RealFiles {
     }
 
     fn sync_dir(&self, directory: &Path) -> Result<()> {
-        // Elsewhere a directory can't be opened as a file, and needs no such call.
+        // On other systems a directory can't be opened as a file and needs no sync.
         if cfg!(unix) {
             fs::File::open(directory)
                 .and_then(|directory| directory.sync_all())
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_files_do_what_the_trait_says() {
+    fn real_files_keep_the_contract_of_the_trait() {
         let directory = tempfile::tempdir().unwrap();
         let files = RealFiles;
         let inner = directory.path().join("a/b");
@@ -301,7 +304,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn whole_blocks_go_past_the_cache_and_into_the_file_itself_wherever_its_path_leads_by_then() {
+    fn whole_blocks_bypass_the_cache_and_reach_the_file_after_a_rename() {
         #[repr(align(4096))]
         struct Block([u8; BLOCK_BYTES]);
         let directory = tempfile::tempdir().unwrap();
@@ -327,7 +330,7 @@ mod tests {
         for seed in 0..200 {
             let files = faulty::FaultyFiles::default();
             replace(&files, path, b"old").unwrap();
-            // Cut while the second replacement is under way, at one of its steps.
+            // The failure hits one step of the second replacement.
             files.fail(faulty::Operation::Any, seed % 6 + 1, 5, 1);
             let done = replace(&files, path, b"newer").is_ok();
             let content = read_all(&files.power_cut(seed), path).unwrap();

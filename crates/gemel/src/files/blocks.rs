@@ -1,32 +1,32 @@
-//! Writing a file from its beginning to its end in whole, aligned blocks, so that the bytes can go past the operating
+//! Writing a file from its beginning to its end in whole, aligned blocks, so the bytes can bypass the operating
 //! system's cache.
 //!
-//! A log or a checkpoint is read again only after a crash. Copying it into the cache costs more than all the rest of writing
-//! it, and pushes out what is worth keeping there.
+//! A log or a checkpoint is read again only after a crash. Copying its bytes into the cache costs more than all the
+//! rest of writing them, and evicts pages that are worth keeping.
 
 use super::File;
 use crate::error::Result;
 
-/// What offsets, lengths and addresses of direct writes are multiples of: no smaller than a disk's sectors and the
-/// blocks of common file systems.
+/// Alignment in bytes of the offset, length and address of direct writes. It is no smaller than a disk's sectors and
+/// the blocks of common file systems.
 pub(crate) const BLOCK_BYTES: usize = 4096;
-/// Bytes that are written at a time, at most.
+/// Maximum length of one write in bytes.
 const ROOM_BYTES: usize = 1 << 20;
 
-/// Collects what is appended to a file into blocks. The last one is written too, filled up with zeros, and again when
-/// more is appended: the bytes that it had before are written as they were.
+/// Collects appended bytes into blocks. The last block is padded with zeros and written too. When more is appended, it
+/// is written again, with its earlier bytes unchanged.
 pub(crate) struct Blocks {
-    /// Has room for [`ROOM_BYTES`] from an aligned address on.
+    /// Memory for [`ROOM_BYTES`] bytes, the room, from an aligned address on.
     memory: Vec<u8>,
     aligned: usize,
-    /// Where in the file the room begins; a multiple of [`BLOCK_BYTES`].
+    /// Offset in the file at which the room begins; a multiple of [`BLOCK_BYTES`].
     offset: u64,
     /// Bytes in the room.
     len: usize,
 }
 
 impl Blocks {
-    /// To go on at `end` of a file, with the bytes that are there between the last multiple of [`BLOCK_BYTES`] and `end`.
+    /// Continues a file at `end`, keeping the bytes between the last multiple of [`BLOCK_BYTES`] and `end`.
     pub(crate) fn new(file: &mut dyn File, end: u64) -> Result<Self> {
         let memory = vec![0; ROOM_BYTES + BLOCK_BYTES];
         let aligned = memory.as_ptr().align_offset(BLOCK_BYTES);
@@ -35,23 +35,23 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// The same for another file.
+    /// Continues another file at `end`.
     pub(crate) fn restart(&mut self, file: &mut dyn File, end: u64) -> Result<()> {
         self.len = (end % BLOCK_BYTES as u64) as usize;
         self.offset = end - self.len as u64;
         let head = &mut self.memory[self.aligned..][..self.len];
-        // What lies behind the end of the file reads as zeros.
+        // Bytes after the end of the file count as zeros.
         let got = file.read_at(self.offset, head)?;
         head[got..].fill(0);
         Ok(())
     }
 
-    /// Bytes up to the end of what was appended.
+    /// Returns the offset after the appended bytes.
     pub(crate) fn end(&self) -> u64 {
         self.offset + self.len as u64
     }
 
-    /// Writes `bytes` behind what is there, and zeros up to the end of the block.
+    /// Appends `bytes`, and pads the last block with zeros.
     pub(crate) fn append(&mut self, file: &mut dyn File, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let room = &mut self.memory[self.aligned..][..ROOM_BYTES];
@@ -86,7 +86,7 @@ mod tests {
         let mut expected = b"head".to_vec();
         for (number, piece) in pieces.iter().enumerate() {
             if number % 3 == 2 {
-                // As when the file was closed and is opened again.
+                // Closes the file and opens it again.
                 file = files.open(path).unwrap();
                 blocks.restart(&mut *file, expected.len() as u64).unwrap();
             }
@@ -103,11 +103,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(30))]
         #[test]
-        fn what_is_appended_in_pieces_stands_in_the_file_and_zeros_behind_it(
+        fn pieces_are_appended_in_order_and_padded_with_zeros(
             lengths in proptest::collection::vec((0_usize..3 * BLOCK_BYTES, 0_usize..10), 1..20),
         ) {
             let piece = |(number, (length, blocks)): (usize, &(usize, usize))| {
-                // One in ten is about as large as the room.
+                // One piece in ten is about as long as the room.
                 let length = if *blocks == 0 { ROOM_BYTES - BLOCK_BYTES + length } else { *length };
                 vec![number as u8 + 1; length]
             };

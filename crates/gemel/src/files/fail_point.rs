@@ -1,5 +1,5 @@
-//! Named places in the code where a test may step in, for instance to kill the process. Without tests and without
-//! the feature `fail-points` they cost nothing.
+//! Fail points: named places in the code where a test may step in, for instance to kill the process. Without tests and
+//! without the feature `fail-points` they cost nothing.
 
 #[cfg(any(test, feature = "fail-points"))]
 pub(crate) use on::fail_point;
@@ -7,7 +7,7 @@ pub(crate) use on::fail_point;
 #[allow(unused_imports, reason = "for the tests of all modules")]
 pub(crate) use on::on_fail_point;
 
-/// A place where a test may step in.
+/// Marks a place where a test may step in.
 #[cfg(not(any(test, feature = "fail-points")))]
 #[inline(always)]
 pub(crate) fn fail_point(_name: &'static str) {}
@@ -25,13 +25,13 @@ mod on {
         CLOSURES.get_or_init(Mutex::default)
     }
 
-    /// What the environment variable `GEMEL_FAIL_POINT=name[:count]` asks for.
+    /// The value of the environment variable `GEMEL_FAIL_POINT=name[:count]`.
     struct Asked {
         name: String,
         left: AtomicU64,
     }
 
-    /// The name, and at which of its passes to stop: the first unless told otherwise.
+    /// Returns the name, and the number of the pass that kills the process (default 1).
     fn parse(value: &str) -> (&str, u64) {
         match value.rsplit_once(':') {
             Some((name, count)) => (name, count.parse().unwrap_or(1)),
@@ -39,7 +39,7 @@ mod on {
         }
     }
 
-    /// Calls what a test registered under `name`, and kills the process if the environment asks for it.
+    /// Calls the closure that a test registered under `name`, and kills the process if the environment says so.
     pub(crate) fn fail_point(name: &'static str) {
         static ASKED: OnceLock<Option<Asked>> = OnceLock::new();
         let asked = ASKED.get_or_init(|| {
@@ -51,24 +51,24 @@ mod on {
             && asked.name == name
             && asked.left.fetch_sub(1, Ordering::Relaxed) == 1
         {
-            // As a crash would end it: no destructor runs, nothing buffered is written.
+            // Ends the process like a crash: no destructor runs, no buffer is written.
             std::process::abort();
         }
-        // Called without the lock, since it may take its time.
+        // Called without the lock, because the closure may take long.
         let closure = closures().lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         if let Some(closure) = closure {
             closure();
         }
     }
 
-    /// Has `closure` called at each pass of a fail point.
+    /// Registers a closure to call at each pass of a fail point.
     #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
     pub(crate) fn on_fail_point(name: &'static str, closure: impl Fn() + Send + Sync + 'static) {
         closures().lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(closure));
     }
 
     #[test]
-    fn a_fail_point_calls_what_is_registered_under_its_name() {
+    fn a_fail_point_calls_the_closure_registered_under_its_name() {
         let passes = Arc::new(AtomicU64::new(0));
         let counter = passes.clone();
         on_fail_point("test.registered", move || {

@@ -1,4 +1,4 @@
-//! Files in memory that fail when a test says so, and that know what a power cut would leave of them.
+//! Files in memory that fail on demand and know what a power cut would leave of them.
 
 use super::{File, Files};
 use crate::error::{Error, Result};
@@ -7,12 +7,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What can be made to fail.
+/// Operations that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Write,
     Sync,
-    /// Writes, syncs, and all that changes a directory.
+    /// Writes, syncs, and all changes of a directory.
     Any,
 }
 
@@ -39,7 +39,7 @@ impl Change {
 struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// What leads from `durable` to `current`.
+    /// Changes that lead from `durable` to `current`.
     pending: Vec<Change>,
 }
 
@@ -48,22 +48,22 @@ type Node = Arc<Mutex<Content>>;
 #[derive(Debug)]
 struct Fault {
     operation: Operation,
-    /// How many passes until it strikes.
+    /// Number of operations until the fault strikes.
     left: u64,
     errno: i32,
-    /// How many bytes a failing write still writes.
+    /// Bytes that a failing write still writes.
     keep: usize,
-    /// It strikes at each operation from then on.
+    /// True if it strikes at each operation from then on.
     lasts: bool,
 }
 
-/// The power goes, and nothing comes through any more.
+/// A power cut. All operations fail afterwards.
 #[derive(Debug)]
 struct PowerCut {
-    /// How many operations until then.
+    /// Number of operations until the cut.
     left: u64,
     seed: u64,
-    /// What is left then.
+    /// Files that the cut has left, once it has come.
     image: Option<FaultyFiles>,
 }
 
@@ -71,7 +71,7 @@ struct PowerCut {
 struct Disk {
     names: BTreeMap<PathBuf, Node>,
     durable_names: BTreeMap<PathBuf, Node>,
-    /// Made by the database.
+    /// Directories that the database made.
     directories: BTreeSet<PathBuf>,
     fault: Option<Fault>,
     power: Option<PowerCut>,
@@ -80,7 +80,7 @@ struct Disk {
     retries: u64,
 }
 
-/// A file system in memory. Clones are the same file system.
+/// A file system in memory. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultyFiles(Arc<Mutex<Disk>>);
 
@@ -89,7 +89,7 @@ struct FaultyFile {
     files: FaultyFiles,
     path: PathBuf,
     node: Node,
-    /// A sync failed: what was not written is lost, though the next one would say that all is well.
+    /// True if a sync has failed. The data not written by then is lost, although the next sync would succeed.
     unsure: bool,
 }
 
@@ -102,51 +102,52 @@ fn io(what: &'static str, path: &Path, source: std::io::Error) -> Error {
 }
 
 impl FaultyFiles {
-    /// Lets the `nth` operation from now (the first is 1) fail with `errno`; a write still writes `keep` bytes.
+    /// Makes the `nth` operation from now (the first is 1) fail with `errno`. A failing write still writes `keep`
+    /// bytes.
     pub(crate) fn fail(&self, operation: Operation, nth: u64, errno: i32, keep: usize) {
         lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep, lasts: false });
     }
 
-    /// Lets the `nth` operation from now and all later ones fail with `errno`, until [`FaultyFiles::mend`].
+    /// Makes the `nth` operation from now and all later ones fail with `errno`, until [`FaultyFiles::mend`].
     pub(crate) fn fail_from(&self, operation: Operation, nth: u64, errno: i32) {
         lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep: 0, lasts: true });
     }
 
-    /// Nothing fails any more. Tells whether what was asked for last had come to pass.
+    /// Removes the fault. Returns true if it had struck.
     pub(crate) fn mend(&self) -> bool {
         let fault = lock(&self.0).fault.take();
         fault.is_none_or(|fault| fault.lasts && fault.left == 0)
     }
 
-    /// Cuts the power just before the `nth` operation from now. What is left then, with `seed` as in
-    /// [`FaultyFiles::power_cut`], is kept, and everything fails from then on.
+    /// Cuts the power just before the `nth` operation from now, with `seed` as in [`FaultyFiles::power_cut`]. From then
+    /// on every operation fails. [`FaultyFiles::image`] returns what is left.
     pub(crate) fn cut_power(&self, nth: u64, seed: u64) {
         lock(&self.0).power = Some(PowerCut { left: nth, seed, image: None });
     }
 
-    /// What was left when the power went; none if it has not gone.
+    /// Returns the files that the power cut has left; none before the cut.
     pub(crate) fn image(&self) -> Option<Self> {
         lock(&self.0).power.as_ref()?.image.clone()
     }
 
-    /// How often a file was written or synced again after a sync of it had failed.
+    /// Returns the number of writes and syncs of files after a failed sync of the same file.
     pub(crate) fn retries(&self) -> u64 {
         lock(&self.0).retries
     }
 
-    /// Whether the database made this directory.
+    /// Returns true if the database made this directory.
     pub(crate) fn made(&self, directory: &Path) -> bool {
         lock(&self.0).directories.contains(directory)
     }
 
-    /// How many writes and syncs of files there have been.
+    /// Returns the numbers of writes and syncs of files.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let disk = lock(&self.0);
         (disk.writes, disk.syncs)
     }
 
-    /// What a power cut at this moment would leave, as another file system. With seed 0 everything is lost that was
-    /// not synced; with others each unsynced change is there, not there, or there in part.
+    /// Returns the files that a power cut at this moment would leave, as another file system. Seed 0 loses everything
+    /// that was not synced. With other seeds each unsynced change is kept, lost, or kept in part.
     pub(crate) fn power_cut(&self, seed: u64) -> Self {
         Self::image_of(&lock(&self.0), seed)
     }
@@ -189,7 +190,7 @@ impl FaultyFiles {
         Self(Arc::new(Mutex::new(Disk { names, durable_names, ..Disk::default() })))
     }
 
-    /// Changes what is stored in a file behind everybody's back.
+    /// Changes the stored content of a file behind the database's back.
     pub(crate) fn tamper(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
         let disk = lock(&self.0);
         let mut content = lock(&disk.names[path]);
@@ -198,7 +199,7 @@ impl FaultyFiles {
         content.pending.clear();
     }
 
-    /// Puts a durable file there.
+    /// Puts a durable file in place.
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         let content = Content { current: bytes.to_vec(), durable: bytes.to_vec(), pending: Vec::new() };
         let node = Arc::new(Mutex::new(content));
@@ -207,7 +208,7 @@ impl FaultyFiles {
         disk.durable_names.insert(path.to_path_buf(), node);
     }
 
-    /// Whether the operation fails now: the error and how much of a write to do still.
+    /// Returns an error if the operation fails now, and the number of bytes that a write still writes.
     fn strike(&self, operation: Operation) -> Option<(std::io::Error, usize)> {
         let mut disk = lock(&self.0);
         match operation {
@@ -305,7 +306,7 @@ impl Files for FaultyFiles {
         if !directory.is_dir() {
             lock(&self.0).directories.insert(directory.to_path_buf());
         }
-        // What does not go through here yet has its place there: the lock, and the files of the disk engine.
+        // The lock and the disk engine's files don't go through this trait yet, so their directory must really exist.
         if directory.parent().is_some_and(Path::is_dir) && directory.parent() != Some(Path::new("/")) {
             std::fs::create_dir_all(directory)
                 .map_err(|source| io("can't make the directory", directory, source))?;
@@ -351,7 +352,7 @@ impl File for FaultyFile {
         }
         if failed.is_err() {
             self.unsure = true;
-            // As Linux does: what could not be written counts as clean, and the next sync leaves it out.
+            // Same as Linux: pages that could not be written count as clean, and the next sync leaves them out.
             content.pending.clear();
             return failed;
         }
