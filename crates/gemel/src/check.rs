@@ -1,4 +1,4 @@
-//! Checking a database that nobody has open: everything is read once, and rows are held against their indexes.
+//! The check of a database that nobody has open. It reads everything once, and compares rows with their indexes.
 
 use crate::database::Database;
 use crate::engine::{Direction, KeyspaceId};
@@ -14,10 +14,10 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 
-/// What a part of a database is.
+/// The kind of a part of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// A keyspace of its own.
+    /// A keyspace that belongs to no table.
     Keyspace,
     /// The rows of a table.
     Table,
@@ -26,7 +26,7 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// Name in reports.
+    /// Returns the kind's name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,56 +37,57 @@ impl PartKind {
     }
 }
 
-/// A keyspace, the rows of a table or an index, and what was found in it.
+/// A keyspace, the rows of a table, or an index, with the findings of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckedPart {
-    /// Its name; that of an index has its table's in front.
+    /// Name of the part. The name of an index begins with its table's name.
     pub name: String,
-    /// What it is.
+    /// Kind of the part.
     pub kind: PartKind,
-    /// Where it lives.
+    /// Engine of the part.
     pub engine: Engine,
     /// Rows or entries that could be read.
     pub rows: u64,
-    /// Bytes of their keys and values.
+    /// Bytes of the keys and values that could be read.
     pub bytes: u64,
-    /// The first thing that is wrong with it, in one line.
+    /// The first fault found, in one line; none if the part is good.
     pub fault: Option<String>,
 }
 
-/// What [`check()`] found. Shown as a table.
+/// The findings of [`check()`]. `Display` shows them as a table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Where the database is.
+    /// Directory of the database.
     pub path: PathBuf,
-    /// How it keeps its log.
+    /// Log mode of the database.
     pub log: LogMode,
-    /// What opening it did: that is a recovery like any other.
+    /// Findings of opening the database, which runs the usual recovery.
     pub recovered: Recovered,
     /// All keyspaces, tables and indexes, in the order in which they were made.
     pub parts: Vec<CheckedPart>,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Returns true if no part has a fault.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.faults().next().is_none()
     }
 
-    /// The parts in which something is wrong.
+    /// Returns the parts that have a fault.
     pub fn faults(&self) -> impl Iterator<Item = &CheckedPart> {
         self.parts.iter().filter(|part| part.fault.is_some())
     }
 }
 
-/// Opens the database in a directory, reads all of it and closes it.
+/// Opens the database in a directory, reads all of it, and closes it.
 ///
-/// Opening verifies the manifest, the checkpoint and the logs, and that both engines agree on what was committed; as
-/// after a crash it cuts off what was never acknowledged at the end of a log. Then every keyspace is read to its end, by which
-/// each block's checksum is verified, and the rows of each table are held against its indexes.
+/// Opening verifies the manifest, the checkpoint and the logs, and that both engines agree on the commits. As after a
+/// crash, it cuts off commits at the end of a log that were never acknowledged. Then the check reads every keyspace to
+/// its end, which verifies the checksum of each block. At last it compares the rows of each table with the table's
+/// indexes.
 ///
 /// ```
 /// # fn main() -> gemel::Result<()> {
@@ -103,11 +104,10 @@ impl CheckReport {
 /// # }
 /// ```
 ///
-/// # Errors
-/// Those of [`Database::open_existing`], so also when the database is open elsewhere, or what is damaged keeps it from
-/// being opened ([`Error::Corruption`]). Damage that was found after it was opened is in the report.
+/// The errors of [`Database::open_existing`]: among others, the database is open elsewhere, or damage keeps it from
+/// being opened ([`Error::Corruption`]). Damage found after opening is in the report.
 pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
-    // Who only looks should not begin a checkpoint.
+    // A check should not write a checkpoint.
     let options = Options { checkpoint_log_bytes: u64::MAX, ..Options::default() };
     report(&Database::open_existing(path, options)?)
 }
@@ -161,7 +161,7 @@ fn kind_of(catalog: &Manifest, keyspace: KeyspaceId) -> PartKind {
     PartKind::Keyspace
 }
 
-/// Holds a table's rows against its indexes, unless one of them could not be read anyway.
+/// Compares a table's rows with its indexes, unless one of its parts has a fault already.
 fn check_table(
     db: &Database,
     transaction: &mut Transaction,
@@ -169,7 +169,7 @@ fn check_table(
     table: &TableEntry,
     parts: &mut Vec<CheckedPart>,
 ) {
-    // Parts are in the order of the catalog's keyspaces.
+    // `parts` has the order of the catalog's keyspaces.
     let mut places =
         table.keyspaces.iter().filter_map(|id| catalog.keyspaces.iter().position(|entry| entry.id == *id));
     if places.clone().any(|place| parts[place].fault.is_some()) {
@@ -262,7 +262,7 @@ mod tests {
             }
             transaction.commit().unwrap().wait().unwrap();
         }
-        // Behind the back of the table in memory.
+        // Deletes an index entry without the table's knowledge.
         let catalog = db.catalog();
         let index = db.handle(&catalog.keyspaces[1]);
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();

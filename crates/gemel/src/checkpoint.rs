@@ -1,8 +1,8 @@
 //! Checkpoints of the memory engine: all its rows at one snapshot.
 //!
-//! Layout, integers little end first: `GMLCKPT1`, database u64, timestamp u64; then blocks of length u32, CRC-32 u32 and
-//! that many bytes of entries (keyspace u32, timestamp u64, key length u16, value length u32, key, value); at the
-//! end a block of length zero whose checksum is followed by the number of entries u64, which it covers.
+//! Layout, with little-endian integers: `GMLCKPT1`, database u64, timestamp u64. Then blocks: length u32, CRC-32 u32,
+//! and as many bytes of entries (keyspace u32, timestamp u64, key length u16, value length u32, key, value). At the end
+//! a block of length zero, its CRC-32, and the number of entries u64, which the CRC-32 covers.
 
 use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
@@ -51,7 +51,7 @@ impl Writer {
         if self.block.len() >= BLOCK_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the block, whose first 8 bytes were left for its head.
+    /// Writes the current block. Its first 8 bytes are reserved for its head.
     fn flush(&mut self) -> Result<()> {
         let length = self.block.len() - 8;
         if length == 0 {
@@ -79,11 +79,11 @@ impl Writer {
     }
 }
 
-/// Why a checkpoint can't be read.
+/// The reason why a checkpoint can't be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Error(Error),
-    /// What is wrong, and at which byte.
+    /// The damage and its byte position.
     Damaged(String),
 }
 
@@ -115,7 +115,7 @@ impl Reader {
     }
 }
 
-/// An entry as it is read.
+/// A decoded entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     pub(crate) keyspace: KeyspaceId,
@@ -124,8 +124,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// Reads a checkpoint block by block and hands each, checked, to `block`, which may leave another buffer for the next one.
-/// Returns its timestamp and number of entries.
+/// Reads a checkpoint and passes each block to `block` after checking it. `block` may replace the buffer by another one
+/// for the next block. Returns the checkpoint's timestamp and number of entries.
 pub(crate) fn read(
     file: Box<dyn File>,
     database: u64,
@@ -152,9 +152,9 @@ pub(crate) fn read(
             }
             return Ok((at, u64::from_le_bytes(count)));
         }
-        // A damaged length must not take all memory.
+        // A damaged length must not make the buffer take all memory.
         if length > BLOCK_BYTES + crate::MAX_KEY_BYTES + crate::MAX_VALUE_BYTES + 64 {
-            return Err(Fault::Damaged(format!("the length of the block at byte {position} makes no sense")));
+            return Err(Fault::Damaged(format!("the length of the block at byte {position} is impossible")));
         }
         bytes.resize(length, 0);
         reader.exact(&mut bytes)?;
@@ -165,7 +165,7 @@ pub(crate) fn read(
     }
 }
 
-/// The entries of a block.
+/// Decodes the entries of a block.
 pub(crate) fn entries(mut block: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, Fault>> {
     std::iter::from_fn(move || {
         if block.is_empty() {
@@ -227,15 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_comes_back_as_it_went() {
+    fn a_checkpoint_is_read_as_it_was_written() {
         assert_eq!(count(&written(), 42).unwrap(), 20_000);
     }
 
     #[test]
-    fn damage_is_found_wherever_it_is() {
+    fn damage_at_any_byte_is_found() {
         let good = written();
         for place in (0..good.len()).step_by(4999).chain([0, 8, 24, 28, good.len() - 1]) {
-            // The timestamp of the head is not under a checksum of its own; the manifest has it too.
+            // No checksum covers the timestamp in the head; recovery compares it with the manifest.
             if (16..24).contains(&place) {
                 continue;
             }

@@ -18,14 +18,14 @@ use parking_lot::RwLock;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-/// Commits of a thread between two looks for garbage.
+/// Commits of a thread between two garbage collections.
 const COLLECT_EVERY: u32 = 32;
 
-/// The engines, what relates them, and the logs. Engine 0 is the anchor.
+/// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
 pub(crate) struct Coordinator {
     pub(crate) database: u64,
     pub(crate) engines: Vec<Arc<dyn Engine>>,
-    /// Of the engines behind the anchor, in their order.
+    /// Registries of the other engines, in the engines' order.
     pub(crate) registries: Vec<Registry>,
     pub(crate) active: Active,
     pub(crate) logs: Logs,
@@ -34,7 +34,7 @@ pub(crate) struct Coordinator {
     recorder: OnceLock<Arc<Recorder>>,
 }
 
-/// A commit that went well.
+/// A successful commit.
 pub(crate) struct Outcome {
     pub(crate) count: Count,
     pub(crate) ticket: Ticket,
@@ -80,7 +80,7 @@ impl Coordinator {
         self.engines.iter().map(|engine| engine.clock())
     }
 
-    /// Fresh snapshots for a transaction; returns the anchor's.
+    /// Takes fresh snapshots for a transaction. Returns the anchor's.
     pub(crate) fn refresh(&self, seat: Seat) -> Timestamp {
         self.active.refresh(seat, self.clocks())
     }
@@ -89,7 +89,7 @@ impl Coordinator {
         self.active.watermark(engine, self.engines[engine].clock())
     }
 
-    /// The snapshot of an engine behind the anchor that belongs with `anchor`.
+    /// Selects the snapshot in another engine that belongs with `anchor`.
     pub(crate) fn select(&self, engine: usize, anchor: Timestamp) -> Result<Timestamp> {
         let clock = self.engines[engine].clock();
         if !self.options.csr {
@@ -99,7 +99,7 @@ impl Coordinator {
         protocol::select(&self.registries[engine - 1], clock, anchor, oldest).map_err(refused)
     }
 
-    /// The newest view of an engine for a reader who has seen the anchor at `anchor`.
+    /// Returns the newest snapshot in an engine for a reader that has read the anchor at `anchor`.
     pub(crate) fn newest(&self, engine: usize, anchor: Timestamp) -> Timestamp {
         if engine == 0 {
             return anchor;
@@ -111,7 +111,7 @@ impl Coordinator {
         protocol::newest(&self.registries[engine - 1], clock, anchor)
     }
 
-    /// Lets the engines collect what no snapshot needs, every now and then.
+    /// Collects garbage in all engines, once in [`COLLECT_EVERY`] calls of a thread.
     pub(crate) fn collect(&self) {
         thread_local! {
             static COMMITS: Cell<u32> = const { Cell::new(0) };
@@ -163,7 +163,7 @@ impl Coordinator {
             self.give_up(&mut parts);
             return Err(failure);
         }
-        // From here on nothing fails.
+        // Nothing can fail from here on.
         fail_point("commit.after_append");
         note_writes(transaction, &parts);
         for part in &mut parts {
@@ -182,9 +182,9 @@ impl Coordinator {
         Ok(Outcome { count, ticket: self.logs.ticket() })
     }
 
-    /// Sorts the writes by engine. A serializable transaction takes part in each engine in which it read, also
-    /// where it wrote nothing: its commit must have a place in that engine's order. And who takes part in two engines takes part
-    /// in the anchor, through which their orders are related.
+    /// Sorts the writes by engine. A serializable transaction takes part in each engine where it read, even without a
+    /// write, because its commit needs a place in that engine's order. A transaction that takes part in two engines
+    /// also takes part in the anchor, which relates their orders.
     fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];
@@ -217,7 +217,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Stamps, validates and logs: all that can still fail.
+    /// Draws timestamps, validates reads, and appends to the log: all steps that can still fail.
     fn ready(&self, owner: u64, transaction: &Transaction, parts: &mut [Part]) -> Result<(), Failure> {
         self.stamp(parts)?;
         if transaction.isolation == Isolation::Serializable {
@@ -282,7 +282,7 @@ impl Coordinator {
     }
 }
 
-/// Before they are installed, which takes the values away.
+/// Adds the writes to the trace. Must run before they are installed, because that takes their values.
 fn note_writes(transaction: &mut Transaction, parts: &[Part]) {
     let Some(trace) = &mut transaction.trace else { return };
     for part in parts {

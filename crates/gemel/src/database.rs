@@ -29,20 +29,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the housekeeper looks whether a checkpoint is due.
+/// Interval at which the housekeeper collects garbage and checks if a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How the names of checkpoints begin.
+/// Prefix of the names of checkpoint files.
 const CHECKPOINT_PREFIX: &str = "checkpoint-";
-/// Rows that a checkpoint reads at a time.
+/// Rows that a checkpoint reads in one scan.
 const CHECKPOINT_PIECE: usize = 1000;
-/// How long it leaves a checkpoint alone that failed.
+/// Time between a failed checkpoint and the next attempt.
 const RETRY_CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// An open database. Cheap to clone; closed when the last clone is dropped, or by [`Database::close`].
 ///
-/// Closing makes every commit durable, whatever the durability option, and waits for a checkpoint that is being written. It
-/// is done when the call returns: the directory can be opened again. Only when the last clone is dropped by a ticket's
-/// callback it closes in the background, because the callback runs on the log's own thread.
+/// Closing makes every commit durable, whatever the durability option, and waits for a checkpoint in progress. When the
+/// call returns, the directory can be opened again. There is one exception: if a ticket's callback drops the last
+/// clone, the database closes in the background, because the callback runs on a log's own thread.
 ///
 /// ```
 /// # fn main() -> gemel::Result<()> {
@@ -70,15 +70,16 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// The state that clones share. The housekeeper shares [`Inner`] with it, so this is dropped with the last clone, whatever the
-/// housekeeper is doing.
+/// The state that the clones share. The housekeeper shares only [`Inner`]. So this handle is dropped with the last
+/// clone, even while the housekeeper works.
 struct Handle {
     inner: ManuallyDrop<Arc<Inner>>,
     closing: Arc<Closing>,
     housekeeper: Option<JoinHandle<()>>,
 }
 
-/// Tells the housekeeper that the last clone is gone. It is not part of [`Inner`], which the housekeeper drops afterwards.
+/// The signal to the housekeeper that the last clone is gone. It is not part of [`Inner`], because the housekeeper may
+/// be the one that drops [`Inner`].
 #[derive(Default)]
 struct Closing {
     begun: Mutex<bool>,
@@ -91,7 +92,7 @@ impl Closing {
         self.wake.notify_all();
     }
 
-    /// Waits at most so long. Returns true if it has begun.
+    /// Waits until closing has begun, at most for `time`. Returns true if it has begun.
     fn wait_for(&self, time: Duration) -> bool {
         let mut begun = self.begun.lock();
         if !*begun {
@@ -117,12 +118,13 @@ struct Inner {
     disk: Arc<DiskEngine>,
     manifest: Mutex<Manifest>,
     recovered: Recovered,
-    /// One checkpoint at a time.
+    /// Held while a checkpoint is written: one checkpoint at a time.
     checkpointing: Mutex<()>,
     checkpoints: Mutex<CheckpointState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
-    /// The directory, locked as long as the database is open: the lock ends with the process, however that ends.
+    /// The directory, locked while the database is open. The system releases the lock when the process ends, even if it
+    /// is killed.
     lock: fs::File,
 }
 
@@ -132,25 +134,25 @@ struct Inner {
 pub struct CheckpointState {
     /// Checkpoints since the database was opened.
     pub done: u64,
-    /// Bytes of the last one.
+    /// Bytes of the last checkpoint.
     pub bytes: u64,
-    /// How long the last one took.
+    /// Duration of the last checkpoint.
     pub took: Duration,
-    /// Why the last attempt failed, if it did. The log keeps growing until one succeeds.
+    /// Error of the attempts since the last successful checkpoint, if any failed. The log grows until one succeeds.
     pub failure: Option<String>,
 }
 
-/// What a database is doing.
+/// The activity of a database, as [`Database::state`] reports it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct State {
-    /// Transactions that committed, by what they wrote.
+    /// Committed transactions, by the engines that they wrote.
     pub committed: Committed,
-    /// Transactions that were rolled back by their owner.
+    /// Transactions that their owner rolled back.
     pub rolled_back: u64,
-    /// Transactions that were refused.
+    /// Aborted transactions, by reason.
     pub aborted: Aborted,
-    /// Transactions that are running, oldest first. The oldest ones hold old versions.
+    /// Running transactions, oldest first. The oldest ones keep old versions from garbage collection.
     pub running: Vec<RunningTransaction>,
     /// The registry of the disk engine.
     pub csr: CsrState,
@@ -160,41 +162,41 @@ pub struct State {
     pub disk: DiskState,
     /// Bytes of log files.
     pub log_bytes: u64,
-    /// Bytes of log that are not durable yet.
+    /// Bytes of the log that are appended but not durable yet.
     pub durable_lag_bytes: u64,
     /// Checkpoints of the memory engine.
     pub checkpoints: CheckpointState,
-    /// What opening found.
+    /// Findings of the recovery when the database was opened.
     pub recovered: Recovered,
 }
 
-/// Committed transactions by what they wrote.
+/// Committed transactions, by the engines that they wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Committed {
-    /// Nothing.
+    /// Transactions that wrote nothing.
     pub read_only: u64,
-    /// Tables in memory.
+    /// Transactions that wrote only tables in memory.
     pub memory: u64,
-    /// Tables on disk.
+    /// Transactions that wrote only tables on disk.
     pub disk: u64,
-    /// Both.
+    /// Transactions that wrote tables of both engines.
     pub cross: u64,
 }
 
-/// Refused transactions by reason.
+/// Aborted transactions, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Aborted {
-    /// Another transaction had committed the same key.
+    /// Another transaction had committed a write of the same key since the snapshot.
     pub write_conflict: u64,
-    /// Another transaction was just committing the same key.
+    /// Another transaction was committing a write of the same key at that moment.
     pub locked: u64,
-    /// Something that was read had changed (serializable).
+    /// Something that the transaction had read was changed by another one (serializable only).
     pub read_conflict: u64,
-    /// By the registry of snapshots.
+    /// The registry of snapshots (CSR) could not order the transaction over the engines.
     pub csr: u64,
-    /// Memory limit, I/O.
+    /// Other errors: the memory limit, or I/O.
     pub failed: u64,
 }
 
@@ -204,18 +206,18 @@ fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 }
 
 impl Database {
-    /// Opens the database in a directory, or makes one when the directory is missing or empty. After a crash this
-    /// brings back every transaction whose commit was acknowledged, and none in part.
+    /// Opens the database in a directory, or makes one if the directory is missing or empty. After a crash the database
+    /// has every acknowledged commit, and no transaction in part.
     ///
     /// # Errors
-    /// The directory is in use by another process, holds something else, can't be read or written, was written
-    /// by a newer version or with another log mode, or is damaged.
+    /// The directory is open already, here or in another process; holds something else; can't be read or written; was
+    /// written by another format or with another log mode; or is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_with(Arc::new(RealFiles), path.as_ref(), options)
     }
 
-    /// What is in the directory of a database beside the files that Gemel makes, by name: it is nobody's business here, but
-    /// would be lost with the directory.
+    /// Returns the names of entries in a database's directory that Gemel did not make, sorted. Gemel does not touch
+    /// them, but they would be lost if the directory were deleted.
     ///
     /// # Errors
     /// The directory can't be read.
@@ -248,11 +250,11 @@ impl Database {
         }
     }
 
-    /// Opens a database that is there already, with the log mode that it was made with, whatever
-    /// [`Options::log`] says. For tools that are handed a path. Makes nothing when there is no database.
+    /// Opens an existing database with the log mode that it was made with, and ignores [`Options::log`]. For tools that
+    /// get a path from their user. Makes nothing if there is no database.
     ///
     /// # Errors
-    /// As [`Database::open`], and [`Error::Usage`] when there is no database.
+    /// Same as [`Database::open`], and [`Error::Usage`] if there is no database.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = absolute(path.as_ref())?;
         if !(path.try_exists().map_err(io("can't open", &path))? && path.is_dir()) {
@@ -266,7 +268,7 @@ impl Database {
         Self::start(files, path, lock, manifest, options, begun)
     }
 
-    /// As [`Database::open`], with the given way to files.
+    /// Does the same as [`Database::open`], over the given file system.
     pub(crate) fn open_with(files: Arc<dyn Files>, path: &Path, options: Options) -> Result<Self> {
         options.check()?;
         let begun = Instant::now();
@@ -286,7 +288,8 @@ impl Database {
         }
         fail_point("open.before_lock");
         let lock = lock(&path)?;
-        // Under the lock only: until then another process may be making or changing the database.
+        // The manifest is read only under the lock: before that, another process may be making or changing the
+        // database.
         let manifest = match Manifest::read(&*files, &path)? {
             Some(manifest) => manifest,
             None => {
@@ -298,7 +301,8 @@ impl Database {
         };
         if manifest.log != options.log {
             return Err(Error::Usage(format!(
-                "{}: the database was made with {} and can't be opened with {}: it stays with what it was made with",
+                "{}: the database was made with {} and can't be opened with {}: open it with the log mode \
+                 that it was made with",
                 path.display(),
                 manifest.log.words(),
                 options.log.words()
@@ -338,7 +342,8 @@ impl Database {
             .spawn({
                 let (inner, closing) = (Arc::clone(&inner), Arc::clone(&closing));
                 move || {
-                    // After a panic too it holds `inner` until the last clone is gone: a log's thread leaves closing to it.
+                    // Even after a panic the housekeeper keeps `inner` until the last clone is gone. A log's thread
+                    // that drops the last clone relies on that: it leaves the closing to the housekeeper.
                     let house = std::panic::catch_unwind(AssertUnwindSafe(|| keep_house(&inner, &closing)));
                     while house.is_err() && !closing.wait_for(LOOK_EVERY) {}
                 }
@@ -353,28 +358,29 @@ impl Database {
         self.inner.housekeeper.as_ref().unwrap().thread().id()
     }
 
-    /// Where it is.
+    /// Returns the database's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// The keyspace of this name; made when there is none.
+    /// Returns the keyspace of this name, and makes it if it does not exist.
     ///
     /// # Errors
-    /// It is there already in the other engine or as part of a table, or the manifest can't be written.
+    /// The keyspace exists in the other engine or as part of a table, or the manifest can't be written.
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
             if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
                 return Err(Error::Usage(format!(
-                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes in step",
+                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
                     table.name
                 )));
             }
             if entry.engine != engine {
                 return Err(Error::Usage(format!(
-                    "keyspace {name:?} is there already, in the {} engine and not in the {} engine",
+                    "keyspace {name:?} already exists in the {} engine, not in the {} engine: \
+                     use that engine or another name",
                     entry.engine.name(),
                     engine.name()
                 )));
@@ -388,7 +394,7 @@ impl Database {
         Ok(self.register(&entry))
     }
 
-    /// What the database consists of, at this moment.
+    /// Returns a copy of the manifest: keyspaces, tables and their places.
     pub(crate) fn catalog(&self) -> Manifest {
         self.inner.manifest.lock().clone()
     }
@@ -399,7 +405,7 @@ impl Database {
 
     fn add_keyspace(&self, manifest: &mut Manifest, name: &str, engine: Engine) -> Result<KeyspaceEntry> {
         if name.is_empty() || name.len() > 200 {
-            return Err(Error::Usage(format!("{name:?} is no name: write 1 to 200 bytes")));
+            return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
         }
         let last = manifest.keyspaces.iter().map(|entry| entry.id.0).max().unwrap_or(0);
         let entry = KeyspaceEntry { id: KeyspaceId(last + 1), name: name.to_string(), engine };
@@ -414,30 +420,36 @@ impl Database {
         keyspace
     }
 
-    /// The table of this name; made when there is none.
+    /// Returns the table of this name, and makes it if it does not exist.
     ///
     /// # Errors
-    /// It is there already with another schema or in the other engine, the schema makes no sense, or the manifest
-    /// can't be written.
+    /// The table exists with another schema or in the other engine, the schema is not valid, or the manifest can't be
+    /// written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
-        // All that is wrong with a schema, before anything is made.
+        // The whole schema is validated before anything is made.
         Layout::new(name, &schema)?;
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
             if entry.engine != engine {
                 return Err(Error::Usage(format!(
-                    "table {name:?} is there already, in the {} engine and not in the {} engine",
+                    "table {name:?} already exists in the {} engine, not in the {} engine: \
+                     use that engine or another name",
                     entry.engine.name(),
                     engine.name()
                 )));
             }
             if entry.schema != schema {
-                return Err(Error::Usage(format!("table {name:?} is there already, with another schema")));
+                return Err(Error::Usage(format!(
+                    "table {name:?} already exists with another schema: \
+                     use that schema or another name"
+                )));
             }
             return self.table_of(&manifest, entry);
         }
         if manifest.keyspaces.iter().any(|entry| entry.name == name) {
-            return Err(Error::Usage(format!("{name:?} is a keyspace already: name the table otherwise")));
+            return Err(Error::Usage(format!(
+                "{name:?} is a keyspace already: choose another name for the table"
+            )));
         }
         let mut next = manifest.clone();
         let mut added = vec![self.add_keyspace(&mut next, name, engine)?];
@@ -459,15 +471,15 @@ impl Database {
         self.table_of(&manifest, &entry)
     }
 
-    /// The table of this name.
+    /// Returns the table of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// [`Error::Usage`] if no table has this name.
     pub fn table(&self, name: &str) -> Result<Table> {
         let manifest = self.inner.manifest.lock();
         match manifest.tables.iter().find(|entry| entry.name == name) {
             Some(entry) => self.table_of(&manifest, entry),
-            None => Err(Error::Usage(format!("there is no table {name:?}"))),
+            None => Err(Error::Usage(format!("there is no table {name:?}: make it with create_table"))),
         }
     }
 
@@ -479,7 +491,7 @@ impl Database {
                     Error::Corruption {
                         path: Manifest::path(&self.inner.path),
                         what: format!(
-                            "table {:?} has a keyspace that is missing: restore the file from a backup",
+                            "a keyspace of table {:?} is missing: restore the directory from a backup",
                             entry.name
                         ),
                     }
@@ -489,18 +501,18 @@ impl Database {
         let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
         let rows = rows.ok_or_else(|| Error::Corruption {
             path: Manifest::path(&self.inner.path),
-            what: format!("table {:?} has no keyspace: restore the file from a backup", entry.name),
+            what: format!("table {:?} has no keyspace: restore the directory from a backup", entry.name),
         })?;
         Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
     }
 
-    /// Names of all tables, and the engines in which they live.
+    /// Returns the names of all tables, and their engines.
     #[must_use]
     pub fn tables(&self) -> Vec<(String, Engine)> {
         self.inner.manifest.lock().tables.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
 
-    /// Names of all keyspaces, those of tables and indexes included, and the engines in which they live.
+    /// Returns the names of all keyspaces, including those of tables and indexes, and their engines.
     #[must_use]
     pub fn keyspaces(&self) -> Vec<(String, Engine)> {
         self.inner.manifest.lock().keyspaces.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
@@ -509,12 +521,12 @@ impl Database {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// 65 536 transactions are running already.
+    /// 65 536 transactions are running already, the most that a database allows.
     pub fn begin(&self, isolation: Isolation) -> Result<Transaction> {
         Transaction::begin(Arc::clone(&self.inner.core), isolation)
     }
 
-    /// Makes everything durable that is committed now, whatever the durability option.
+    /// Makes all current commits durable, whatever the durability option.
     ///
     /// # Errors
     /// The log can't be written.
@@ -522,17 +534,18 @@ impl Database {
         self.inner.core.logs.sync()
     }
 
-    /// Writes a checkpoint of the memory engine and the disk engine's buffers, and drops the log before it. Happens by itself
-    /// after [`Options::checkpoint_log_bytes`]. Transactions go on meanwhile.
+    /// Writes a checkpoint of the memory engine, flushes the disk engine's buffers, and drops the log before the
+    /// checkpoint. The database does the same by itself after every [`Options::checkpoint_log_bytes`]. Transactions go
+    /// on meanwhile.
     ///
     /// # Errors
-    /// A file can't be written. A checkpoint of the memory engine that fails costs nothing but a longer log; when the disk
-    /// engine's files can't be written, its tables take no more writes until the database is opened again.
+    /// A file can't be written. If only the checkpoint fails, the log grows until one succeeds. If the disk engine's
+    /// files can't be written, its tables reject writes until the database is opened again.
     pub fn checkpoint(&self) -> Result<()> {
         self.inner.checkpoint()
     }
 
-    /// What it is doing.
+    /// Returns the current state: counters, sizes, and running transactions.
     #[must_use]
     pub fn state(&self) -> State {
         let core = &self.inner.core;
@@ -563,16 +576,17 @@ impl Database {
         }
     }
 
-    /// Records what every transaction from now on sees and does; for tests. False when a recorder was set before.
+    /// Records the reads, writes and timestamps of every transaction from now on, for tests. Returns false if a
+    /// recorder is set already.
     #[doc(hidden)]
     pub fn record_into(&self, recorder: Arc<Recorder>) -> bool {
         self.inner.core.record_into(recorder)
     }
 
-    /// Makes everything durable and closes, when this is the last clone; else only makes everything durable.
+    /// Makes all commits durable, and closes the database if this is the last clone.
     ///
     /// # Errors
-    /// The log can't be written. The database is closed all the same.
+    /// The log can't be written. The database is closed nevertheless.
     pub fn close(self) -> Result<()> {
         self.sync()
     }
@@ -598,8 +612,9 @@ impl Inner {
     }
 
     fn write_checkpoint(&self) -> Result<u64> {
-        // Every commit that is in the log before these positions has drawn its timestamps; once they are all published, a
-        // snapshot has it. The positions are taken together, so no commit has one half before them and one behind.
+        // A commit that is in the log before these positions has drawn its timestamps. Once these are published, the
+        // snapshot below contains the commit. The positions are taken together, so no commit has one half before them
+        // and one behind.
         let from = self.core.logs.ends();
         self.disk.flush_all()?;
         let clock = self.memory.clock();
@@ -609,7 +624,8 @@ impl Inner {
         let written = self.write_rows(at);
         self.core.active.end(seat, Count::ReadOnly);
         let (file, bytes) = written?;
-        // What the checkpoint holds must not be newer than what the log can still bring back to the other engine.
+        // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
+        // the log is made durable before the manifest names the checkpoint.
         self.core.logs.sync()?;
         let old = {
             let mut manifest = self.manifest.lock();
@@ -619,7 +635,8 @@ impl Inner {
             next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
             fail_point("checkpoint.before_manifest");
             if let Err(error) = next.write(&*self.files, &self.path) {
-                // Else each attempt would leave one behind. When nobody can tell which one counts, both stay.
+                // Otherwise each failed attempt would leave a file behind. If the manifest can't be read, nobody knows
+                // which checkpoint counts, so both files stay.
                 if let Ok(Some(counts)) = Manifest::read(&*self.files, &self.path)
                     && counts.checkpoint.is_none_or(|counts| counts.file != file)
                 {
@@ -643,11 +660,12 @@ impl Inner {
     fn write_rows(&self, at: crate::Timestamp) -> Result<(String, u64)> {
         let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
         let temporary = self.path.join(format!("{name}.new"));
-        // A leftover of an attempt at the same snapshot.
+        // An earlier attempt at the same snapshot may have left this file.
         let _ = self.files.remove(&temporary);
         let written = self.write_rows_to(&temporary, at);
         if written.is_err() {
-            // On a full disk it would keep the disk full. That it can't be removed is no news then.
+            // On a full disk the unfinished file would keep the disk full. The caller gets the error of the write, not
+            // one of the removal.
             let _ = self.files.remove(&temporary);
         }
         let bytes = written?;
@@ -668,7 +686,7 @@ impl Inner {
             .map(|entry| entry.id)
             .collect();
         for keyspace in keyspaces {
-            // In pieces, so that no part of an index is held on to for long.
+            // Short scans hold no part of the index for long.
             let mut lower = Bound::Unbounded;
             loop {
                 let range = KeyRange { lower, upper: Bound::Unbounded };
@@ -703,19 +721,19 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let of_a_log = self.inner.core.logs.is_thread_of_one();
         let release = |handle: &mut Self| {
-            // SAFETY: each of the two ways below releases it once, and nothing uses it afterwards.
+            // SAFETY: each of the two paths below calls this once, and nothing uses `inner` afterwards.
             unsafe { ManuallyDrop::drop(&mut handle.inner) };
         };
         if of_a_log {
-            // A ticket's callback, on a log's thread, can't close that log. The housekeeper holds `inner` until it is told, so it
-            // is the one that closes.
+            // A ticket's callback runs on a log's thread, which can't close its own log. The housekeeper holds `inner`
+            // until `closing` begins, so the housekeeper drops it last and thereby closes the database.
             release(self);
             self.closing.begin();
             return;
         }
         self.closing.begin();
         if let Some(housekeeper) = self.housekeeper.take() {
-            // It ends without a panic, and there would be nothing left to do for it.
+            // The housekeeper catches its panics, so `join` has no error worth reporting.
             let _ = housekeeper.join();
         }
         release(self);
@@ -724,27 +742,29 @@ impl Drop for Handle {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Nobody is left to be told; what was acknowledged as durable is durable already.
+        // Nobody is left who could receive an error. Everything acknowledged as durable is durable already.
         let _ = self.core.logs.close();
         self.disk.close();
-        // Not only by closing the file: a process that another thread is just starting may hold a copy of it.
+        // Closing the file alone may not release the lock: a process that another thread is just starting may hold a
+        // copy of the descriptor.
         let _ = self.lock.unlock();
     }
 }
 
-/// Writes checkpoints when they are due, and collects garbage where no commit does.
+/// Writes checkpoints when they are due, and collects garbage while no commits do.
 fn keep_house(inner: &Inner, closing: &Closing) {
     let mut not_before = Instant::now();
     while !closing.wait_for(LOOK_EVERY) {
         inner.core.collect_now();
         if inner.checkpoint_is_due() && Instant::now() >= not_before && inner.checkpoint().is_err() {
-            // The failure stands in the state; the log goes on growing meanwhile.
+            // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
     }
 }
 
-/// Checkpoints that the manifest does not name: a crash left them before they counted, or after they did.
+/// Removes checkpoints that the manifest does not name. A crash left them, before the manifest named them or after it
+/// named a newer one.
 fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<()> {
     let kept = manifest.checkpoint.as_ref().map(|checkpoint| checkpoint.file.as_str());
     for name in files.list(path)? {
@@ -755,12 +775,12 @@ fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<
     Ok(())
 }
 
-/// A directory without a manifest may be used only when there is nothing else in it.
+/// Checks that a directory without a manifest is empty: only then a database may be made in it.
 fn check_fresh(path: &Path) -> Result<()> {
     let entries = fs::read_dir(path).map_err(io("can't read the directory", path))?;
     for entry in entries {
         let name = entry.map_err(io("can't read the directory", path))?.file_name();
-        // What an interrupted first opening may have left.
+        // An interrupted first opening may have left this file.
         if name != crate::manifest::TEMPORARY {
             return Err(Error::Usage(format!(
                 "{} holds {} and is not a Gemel database: name an empty directory or another path",
@@ -772,7 +792,7 @@ fn check_fresh(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether Gemel makes entries of this name in the directory of a database.
+/// Returns true if Gemel makes entries of this name in a database's directory.
 fn is_own(name: &str) -> bool {
     let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
     let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
@@ -787,12 +807,12 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 fn no_database(path: &Path) -> Error {
     Error::Usage(format!(
-        "there is no Gemel database in {}: name the directory that was opened",
+        "there is no Gemel database in {}: name the directory of a database",
         path.display()
     ))
 }
 
-/// Locks the directory itself: a file in it could be deleted, and another process would lock a new one.
+/// Locks the directory itself. A file in it could be deleted, and another process would then lock a new one.
 fn lock(path: &Path) -> Result<fs::File> {
     let directory = fs::File::open(path).map_err(io("can't open", path))?;
     match directory.try_lock() {

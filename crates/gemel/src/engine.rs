@@ -1,4 +1,4 @@
-//! What Skeena needs of an engine. An engine knows nothing of the other one, nor of the registry.
+//! The interface of an engine. An engine knows nothing of the other engine, nor of the registry.
 
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
@@ -6,14 +6,14 @@ use crate::key::{Key, KeyRange};
 use crate::memory::RecordRef;
 use std::ops::ControlFlow;
 
-/// Most engines in one database: the anchor and three more.
+/// Maximum number of engines in one database: the anchor and three more.
 pub(crate) const MAX_ENGINES: usize = 4;
 
-/// Number of a keyspace: an ordered map from byte keys to byte values that lives in one engine.
+/// Number of a keyspace, an ordered map from byte keys to byte values in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeyspaceId(pub(crate) u32);
 
-/// The way through a range.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Direction {
     /// From the smallest key to the largest.
@@ -23,7 +23,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Where an engine may leave what it found, so that it need not look for it again.
+/// A place for an engine to remember what it found, so a later write need not search again.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Handle {
     /// Nothing.
@@ -38,9 +38,9 @@ pub(crate) enum Handle {
 pub(crate) struct Write {
     pub(crate) keyspace: KeyspaceId,
     pub(crate) key: Key,
-    /// None deletes.
+    /// The new value; none deletes the key.
     pub(crate) value: Option<Box<[u8]>>,
-    /// The snapshot on which the writer decided: a newer commit of the key is a conflict.
+    /// The snapshot on which the write rests: a newer commit of the key is a conflict.
     pub(crate) since: Timestamp,
     pub(crate) handle: Handle,
 }
@@ -52,38 +52,38 @@ pub(crate) struct Clash {
     pub(crate) keyspace: KeyspaceId,
 }
 
-/// Why an engine can't prepare a commit.
+/// The reason why an engine can't prepare a commit.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Another transaction is in the way.
+    /// A conflict with another transaction.
     Clash(Clash),
-    /// Anything else: memory limit, I/O.
+    /// Any other error: the memory limit, or I/O.
     Error(crate::Error),
 }
 
-/// Takes a value that was found, and the timestamp of the commit that wrote it (zero when the engine has
-/// forgotten it, which it may once every snapshot is newer).
+/// A callback for a value and the timestamp of the commit that wrote it. The timestamp is zero if the engine has
+/// forgotten it, which it may once every snapshot is newer.
 pub(crate) type Found<'a> = dyn FnMut(&[u8], Timestamp) + 'a;
-/// Takes a key, its value and the value's commit timestamp, in the order of the scan.
+/// A callback for a key, its value and the value's commit timestamp, in the order of the scan.
 pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8], Timestamp) -> ControlFlow<()> + 'a;
 
-/// A multi-version engine with first-committer-wins.
+/// A multi-version engine. The first committer wins.
 ///
-/// The commit protocol, driven by the coordinator: [`Engine::lock`]; [`Engine::draw`]; for serializable
-/// transactions `validate_*`; then either [`Engine::install`] or [`Engine::give_up`]; last `clock().publish(ts)`.
-/// Between `draw` and `publish` nothing may block on a disk or on another transaction's lock.
+/// The coordinator drives the commit protocol: [`Engine::lock`]; [`Engine::draw`]; for serializable transactions
+/// `validate_*`; then either [`Engine::install`] or [`Engine::give_up`]; last `clock().publish(ts)`. Between `draw` and
+/// `publish` nothing may block on a disk or on another transaction's lock.
 pub(crate) trait Engine: Send + Sync {
-    /// Name in messages and counters.
+    /// Returns the engine's name in messages and counters.
     fn name(&self) -> &'static str;
 
-    /// Its order of commits.
+    /// Returns the clock, which orders the engine's commits.
     fn clock(&self) -> &Clock;
 
-    /// Makes an empty keyspace, or opens it when it is on disk already.
+    /// Opens a keyspace that is on disk, or makes an empty one.
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
-    /// The newest value of `key` committed at or before `at`; false when there is none. `handle` may be filled
-    /// for a later [`Write`] of the same key.
+    /// Passes the newest value of `key` committed at or before `at` to `found`. Returns false if there is no value. May
+    /// fill `handle` for a later [`Write`] of the same key.
     fn get(
         &self,
         keyspace: KeyspaceId,
@@ -93,7 +93,7 @@ pub(crate) trait Engine: Send + Sync {
         found: &mut Found<'_>,
     ) -> Result<bool>;
 
-    /// All keys of a range with a value at `at`, in order, until `each` breaks.
+    /// Passes all keys of a range that have a value at `at` to `each`, in order, until it breaks.
     fn scan(
         &self,
         keyspace: KeyspaceId,
@@ -103,17 +103,17 @@ pub(crate) trait Engine: Send + Sync {
         each: &mut Each<'_>,
     ) -> Result<()>;
 
-    /// Locks the keys of all writes for `owner`, without waiting, and checks that none has a commit newer than
-    /// its `since`. On refusal nothing stays locked.
+    /// Locks the keys of all writes for `owner`, without waiting, and checks that none has a commit newer than its
+    /// `since`. After an error no key is locked.
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal>;
 
-    /// Draws the commit timestamp.
+    /// Draws the next commit timestamp.
     fn draw(&self) -> Timestamp;
 
-    /// Whether nobody but `owner` is writing `key` nor has committed it after `since`.
+    /// Returns true if no other owner has locked `key`, and nobody has committed a write of it after `since`.
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool>;
 
-    /// The same for all keys of a range, those that are not there yet included.
+    /// Same as [`Engine::validate_key`], for all keys of a range, including keys that are being inserted.
     fn validate_range(
         &self,
         owner: u64,
@@ -122,12 +122,15 @@ pub(crate) trait Engine: Send + Sync {
         since: Timestamp,
     ) -> Result<bool>;
 
-    /// Makes the writes the newest versions, as of `at`, and unlocks. They become visible when `at` is published.
+    /// Makes the writes the newest versions, with timestamp `at`, and unlocks their keys. Readers see them once `at` is
+    /// published.
     fn install(&self, writes: &mut [Write], at: Timestamp);
 
-    /// Unlocks. `drawn` tells whether a timestamp was drawn; it must still be published.
+    /// Unlocks the keys of a commit that failed. `drawn` is true if a timestamp was drawn; the caller must still
+    /// publish it.
     fn give_up(&self, writes: &mut [Write], drawn: bool);
 
-    /// No snapshot older than this will be read any more: older versions may go.
+    /// Collects garbage. No reader uses a snapshot older than `watermark` any more, so versions that only older
+    /// snapshots need may go.
     fn collect(&self, watermark: Timestamp);
 }

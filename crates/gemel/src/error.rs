@@ -1,23 +1,23 @@
-//! How the database can refuse.
+//! Errors of the database.
 
 use std::path::PathBuf;
 
-/// A result of the database.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a transaction lost against another. The same transaction may be tried again from its beginning.
+/// The kind of a conflict between two transactions. The transaction that lost can be retried from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conflict {
-    /// Another transaction wrote the same key after this one's snapshot, and committed first.
+    /// Another transaction wrote the same key after this one's snapshot and committed first.
     Write,
     /// Another transaction is committing a write of the same key at this moment.
     Locked,
-    /// Serializable only: something that this transaction read has been written since its snapshot.
+    /// Serializable only: another transaction wrote something that this one had read, after this one's snapshot.
     Read,
 }
 
 impl Conflict {
-    /// A short name for messages and counters.
+    /// Returns a short name for messages and counters.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,62 +28,64 @@ impl Conflict {
     }
 }
 
-/// What went wrong, in one line, with what to do.
+/// An error: one line that names the cause and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Lost against a concurrent transaction; try the transaction again.
-    #[error("{} conflict in the {engine} engine on a key of {keyspace}: try the transaction again", kind.name())]
+    /// The transaction lost a conflict with a concurrent one: retry it.
+    #[error("{} conflict in the {engine} engine on a key of {keyspace}: retry the transaction", kind.name())]
     Conflict {
-        /// In what way.
+        /// Kind of the conflict.
         kind: Conflict,
         /// Name of the engine.
         engine: &'static str,
         /// Name of the keyspace.
         keyspace: String,
     },
-    /// The snapshot registry can't order this transaction over the engines; try the transaction again.
-    #[error(
-        "no pair of snapshots is left for this transaction over both engines: {0}; try the transaction again"
-    )]
+    /// The snapshot registry can't order this transaction over the engines: retry it.
+    #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
     Csr(&'static str),
-    /// The request breaks a constraint of the data: a key that is there already, a value that does not fit.
+    /// The request violates a constraint of the data: a key that exists already, a value that does not fit its column.
     #[error("{0}")]
     Constraint(String),
-    /// The request makes no sense: an unknown table, crossed bounds, a transaction that has ended.
+    /// The request is invalid: an unknown table, crossed bounds, a transaction that has failed.
     #[error("{0}")]
     Usage(String),
-    /// A limit was reached: memory, length of a key or value, number of transactions.
+    /// A limit is reached: memory, length of a key or value, number of transactions.
     #[error("{0}")]
     Capacity(String),
-    /// Stored data is not what was written.
+    /// A file does not have the content that was written to it.
     #[error("{}: {what}", path.display())]
     Corruption {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, where in it, and what to do.
+        /// The damage, its position, and what to do.
         what: String,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was tried, as `can't write`.
+        /// The failed operation, such as `can't write`.
         what: &'static str,
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Writing the log failed earlier, so nothing can be made durable any more.
-    #[error("the database takes no more transactions since {0}; open it again after mending the cause")]
+    /// Writing the log failed earlier, so no further commit can become durable.
+    #[error(
+        "the database rejects transactions since an earlier error: {0}; fix the cause and open the database again"
+    )]
     Poisoned(String),
-    /// Commits that were running when the log failed: whether they survive is decided when the database is opened again.
-    #[error("it is not known whether this transaction is durable: {0}")]
+    /// The log failed while this commit was under way. Opening the database again shows if the commit survived.
+    #[error(
+        "the outcome of this transaction is unknown: {0}; open the database again to see if it was committed"
+    )]
     Unknown(String),
 }
 
 impl Error {
-    /// Whether the same transaction may succeed when it is tried again.
+    /// Returns true if the same transaction may succeed when it is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Csr(_))

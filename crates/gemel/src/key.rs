@@ -1,35 +1,35 @@
-//! Keys: byte strings in their lexicographic order, short ones without an allocation.
+//! Keys: byte strings in lexicographic order, without an allocation if they are short.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
-/// The longest key, in bytes.
+/// Maximum length of a key in bytes.
 pub const MAX_KEY_BYTES: usize = 2048;
-/// The longest value, in bytes.
+/// Maximum length of a value in bytes.
 pub const MAX_VALUE_BYTES: usize = 16 << 20;
 
 const HEAD: usize = 16;
-/// Most keys are at most this long.
+/// Maximum length of a short key in bytes. Most keys are short.
 const SHORT: usize = 96;
 
-/// A key. The first 16 bytes stand in integers, big end first, so most comparisons are of integers.
+/// A key. The first 16 bytes are stored as big-endian integers, so most comparisons compare integers.
 ///
-/// It takes 32 bytes: an index is walked as fast as its keys are compact.
+/// A key takes 32 bytes: walking an index is as fast as its keys are compact.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The first 16 bytes, zeros behind a shorter key.
+    /// The first 16 bytes, padded with zeros.
     head: [u64; 2],
-    /// What follows the first 16 bytes. In two boxes since a box of a slice alone takes twice the room.
+    /// The bytes after the first 16. Boxed twice, because a boxed slice takes 16 bytes and a box of it takes 8.
     tail: Option<Box<Box<[u8]>>>,
-    /// Length of the whole key, which tells the zeros behind a short key from its own.
+    /// Length of the whole key. It distinguishes padding from zeros that are part of the key.
     len: u32,
 }
 
 const _: () = assert!(size_of::<Key>() == 32);
 
 impl Key {
-    /// From its bytes, of which there must be at most [`MAX_KEY_BYTES`]; callers check that.
+    /// Makes a key from its bytes. There must be at most [`MAX_KEY_BYTES`]; callers check that.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         let mut head = [0; HEAD];
         let cut = bytes.len().min(HEAD);
@@ -40,29 +40,31 @@ impl Key {
         Self { head, len: bytes.len() as u32, tail }
     }
 
-    /// Its first 16 bytes as a number, zeros behind a shorter key: ordered as the keys are, but for equal ones. To compare
-    /// numbers takes no branch, so what searches by them first does not guess wrong.
+    /// Returns the first 16 bytes as a number, padded with zeros. These numbers have the order of the keys, except that
+    /// different keys may have equal numbers. Comparing numbers needs no branch, so a search that starts with them has
+    /// no mispredicted branches.
     #[inline]
     pub(crate) fn head(&self) -> u128 {
         u128::from(self.head[0]) << 64 | u128::from(self.head[1])
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Bytes that it takes on the heap.
+    /// Returns the bytes that the key takes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.tail.as_ref().map_or(0, |tail| tail.len() + size_of::<Box<[u8]>>())
     }
 
-    /// Hands its bytes to `f`.
+    /// Passes the key's bytes to `f`.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         let head = self.head().to_be_bytes();
         match &self.tail {
             None => f(&head[..self.len()]),
-            // Clearing room for the longest key would cost more than the rest of a scan's step.
+            // A small buffer for short keys: clearing a buffer for the longest key would cost more than the rest of a
+            // scan's step.
             Some(tail) if self.len() <= SHORT => self.with_whole::<SHORT, R>(head, tail, f),
             Some(tail) => self.with_whole::<MAX_KEY_BYTES, R>(head, tail, f),
         }
@@ -80,7 +82,7 @@ impl Key {
         f(&whole[..self.len()])
     }
 
-    /// Its bytes.
+    /// Returns the key's bytes.
     pub(crate) fn to_vec(&self) -> Vec<u8> {
         self.with(<[u8]>::to_vec)
     }
@@ -92,7 +94,8 @@ impl Ord for Key {
         match self.head.cmp(&other.head) {
             Ordering::Equal => match (&self.tail, &other.tail) {
                 (Some(tail), Some(others)) => tail.cmp(others),
-                // One ends within the head: the shorter one is a prefix of the other, but for zeros.
+                // At least one key is only a head. As the heads are equal, the shorter key is a prefix of the longer
+                // one, or they differ only in trailing zeros.
                 _ => self.len.cmp(&other.len),
             },
             order => order,
@@ -121,7 +124,7 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Its bounds as keys, if it has both.
+    /// Returns the bounds as keys, if the range has both.
     fn bounds(&self) -> Option<(&Key, &Key)> {
         match (&self.lower, &self.upper) {
             (
@@ -132,18 +135,18 @@ impl KeyRange {
         }
     }
 
-    /// Whether the lower bound lies above the upper one. `a..a` is empty, not crossed.
+    /// Returns true if the lower bound is above the upper one. `a..a` is empty, not crossed.
     pub(crate) fn is_crossed(&self) -> bool {
         self.bounds().is_some_and(|(lower, upper)| lower > upper)
     }
 
-    /// Whether no key can lie in it, since its bounds cross or leave out the one key between them.
+    /// Returns true if the bounds leave no room for a key.
     pub(crate) fn is_empty(&self) -> bool {
         let both = matches!((&self.lower, &self.upper), (Bound::Included(_), Bound::Included(_)));
         self.bounds().is_some_and(|(lower, upper)| lower > upper || (lower == upper && !both))
     }
 
-    /// Whether `key` lies in it.
+    /// Returns true if `key` is in the range.
     pub(crate) fn contains(&self, key: &Key) -> bool {
         (match &self.lower {
             Bound::Included(lower) => key >= lower,
@@ -163,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn keys_of_every_length_come_back_as_they_were() {
+    fn a_key_of_any_length_keeps_its_bytes() {
         for len in [0, 1, HEAD, HEAD + 1, SHORT, SHORT + 1, MAX_KEY_BYTES] {
             let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
             assert_eq!(Key::new(&bytes).to_vec(), bytes);
@@ -172,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_are_ordered_as_their_bytes(
+        fn keys_have_the_order_of_their_bytes(
             a in proptest::collection::vec(0_u8..3, 0..20), b in proptest::collection::vec(0_u8..3, 0..20),
         ) {
             prop_assert_eq!(Key::new(&a).cmp(&Key::new(&b)), a.cmp(&b));

@@ -3,18 +3,18 @@
 use crate::engine::KeyspaceId;
 use std::sync::Arc;
 
-/// The engine in which a table or keyspace lives.
+/// The engine of a table or keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// All of it in memory.
+    /// Memory engine: all rows are in RAM.
     Memory,
-    /// On disk, with a cache.
+    /// Disk engine: rows are on disk, with a block cache.
     Disk,
 }
 
 impl Engine {
-    /// Name in messages.
+    /// Returns the engine's name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
-    /// Its name.
+    /// Returns the keyspace's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

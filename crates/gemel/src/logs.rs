@@ -1,4 +1,4 @@
-//! The log or logs of a database, whichever mode it has.
+//! The log or logs of a database, in either mode.
 
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// See [`crate::LogMode`].
 pub(crate) enum Logs {
-    /// One for all engines.
+    /// One log for all engines.
     Shared(Arc<Log>),
-    /// One for each, in the order of the engines.
+    /// One log per engine, in the order of the engines.
     PerEngine(Vec<Arc<Log>>),
 }
 
 thread_local! {
-    /// Records are built here, so that a commit allocates nothing for its log.
+    /// Buffers for records, so a commit allocates no memory for its log.
     static BUFFERS: RefCell<[Vec<u8>; MAX_ENGINES]> = const { RefCell::new([const { Vec::new() }; MAX_ENGINES]) };
 }
 
@@ -29,13 +29,13 @@ impl Logs {
         }
     }
 
-    /// Before a commit locks anything: refuses when a log can't be written any more, and waits while too much
-    /// waits to be written.
+    /// Returns an error if a log can't be written any more. Waits while too many bytes are appended but not written
+    /// yet. A commit calls this before it locks anything.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.wait_for_room())
     }
 
-    /// Appends a commit: whole in one log, or each engine's writes in its own.
+    /// Appends a commit: as a whole to the shared log, or each engine's writes to the engine's log.
     pub(crate) fn append<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Result<()> {
         BUFFERS.with_borrow_mut(|buffers| match self {
             Self::Shared(log) => {
@@ -58,14 +58,16 @@ impl Logs {
                     [one, two] => {
                         Log::append_both((&logs[one], &buffers[one]), (&logs[two], &buffers[two])).map(drop)
                     }
-                    _ => Err(Error::Usage("a log for each engine is there for two engines only".into())),
+                    _ => Err(Error::Usage(
+                        "a log for each engine needs two engines: use the shared log".into(),
+                    )),
                 }
             }
         })
     }
 
-    /// Resolves when all that is in the logs now is durable. The caller's own commit is in them, and
-    /// everything that it can have read.
+    /// Returns a ticket that resolves when all current bytes of the logs are durable. They include the caller's commit
+    /// and every commit that it can have read.
     pub(crate) fn ticket(&self) -> Ticket {
         match self {
             Self::Shared(log) => Ticket::after(&[(log, log.end())]),
@@ -76,12 +78,12 @@ impl Logs {
         }
     }
 
-    /// Makes everything durable that is in the logs now.
+    /// Makes all current bytes of the logs durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.sync(log.end()))
     }
 
-    /// Positions after the last records, taken together: no commit has one half before them and one behind.
+    /// Returns the ends of the logs, taken together: no commit has one half before them and one behind.
     pub(crate) fn ends(&self) -> Vec<Lsn> {
         match self {
             Self::Shared(log) => vec![log.end()],
@@ -95,22 +97,22 @@ impl Logs {
         }
     }
 
-    /// Bytes that are appended and not durable.
+    /// Returns the number of bytes that are appended but not durable.
     pub(crate) fn lag(&self) -> u64 {
         self.all().iter().map(|log| log.end().0.saturating_sub(log.durable().0)).sum()
     }
 
-    /// Drops what lies before these positions, where whole files do.
+    /// Drops the log files that lie wholly before these positions.
     pub(crate) fn drop_before(&self, positions: &[Lsn]) -> Result<()> {
         self.all().iter().zip(positions).try_for_each(|(log, position)| log.drop_before(*position))
     }
 
-    /// True on the thread that writes one of the logs, on which callbacks run.
+    /// Returns true on a thread that writes one of the logs. Callbacks run on these threads.
     pub(crate) fn is_thread_of_one(&self) -> bool {
         self.all().iter().any(|log| log.is_own_thread())
     }
 
-    /// Writes what is left, and ends.
+    /// Writes and syncs the remaining bytes, and ends the logs' threads.
     pub(crate) fn close(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.close())
     }

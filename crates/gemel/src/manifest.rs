@@ -1,4 +1,4 @@
-//! The manifest: a small file that says what else belongs to the database. Replaced as a whole, never changed.
+//! The manifest: a small file that names the other parts of the database. It is always replaced as a whole.
 
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The format that this version writes, and the newest that it reads.
+/// The format that this version writes, and the only one that it reads.
 pub(crate) const FORMAT: u32 = 1;
 pub(crate) const FILE: &str = "gemel.manifest";
-/// What an interrupted replacement leaves behind.
+/// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
 const MAGIC: &str = "gemel";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// Random; in every file of the database, so that files of two databases are never mixed.
+    /// Random number of the database, in each of its files, so files of two databases are never mixed.
     pub(crate) database: u64,
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
     pub(crate) checkpoint: Option<Checkpoint>,
-    /// For each log, the position from which it must be replayed.
+    /// Position in each log from which recovery must replay it.
     pub(crate) log_from: Vec<u64>,
-    /// For each engine, a timestamp that is not below any commit before `log_from`.
+    /// For each engine, a timestamp at or above every commit before `log_from`.
     pub(crate) clocks: Vec<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct TableEntry {
     pub(crate) name: String,
     pub(crate) engine: Engine,
     pub(crate) schema: Schema,
-    /// Of the rows, then of each index of the schema in its order.
+    /// Keyspaces of the table: first the rows, then the schema's indexes in their order.
     pub(crate) keyspaces: Vec<KeyspaceId>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Checkpoint {
 }
 
 impl Manifest {
-    /// Of an empty database.
+    /// Returns the manifest of an empty database.
     pub(crate) fn new(log: LogMode) -> Self {
         use std::hash::{BuildHasher, RandomState};
         let database = RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()));
@@ -73,7 +73,7 @@ impl Manifest {
         directory.join(FILE)
     }
 
-    /// None when there is no manifest.
+    /// Reads the manifest. Returns none if the file does not exist.
     pub(crate) fn read(files: &dyn Files, directory: &Path) -> Result<Option<Self>> {
         let path = Self::path(directory);
         let bytes = match files::read_all(files, &path) {
@@ -97,7 +97,8 @@ impl Manifest {
             Ok(FORMAT) => {}
             Ok(format) => {
                 return Err(Error::Usage(format!(
-                    "{}: the database has format {format} and this version of Gemel reads format {FORMAT}: use the version that wrote it",
+                    "{}: the database has format {format}, and this version of Gemel reads format {FORMAT}: \
+                     use the version that wrote it",
                     directory.display()
                 )));
             }
@@ -109,7 +110,7 @@ impl Manifest {
         serde_json::from_str(body).map(Some).map_err(|error| corrupt(&error.to_string()))
     }
 
-    /// Replaces the manifest; durable when this returns.
+    /// Replaces the manifest. It is durable when this returns.
     pub(crate) fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
         let path = Self::path(directory);
         let body = serde_json::to_string(self)

@@ -1,36 +1,36 @@
-//! How a database is opened.
+//! Options for opening a database and for its transactions.
 
 use std::time::Duration;
 
 /// Longest interval of [`Durability::Relaxed`].
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 
-/// When a commit is acknowledged.
+/// The moment at which a commit's ticket resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When its log record is on stable storage.
+    /// When the commit's log record is durable.
     #[default]
     Full,
-    /// At once; the log is made durable every so often, at least once a day. The last transactions may be lost, never one in
-    /// part.
+    /// At once. The log is made durable at this interval, at most one day. A crash may lose the newest commits, but
+    /// none in part.
     Relaxed(Duration),
-    /// At once; the log is written, and durable when the operating system likes.
+    /// At once. The log is written, and the operating system decides when it becomes durable.
     None,
 }
 
-/// Where log records go.
+/// The logs of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogMode {
-    /// One log; a transaction over both engines is one record.
+    /// One log. A transaction over both engines is one record.
     #[default]
     Shared,
-    /// A log for each engine, as Skeena has it; recovery cuts both at the first transaction of which a part is missing.
+    /// One log per engine, as in Skeena. Recovery cuts both logs before the first transaction that has only one half.
     PerEngine,
 }
 
 impl LogMode {
-    /// For messages.
+    /// Returns the mode in words, for messages.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Shared => "one shared log",
@@ -39,27 +39,29 @@ impl LogMode {
     }
 }
 
-/// How a transaction over both engines gets its two commit timestamps.
+/// The way in which a transaction over both engines gets its two commit timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CommitStamps {
-    /// Both under the registry's latch: commits over both engines come in the same order in each, so none is refused.
+    /// Draws both timestamps under the registry's latch. So commits over both engines have the same order in each, and
+    /// the registry aborts none.
     #[default]
     Latched,
-    /// Each when its engine is ready, then checked in the registry, which refuses those that cross (as the thesis has it).
+    /// Draws each timestamp when its engine is ready, then checks the pair in the registry, which aborts commits that
+    /// cross (as in the thesis).
     Independent,
 }
 
-/// What a transaction sees of others.
+/// The isolation level of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// Each access sees what is committed at that moment.
+    /// Each access sees everything committed at that moment.
     ReadCommitted,
-    /// All accesses see the state at the transaction's begin, in both engines; of two that write the same key the
-    /// first to commit wins.
+    /// All accesses see the state at the transaction's begin, in both engines. If two transactions write the same key,
+    /// the first to commit wins.
     #[default]
     Snapshot,
-    /// As [`Isolation::Snapshot`], and what was read must still be so at the commit: the effect is that of one
-    /// transaction after the other.
+    /// Same as [`Isolation::Snapshot`], and everything that was read must still be current at the commit. The effect is
+    /// that of a serial execution.
     Serializable,
 }
 
@@ -76,25 +78,25 @@ impl Isolation {
 /// Options of a database. All have defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// When a commit is acknowledged.
+    /// The moment at which a commit's ticket resolves.
     pub durability: Durability,
-    /// Where log records go. A database keeps the mode that it was made with.
+    /// One log, or one per engine. A database keeps the mode that it was made with.
     pub log: LogMode,
-    /// Whether snapshots over both engines go through the registry. Off only to show what it prevents.
+    /// True if snapshots over both engines go through the registry. False only demonstrates what the registry prevents.
     pub csr: bool,
-    /// How commits over both engines are stamped.
+    /// The way in which commits over both engines get their timestamps.
     pub commit_stamps: CommitStamps,
     /// Entries in a partition of the registry.
     pub csr_capacity: usize,
-    /// Accesses to the registry between two looks for partitions that can be dropped.
+    /// Accesses to the registry between searches for partitions to drop.
     pub csr_recycle: u64,
-    /// Bytes of the disk engine's cache of blocks.
+    /// Bytes of the disk engine's block cache.
     pub cache_bytes: u64,
     /// Bytes of writes that the disk engine collects in memory before it writes a file.
     pub write_buffer_bytes: u64,
-    /// Most bytes that rows and versions of the memory engine may take.
+    /// Memory limit of the memory engine in bytes, old versions included.
     pub memory_limit_bytes: u64,
-    /// Bytes of log after which a checkpoint begins.
+    /// Bytes of log between checkpoints.
     pub checkpoint_log_bytes: u64,
 }
 
@@ -116,7 +118,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses values that make no sense, all at once.
+    /// Rejects invalid values; one error lists all of them.
     pub(crate) fn check(&self) -> crate::Result<()> {
         let mut wrong = Vec::new();
         if self.csr_capacity == 0 {
@@ -135,10 +137,13 @@ impl Options {
             wrong.push("checkpoint_log_bytes must be at least 1048576");
         }
         if self.durability == Durability::Relaxed(Duration::ZERO) {
-            wrong.push("the interval of relaxed durability must not be zero: use full");
+            wrong.push("the interval of relaxed durability must not be zero: use full durability");
         }
         if matches!(self.durability, Durability::Relaxed(interval) if interval > LONGEST_INTERVAL) {
-            wrong.push("the interval of relaxed durability must be at most one day: use none to leave syncs to the system");
+            wrong.push(
+                "the interval of relaxed durability must be at most one day: \
+                 use durability none to leave syncs to the system",
+            );
         }
         if wrong.is_empty() { Ok(()) } else { Err(crate::Error::Usage(wrong.join("; "))) }
     }

@@ -1,14 +1,14 @@
-//! The log's records: one for each commit, or one half of it.
+//! Records of the log: one per commit, or one for each half of it.
 
 use crate::clock::Timestamp;
 use crate::engine::{KeyspaceId, Write};
 
-/// A commit's place in the order of one engine.
+/// The timestamp of a commit in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) engine: u8,
     pub(crate) at: Timestamp,
-    /// Whether it wrote there.
+    /// True if the commit wrote in this engine.
     pub(crate) writes: bool,
 }
 
@@ -20,11 +20,11 @@ pub(crate) struct Group<'a> {
 
 const COMMIT: u8 = 1;
 
-/// Writes a record into `out`: all stamps, and the writes of `groups`.
+/// Appends a record to `out`: all stamps, and the writes of `groups`.
 ///
-/// Layout, integers little end first: kind u8 = 1; number of stamps u8, each engine u8, writes u8, timestamp u64; then for each
-/// group that has writes engine u8, number u32, each write keyspace u32, key length u16, key, value length + 1
-/// as u32 (zero deletes), value.
+/// Layout, with little-endian integers: kind u8 = 1; number of stamps u8; for each stamp engine u8, writes u8,
+/// timestamp u64. Then for each group that has writes: engine u8, number of writes u32; for each write keyspace u32,
+/// key length u16, key, value length + 1 as u32 (zero deletes), value.
 pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) {
     out.push(COMMIT);
     out.push(stamps.len() as u8);
@@ -50,14 +50,14 @@ pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Itera
     }
 }
 
-/// A record as it is read.
+/// A decoded record.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) stamps: Vec<Stamp>,
     rest: &'a [u8],
 }
 
-/// A write as it is read.
+/// A decoded write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replay<'a> {
     pub(crate) engine: u8,
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// None when the bytes are no record.
+    /// Decodes the head of a record. Returns none if the bytes are not a record.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         if reader.u8()? != COMMIT {
@@ -106,7 +106,7 @@ impl<'a> Record<'a> {
         Some(Self { stamps, rest: reader.0 })
     }
 
-    /// Hands over all writes; none when the bytes are no record after all.
+    /// Passes all writes to `each`. Returns none if the rest of the bytes is not a record.
     pub(crate) fn replay<E>(
         &self,
         mut each: impl FnMut(Replay<'a>) -> Result<(), E>,
@@ -132,7 +132,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Any bytes as a record.
+/// Decodes arbitrary bytes as a record.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz(data: &[u8]) {
     let Some(record) = Record::decode(data) else { return };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_went() {
+    fn a_record_is_decoded_as_it_was_encoded() {
         let stamps = [
             Stamp { engine: 0, at: Timestamp(7), writes: true },
             Stamp { engine: 1, at: Timestamp(9), writes: true },
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_decoded_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Some(record) = Record::decode(&bytes) {
                 let _ = record.replay(|_| Ok::<_, Infallible>(()));
             }

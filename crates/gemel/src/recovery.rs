@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What opening found and did.
+/// Findings of opening a database.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Recovered {
@@ -30,20 +30,20 @@ pub struct Recovered {
     pub checkpoint_rows: u64,
     /// Bytes of the checkpoint.
     pub checkpoint_bytes: u64,
-    /// Commits replayed from the log, or halves of them.
+    /// Commits, or halves of commits, replayed from the log.
     pub records: u64,
     /// Bytes of log that were replayed.
     pub log_bytes: u64,
-    /// Commits that were cut off because a part of them, or of one before them, had not reached its log.
+    /// Commits that were cut off because a half of them, or of an earlier commit, had not reached its log.
     pub cut_records: u64,
-    /// How long it all took.
+    /// Duration of opening.
     pub took: Duration,
 }
 
-/// An engine's name as a directory and as a log.
+/// Names of the engines' logs.
 const LOG_NAMES: [&str; 2] = ["memory", "disk"];
 const SHARED_LOG: &str = "log";
-/// Where the disk engine has its files.
+/// Name of the disk engine's directory.
 pub(crate) const DISK_DIRECTORY: &str = "disk";
 
 pub(crate) struct Opened {
@@ -58,7 +58,7 @@ pub(crate) fn handle(database: u64, entry: &KeyspaceEntry) -> Keyspace {
     Keyspace { database, id: entry.id, engine: entry.engine.index() as u8, name: entry.name.as_str().into() }
 }
 
-/// The names of a database's logs.
+/// Returns the names of a database's logs.
 pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
     match mode {
         LogMode::Shared => &[SHARED_LOG],
@@ -75,7 +75,8 @@ pub(crate) fn recover(
 ) -> Result<Opened> {
     let mut recovered = Recovered::default();
     let memory = Arc::new(MemoryEngine::new(Timestamp::ZERO, options.memory_limit_bytes));
-    // The disk engine must make the log durable before it writes files, but the log is opened only after it was read.
+    // The disk engine makes the log durable before it writes files. But the log is opened only after recovery has read
+    // it, so the engine gets a hook now and the hook gets the logs later.
     let durable: Arc<std::sync::OnceLock<Vec<Arc<Log>>>> = Arc::default();
     let hook = {
         let logs = Arc::clone(&durable);
@@ -86,7 +87,7 @@ pub(crate) fn recover(
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
             Engine::Disk => {
-                // Its files were durable before the manifest named it.
+                // The keyspace's files were durable before the manifest named it.
                 disk.must_be_there(entry.id)?;
                 disk.open_keyspace(entry.id)?;
             }
@@ -179,13 +180,13 @@ fn load_checkpoint(
     .map_err(fault)?;
     let rows = rows.into_inner();
     if rows != said {
-        return Err(fault(Fault::Damaged(format!("the checkpoint has {rows} rows where it says {said}"))));
+        return Err(fault(Fault::Damaged(format!("the checkpoint has {rows} rows and should have {said}"))));
     }
     recovered.checkpoint_rows = rows;
     Ok(at)
 }
 
-/// Replays the logs and returns the positions at which they go on.
+/// Replays the logs. Returns the positions at which appending continues.
 fn replay(
     files: &dyn Files,
     directory: &Path,
@@ -206,7 +207,7 @@ fn replay(
         let corrupt = |at: Lsn| Error::Corruption {
             path: directory.join(name),
             what: format!(
-                "the record at log position {} is no commit: restore the directory from a backup",
+                "the record at log position {} is not a commit: restore the directory from a backup",
                 at.0
             ),
         };
@@ -261,10 +262,10 @@ fn replay(
     Ok(ends)
 }
 
-/// Per-engine logs: the longest pair of prefixes in which no commit has only one of its halves.
+/// Returns the end of each engine's log: the longest pair of prefixes in which no commit has only one of its halves.
 fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
     let names = log_names(manifest.log);
-    // Of each log, commits over both engines: where the half lies, by the anchor's timestamp.
+    // For each log, the start and end of the halves of commits over both engines, by the anchor's timestamp.
     let mut halves: Vec<HashMap<Timestamp, (Lsn, Lsn)>> = vec![HashMap::new(); names.len()];
     let mut cut = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Restoring rows on several threads: one reads them, others put them into the memory engine, which takes the versions of
-//! a key in any order.
+//! Restoring rows on several threads. One thread reads the rows; the others put them into the memory engine, which
+//! takes the versions of a key in any order.
 
 use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
@@ -13,15 +13,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Most threads beside the one that reads: it would not keep more of them busy.
+/// Maximum number of threads beside the reading one, which could not keep more of them busy.
 const MOST_THREADS: usize = 16;
-/// Rows are handed over in chunks of so many bytes.
+/// Approximate size in bytes of a chunk of rows.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Has `read` hand chunks over, which go to `work` on other threads, in any order. What `read` gets back for a chunk is one
-/// that was worked, to be filled anew. Returns what `read` returned, or the first error.
+/// Runs `read`, which hands over chunks; other threads pass them to `work`, in any order. In exchange for a chunk,
+/// `read` gets one that `work` is done with, or a new one; its old content must be discarded. Returns the result of
+/// `read`, or the first error.
 ///
-/// The first chunk is worked at once, and the threads are started for the second: most databases are small.
+/// The calling thread works on the first chunk itself, and the threads start at the second: most databases are small.
 pub(crate) fn on_threads<C: Default + Send, E: Send, R>(
     work: impl Fn(&C) -> Result<(), E> + Sync,
     read: impl FnOnce(&mut dyn FnMut(&mut C) -> Result<(), E>) -> Result<R, E>,
@@ -41,7 +42,8 @@ pub(crate) fn on_threads<C: Default + Send, E: Send, R>(
                 let restore = move || {
                     loop {
                         let Ok(chunk) = receiver.lock().recv() else { return };
-                        // After an error the rest is only taken, so that the reader does not wait for ever.
+                        // After an error the threads take the remaining chunks without working on them. Otherwise the
+                        // reader would wait forever.
                         if failed.lock().is_none()
                             && let Err(error) = work(&chunk)
                         {
@@ -67,7 +69,7 @@ pub(crate) fn on_threads<C: Default + Send, E: Send, R>(
                 return Err(error);
             }
             let empty = spare.lock().pop().unwrap_or_default();
-            // Nobody takes it only if all have panicked, which the scope tells.
+            // Sending fails only if all threads have panicked; the scope then panics too.
             let _ = sender.send(mem::replace(chunk, empty));
             Ok(())
         })
@@ -83,7 +85,7 @@ struct Head {
     keyspace: KeyspaceId,
     at: Timestamp,
     key_len: usize,
-    /// None deletes.
+    /// Length of the value; none deletes the row.
     value_len: Option<usize>,
 }
 
@@ -91,7 +93,7 @@ struct Head {
 #[derive(Default)]
 pub(crate) struct Rows {
     heads: Vec<Head>,
-    /// Keys and values, one behind the other.
+    /// Keys and values, one after the other.
     bytes: Vec<u8>,
 }
 
@@ -112,7 +114,7 @@ impl Rows {
         self.bytes.extend_from_slice(write.value.unwrap_or_default());
     }
 
-    /// Whether there are enough of them to be handed over.
+    /// Returns true if there are enough rows to hand over.
     pub(crate) fn are_a_chunk(&self) -> bool {
         self.bytes.len() + self.heads.len() * size_of::<Head>() >= CHUNK_BYTES
     }
@@ -136,7 +138,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn every_chunk_is_worked_once() {
+    fn every_chunk_is_worked_on_once() {
         let (sum, worked) = (AtomicU64::new(0), AtomicU64::new(0));
         let read = on_threads::<Vec<u64>, (), _>(
             |chunk| {
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_any_chunk_ends_it_and_is_returned() {
+    fn an_error_of_any_chunk_ends_the_reading_and_is_returned() {
         for bad in [0, 1, 500, 9_999] {
             let mut handed = 0;
             let read = on_threads::<u64, u64, ()>(

@@ -1,4 +1,4 @@
-//! A commit on its way to stable storage.
+//! Tickets: commits on their way to stable storage.
 
 use crate::error::{Error, Result};
 use crate::log::waiter::{Outcome, Waiter};
@@ -10,10 +10,10 @@ use std::task::{Context, Poll};
 
 /// A commit on its way to stable storage.
 ///
-/// Everybody sees the commit already; what is left is that it survives a crash. A ticket is a future, so it can be
-/// awaited; [`Ticket::wait`] blocks the thread, and [`Ticket::on_done`] leaves a callback. Dropping it gives up only
-/// the answer. The answer is an [`Error::Unknown`] when the log could not be written: then only opening the database
-/// again tells whether the commit survived.
+/// Other transactions see the commit already; the ticket resolves when a crash can't undo it any more. A ticket is a
+/// future, so it can be awaited. [`Ticket::wait`] blocks the thread, and [`Ticket::on_done`] takes a callback. Dropping
+/// a ticket loses only the answer, not the commit. The answer is [`Error::Unknown`] if the log could not be written:
+/// then opening the database again shows if the commit survived.
 #[derive(Debug)]
 #[must_use = "a commit is durable only when its ticket says so"]
 pub struct Ticket(State);
@@ -25,7 +25,8 @@ enum State {
 }
 
 impl Ticket {
-    /// Resolved when every log is durable up to its position. Logs that acknowledge at once are not waited for.
+    /// Returns a ticket that resolves when every log is durable up to its position. It does not wait for logs that
+    /// acknowledge at once.
     pub(crate) fn after(waits: &[(&Log, Lsn)]) -> Self {
         let is_open = |(log, lsn): &&(&Log, Lsn)| log.is_awaited() && log.durable() < *lsn;
         let open = waits.iter().filter(is_open).count();
@@ -34,7 +35,8 @@ impl Ticket {
                 waits.iter().filter(|(log, lsn)| log.durable() < *lsn).find_map(|(log, _)| log.failure());
             return Self(State::Known(failure.map_or(Ok(()), Err)));
         }
-        // All are counted before the first can arrive; those that are durable meanwhile arrive at once.
+        // The waiter counts all logs before the first one can report. A log that has become durable meanwhile reports
+        // at once.
         let awaited = waits.iter().filter(|(log, _)| log.is_awaited());
         let waiter = Arc::new(Waiter::new(awaited.clone().count()));
         for (log, lsn) in awaited {
@@ -46,7 +48,7 @@ impl Ticket {
     /// Blocks the thread until the commit is durable.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the log failed.
+    /// [`Error::Unknown`] if the log failed.
     pub fn wait(self) -> Result<()> {
         answer(match self.0 {
             State::Known(outcome) => outcome,
@@ -54,7 +56,7 @@ impl Ticket {
         })
     }
 
-    /// Whether the answer is there, so that [`Ticket::wait`] would not block.
+    /// Returns true if the answer is known, so [`Ticket::wait`] would not block.
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.0 {
@@ -63,8 +65,8 @@ impl Ticket {
         }
     }
 
-    /// Calls `callback` with the answer: at once if it is there, otherwise on the log's own thread. There it delays
-    /// all other commits, so it should be short, and must not wait for a commit itself.
+    /// Calls `callback` with the answer: at once if it is known, otherwise on the log's own thread. There it delays all
+    /// other commits, so it should be short and must not wait for a commit.
     pub fn on_done(self, callback: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
             State::Known(outcome) => callback(answer(outcome)),

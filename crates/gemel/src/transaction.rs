@@ -1,4 +1,4 @@
-//! A transaction over keyspaces of any engine: its snapshots, its own writes, and scans that merge both.
+//! A transaction over keyspaces of any engine: its snapshots, its pending writes, and scans that merge both.
 
 use crate::active::{Count, Seat};
 use crate::clock::Timestamp;
@@ -24,7 +24,7 @@ pub(crate) struct Pending {
     pub(crate) handle: Handle,
 }
 
-/// Something that a serializable transaction read, and that must still be so at its commit.
+/// A read of a serializable transaction. It must still be current at the commit.
 #[derive(Debug)]
 pub(crate) enum Seen {
     Key { engine: usize, keyspace: KeyspaceId, key: Key, since: Timestamp },
@@ -41,21 +41,21 @@ impl Seen {
 
 /// A running transaction. Dropping it rolls it back. It may move between threads.
 ///
-/// Writes are kept here until [`Transaction::commit`] and are visible to the transaction's own reads and scans.
-/// After a retryable error ([`Error::is_retryable`]) the transaction is of no more use: drop it and begin anew.
+/// A transaction collects its writes until [`Transaction::commit`]; only its own reads and scans see them before that.
+/// After a retryable error ([`Error::is_retryable`]) a transaction can't go on: drop it and begin a new one.
 pub struct Transaction {
     pub(crate) core: Arc<Coordinator>,
     pub(crate) seat: Seat,
     pub(crate) isolation: Isolation,
-    /// Snapshot of the anchor engine.
+    /// Snapshot in the anchor engine.
     pub(crate) anchor: Timestamp,
-    /// Snapshots of the other engines, once selected.
+    /// Snapshots in the other engines, once selected.
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
     pub(crate) writes: BTreeMap<(KeyspaceId, Key), Pending>,
     pub(crate) seen: Vec<Seen>,
-    /// Read committed: the views on which keys were read last. A write of such a key was decided on that view.
+    /// Read committed only: the snapshot of the last read of each key. A later write of the key rests on that snapshot.
     views: BTreeMap<(KeyspaceId, Key), Timestamp>,
-    /// Ranges that were scanned, with their views.
+    /// Read committed only: the snapshots of the scanned ranges.
     scanned: ScannedViews,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
@@ -83,7 +83,7 @@ fn checked_key(bytes: &[u8]) -> Result<Key> {
 fn checked_length(bytes: &[u8]) -> Result<Key> {
     if bytes.len() > MAX_KEY_BYTES {
         return Err(Error::Capacity(format!(
-            "a key of {} bytes is too long: at most {MAX_KEY_BYTES}",
+            "a key of {} bytes is too long: use at most {MAX_KEY_BYTES}",
             bytes.len()
         )));
     }
@@ -119,7 +119,7 @@ impl Transaction {
         })
     }
 
-    /// Its number, as the database's state names it.
+    /// Returns the transaction's number, as [`Database::state`](crate::Database::state) lists it.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.seat.number
@@ -132,17 +132,20 @@ impl Transaction {
             ));
         }
         if keyspace.database != self.core.database {
-            return Err(Error::Usage(format!("keyspace {:?} belongs to another database", keyspace.name())));
+            return Err(Error::Usage(format!(
+                "keyspace {:?} belongs to another database: open it in the database of the transaction",
+                keyspace.name()
+            )));
         }
         Ok(())
     }
 
-    /// The snapshot of an engine on which the next access reads.
+    /// Returns the snapshot in an engine for the next access.
     fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
         let at = match self.isolation {
             Isolation::ReadCommitted => {
-                // Writes that were decided on an earlier view are checked against all commits since: an engine must not
-                // forget those meanwhile, so the seat stays where it is.
+                // Writes that rest on an earlier snapshot are checked against all commits since. The engines must not
+                // forget those commits, so the seat keeps its snapshot.
                 let decided = !(self.views.is_empty() && self.scanned.is_empty() && self.writes.is_empty());
                 let anchor = if !decided {
                     self.core.refresh(self.seat)
@@ -172,10 +175,10 @@ impl Transaction {
         Ok(at)
     }
 
-    /// Hands the value of a key to `f`, without a copy; none when the key is not there.
+    /// Passes the value of a key to `f`, without a copy. Returns none if the key does not exist.
     ///
     /// # Errors
-    /// A key that is too long, a snapshot that can't be had (retryable), or a file that can't be read.
+    /// The key is empty or too long, no snapshot can be selected (retryable), or a file can't be read.
     pub fn read<R>(
         &mut self,
         keyspace: &Keyspace,
@@ -221,53 +224,54 @@ impl Transaction {
         Ok(result)
     }
 
-    /// The value of a key.
+    /// Returns a copy of the value of a key.
     ///
     /// # Errors
-    /// As [`Transaction::read`].
+    /// Same as [`Transaction::read`].
     pub fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(keyspace, key, <[u8]>::to_vec)
     }
 
-    /// Writes a value, whether the key is there or not.
+    /// Writes a value, whether the key exists or not.
     ///
     /// # Errors
-    /// A key or value that is too long, or a snapshot that can't be had (retryable). Conflicts show at the commit.
+    /// The key is empty or too long, the value is too long, or no snapshot can be selected (retryable). Conflicts are
+    /// reported by the commit.
     pub fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         self.usable(keyspace)?;
         self.write(keyspace, checked_key(key)?, Some(value.into()), Handle::None)
     }
 
-    /// Deletes a key, whether it is there or not.
+    /// Deletes a key, whether it exists or not.
     ///
     /// # Errors
-    /// As [`Transaction::put`].
+    /// Same as [`Transaction::put`].
     pub fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
         self.usable(keyspace)?;
         self.write(keyspace, checked_key(key)?, None, Handle::None)
     }
 
-    /// Writes a value under a key that must not be there.
+    /// Writes a value under a key that must not exist.
     ///
     /// # Errors
-    /// [`Error::Constraint`] when it is there; else as [`Transaction::put`].
+    /// [`Error::Constraint`] if the key exists; otherwise the same as [`Transaction::put`].
     pub fn insert(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
         let mut handle = Handle::None;
         if self.read_key(keyspace, key.clone(), Some(&mut handle), |_| ())?.is_some() {
             return Err(Error::Constraint(format!(
-                "key {key:?} of keyspace {} is there already",
+                "key {key:?} already exists in keyspace {}",
                 keyspace.name()
             )));
         }
         self.write(keyspace, key, Some(value.into()), handle)
     }
 
-    /// Reads a value, lets `f` change it, and writes it back; false when the key is not there.
+    /// Reads a value, lets `f` change it, and writes it back. Returns false if the key does not exist.
     ///
     /// # Errors
-    /// As [`Transaction::read`] and [`Transaction::put`].
+    /// Same as [`Transaction::read`] and [`Transaction::put`].
     pub fn update(&mut self, keyspace: &Keyspace, key: &[u8], f: impl FnOnce(&mut Vec<u8>)) -> Result<bool> {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
@@ -290,18 +294,18 @@ impl Transaction {
         let length = value.as_ref().map_or(0, |value| value.len());
         if length > MAX_VALUE_BYTES {
             return Err(Error::Capacity(format!(
-                "a value of {length} bytes is too large: at most {MAX_VALUE_BYTES}"
+                "a value of {length} bytes is too long: use at most {MAX_VALUE_BYTES}"
             )));
         }
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
-        // The newest read of it, by key or by a scan.
+        // The snapshot of the newest read of the key, by key or by a scan.
         let since = match self.views.get(&place).copied().max(self.scanned.view(&place)) {
             Some(view) => view,
             None => self.snapshot(engine)?,
         };
         match self.writes.entry(place) {
-            // The first write fixes the snapshot on which it was decided.
+            // The first write fixes the snapshot on which the key's write rests.
             std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().value = value,
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(Pending { engine, value, since, handle });
@@ -310,10 +314,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// Hands the keys of a range and their values to `each`, in order, until it breaks. Own writes are part of it.
+    /// Passes the keys of a range and their values to `each`, in order, until it breaks. The transaction's own writes
+    /// are included.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the bounds are crossed; else as [`Transaction::read`].
+    /// [`Error::Usage`] if the bounds are crossed; otherwise the same as [`Transaction::read`].
     pub fn scan(
         &mut self,
         keyspace: &Keyspace,
@@ -326,7 +331,7 @@ impl Transaction {
         let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
         if range.is_crossed() {
             return Err(Error::Usage(format!(
-                "the bounds of a scan of {} are crossed: the lower one lies above the upper one",
+                "the bounds of a scan of {} are crossed: the lower one is above the upper one; swap them",
                 keyspace.name()
             )));
         }
@@ -336,7 +341,7 @@ impl Transaction {
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
         let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
-        // What the scan really covered, for a scan that broke off read nothing behind that.
+        // The range that the scan really covered: a scan that broke off read nothing after its last key.
         let covering = self.isolation != Isolation::Snapshot || scanned.is_some();
         let mut last: Option<Key> = None;
         let mut deliver = |key: &[u8], value: &[u8]| {
@@ -393,12 +398,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits. What was written is visible to others at once; the ticket says when it is durable. A transaction
-    /// that wrote nothing commits too: its ticket waits until what it read is durable.
+    /// Commits the transaction. Others see its writes at once; the ticket resolves when they are durable. The ticket of
+    /// a transaction that wrote nothing resolves when everything that it may have read is durable.
     ///
     /// # Errors
-    /// A conflict with another transaction ([`Error::is_retryable`]), a full memory engine, or a log that
-    /// can't be written. The transaction has left no trace then.
+    /// A conflict with another transaction ([`Error::is_retryable`]), a full memory engine, or a log that can't be
+    /// written. After an error the transaction has changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(Error::Usage(
@@ -421,7 +426,7 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. Dropping does the same.
+    /// Rolls the transaction back, like dropping it.
     pub fn rollback(self) {}
 }
 
@@ -433,13 +438,13 @@ impl Drop for Transaction {
     }
 }
 
-/// The view of the newest scan over each key. Each entry holds from its place on to the next entry's.
+/// The snapshot of the newest scan over each key. An entry holds from its place up to the next entry's.
 ///
-/// A scan adds at most two entries, however many rows it returned. Keys that it found missing count as read.
+/// A scan adds at most two entries, however many rows it returned. Keys that a scan found missing count as read.
 #[derive(Debug, Default)]
 struct ScannedViews(BTreeMap<ScanEnd, Option<Timestamp>>);
 
-/// A place between two keys: before a key, or after it if the last part is true.
+/// A place between two keys: before the key, or after it if the last field is true.
 type ScanEnd = (KeyspaceId, Key, bool);
 
 impl ScannedViews {
@@ -447,7 +452,7 @@ impl ScannedViews {
         self.0.is_empty()
     }
 
-    /// The view on which a key was scanned last.
+    /// Returns the snapshot of the newest scan over a key.
     fn view(&self, (keyspace, key): &(KeyspaceId, Key)) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
     }
@@ -456,7 +461,7 @@ impl ScannedViews {
         self.0.range(..=end).next_back().and_then(|(_, view)| *view)
     }
 
-    /// Notes a scan on a view that is not older than those noted before.
+    /// Adds a scan, whose snapshot must not be older than those of earlier scans.
     fn note(&mut self, keyspace: KeyspaceId, range: &KeyRange, at: Timestamp) {
         let from = match &range.lower {
             Bound::Included(key) => (keyspace, key.clone(), false),
@@ -478,7 +483,7 @@ impl ScannedViews {
     }
 }
 
-/// Own writes of one keyspace and range, in the order of a scan.
+/// The transaction's own writes in one keyspace and range, in the order of a scan.
 struct Own<'a> {
     next: Option<(&'a Key, Option<&'a [u8]>)>,
     iterator: Box<dyn Iterator<Item = (&'a Key, Option<&'a [u8]>)> + 'a>,
@@ -511,14 +516,14 @@ impl<'a> Own<'a> {
         Self { next: iterator.next(), iterator, direction }
     }
 
-    /// How the next own key lies to `key` in the order of the scan.
+    /// Compares the next own key with `key`, in the order of the scan.
     fn order(&self, key: &[u8]) -> Option<Ordering> {
         let (own, _) = self.next?;
         let order = own.with(|own| own.cmp(key));
         Some(if self.direction == Direction::Forward { order } else { order.reverse() })
     }
 
-    /// Delivers own writes that come before `key`.
+    /// Delivers the own writes that come before `key`.
     fn before(
         &mut self,
         key: &[u8],
@@ -530,7 +535,8 @@ impl<'a> Own<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Delivers `key`, all own writes before it delivered, with its own or else its committed value.
+    /// Delivers `key` with its own value if it has one, otherwise with its committed value. All own writes before `key`
+    /// must be delivered already.
     fn instead_of(
         &mut self,
         key: &[u8],
@@ -598,14 +604,14 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_that_failed_refuses_everything_and_is_counted_once() {
+    fn a_failed_transaction_rejects_every_call_and_is_counted_once() {
         let directory = tempfile::tempdir().unwrap();
         let db = Database::open(directory.path(), Options::default()).unwrap();
         let hot = db.keyspace("hot", Engine::Memory).unwrap();
         let failed = || {
             let mut transaction = db.begin(Isolation::Snapshot).unwrap();
             transaction.put(&hot, b"k", b"v").unwrap();
-            // As the registry does it; that takes a race.
+            // Sets the failure directly: to make the registry abort it takes a race.
             transaction.failed = Some(Count::Csr);
             transaction
         };

@@ -1,4 +1,4 @@
-//! The command `gemel`: checks a database from a shell.
+//! The command `gemel` checks a database from a shell.
 
 use gemel::Error;
 use std::ffi::OsString;
@@ -6,14 +6,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-gemel check PATH   opens the database in the directory PATH, reads all of it, and says what is there and what is wrong
+gemel check PATH   opens the database in the directory PATH, reads all of it, and lists its parts and their faults
 
-The database must not be open elsewhere. Opening it recovers it as after a crash; nothing else is changed.
+The database must not be open elsewhere. Opening runs the usual recovery; nothing else is changed.
 
-Exit codes: 0 good, 1 damaged, 2 wrong usage, 3 can't be opened
+Exit codes: 0 good, 1 damaged, 2 wrong usage, 3 cannot be opened
 ";
 
-/// Exit codes, as in the help.
+/// Exit codes, as listed in the help.
 const DAMAGED: u8 = 1;
 const USAGE: u8 = 2;
 const CLOSED: u8 = 3;
@@ -46,7 +46,7 @@ fn check(path: &OsString) -> ExitCode {
     }
 }
 
-/// Prints, also into a pipe whose reader has gone: the exit code tells the rest.
+/// Prints text. Ignores errors, such as a pipe whose reader has gone: the exit code has the result.
 fn say(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
