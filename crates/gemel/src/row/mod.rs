@@ -52,21 +52,21 @@ use crate::transaction::Transaction;
 use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 
-/// Takes a key and its value, in the order of a scan.
+/// A callback for a key and its value, in the order of a scan.
 pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// What tables need of the transaction below them: ordered maps of bytes that show the transaction's own writes.
+/// The interface of the transaction below tables: ordered maps of bytes that include the transaction's own writes.
 ///
-/// A put or a delete of a key that the same transaction has read must be checked, at commit, against the view in which it
-/// was read: constraints and index entries follow from what was read.
+/// If a transaction puts or deletes a key that it has read, the commit must check that key against the snapshot of the
+/// read, because constraints and index entries follow from the value that was read.
 pub trait Bytes {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// # Errors
-    /// Whatever the transaction refuses; so for all of these.
+    /// The errors of the transaction. The same holds for the other methods.
     fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Hands the value of `key` to `found`, without a copy where there is none to make; false when there is no value.
+    /// Passes the value of `key` to `found`, without a copy if possible. Returns false if there is no value.
     fn read(&mut self, keyspace: &Keyspace, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<bool> {
         Ok(self.get(keyspace, key)?.inspect(|value| found(value)).is_some())
     }
@@ -74,10 +74,10 @@ pub trait Bytes {
     /// Sets the value of `key`.
     fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Removes `key`, if it is there.
+    /// Deletes `key`, if it exists.
     fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
 
-    /// Hands keys and values between the bounds, which never cross, to `each`, until it breaks.
+    /// Passes keys and values between the bounds, which never cross, to `each`, until it breaks.
     fn scan(
         &mut self,
         keyspace: &Keyspace,
@@ -117,18 +117,18 @@ impl Bytes for Transaction {
     }
 }
 
-/// Stored bytes of `table` that can't have been written with its schema.
+/// Returns the error for stored bytes of `table` that its schema can't have written.
 #[cold]
 fn corrupt(table: &str, what: impl std::fmt::Display) -> Error {
     Error::Corruption {
         path: PathBuf::from(format!("table {table}")),
         what: format!(
-            "{what}; either another schema wrote it or the storage is damaged: restore it from a copy"
+            "{what}; either another schema wrote it or the storage is damaged: restore the database from a backup"
         ),
     }
 }
 
-/// Why `column` of `table` can't hold `value`.
+/// Returns the error for a `value` that does not fit `column` of `table`.
 #[cold]
 fn misfit(table: &str, column: &Column, value: Value<'_>) -> Error {
     let Column { name, kind, nullable } = column;
@@ -143,7 +143,7 @@ fn misfit(table: &str, column: &Column, value: Value<'_>) -> Error {
     })
 }
 
-/// That a schema can't be used, with everything that is wrong in it.
+/// Returns the error for an invalid schema, with all its faults.
 #[cold]
 fn unusable(table: &str, faults: &[SchemaFault]) -> Error {
     let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();

@@ -8,21 +8,21 @@ use crate::engine::Direction;
 use crate::error::Result;
 use std::ops::{Bound, ControlFlow};
 
-/// Entries of an index that are read ahead of their rows. The first read is of one entry, since many scans want one
-/// row, and a serializable transaction answers for all that it read.
+/// Maximum number of index entries that are read ahead of their rows. The first read is of one entry, because many
+/// scans want one row, and the commit of a serializable transaction validates everything that it read.
 const READ_AHEAD: usize = 256;
 const READ_AHEAD_GROWTH: usize = 4;
 
-/// An entry of an index: its key and the primary key to which it leads.
+/// The key of an index entry, and the primary key to which it leads.
 type Found = (Vec<u8>, Vec<u8>);
 
 impl Table {
-    /// Hands the rows whose primary key lies in `range` to `each`, in the order of the key, until it breaks.
+    /// Passes the rows whose primary key is in `range` to `each`, in key order, until it breaks.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`](crate::Error::Usage) if the bounds are crossed, [`Error::Constraint`](crate::Error::Constraint) if their
-    /// values do not fit the key, whatever `each` returns, and those of the layers below.
+    /// [`Error::Usage`](crate::Error::Usage) if the bounds are crossed, [`Error::Constraint`](crate::Error::Constraint)
+    /// if their values do not fit the key, the errors of `each`, and those of the transaction.
     pub fn scan<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -41,15 +41,15 @@ impl Table {
         failure
     }
 
-    /// Hands the rows whose index columns lie in `range` to `each`, in the order of the index (rows alike in its columns in
-    /// that of the primary key), until it breaks.
+    /// Passes the rows whose index columns are in `range` to `each`, in the order of the index, until it breaks. Rows
+    /// with equal index columns come in the order of the primary key.
     ///
-    /// A row that changes between reading its index entry and reading it, as it may for a transaction at read committed,
-    /// is passed over if the entry does not lead to it any more.
+    /// At read committed, a row may change between the reads of its index entry and of itself. The scan skips a row to
+    /// which the entry does not lead any more.
     ///
     /// # Errors
     ///
-    /// As [`Table::scan`], and [`Error::Usage`](crate::Error::Usage) if there is no such index.
+    /// Same as [`Table::scan`], and [`Error::Usage`](crate::Error::Usage) if the index does not exist.
     pub fn scan_index<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -68,18 +68,19 @@ impl Table {
         })
     }
 
-    /// Whether each row has its entries in all indexes, and each entry its row.
+    /// Verifies that each row has its entries in all indexes, and each entry has its row.
     ///
     /// # Errors
     ///
-    /// [`Error::Corruption`](crate::Error::Corruption) naming the first that does not, and those of the layers below.
+    /// [`Error::Corruption`](crate::Error::Corruption) that names the first fault, and the errors of the transaction.
     pub fn verify<B: Bytes + ?Sized>(&self, bytes: &mut B) -> Result<()> {
         let mut rows = 0_u64;
         self.scan(bytes, &RowRange::all(), Direction::Forward, |row| {
             rows += 1;
             row.values().map(|_| ControlFlow::Continue(()))
         })?;
-        // As many entries as rows, and each leads to a row whose entry it is: then no row lacks one.
+        // There are as many entries as rows, and each entry leads to a row that it belongs to. So no row lacks an
+        // entry.
         for index in self.indexes() {
             let mut entries = 0_u64;
             let all = Span { lower: Vec::new(), upper: None };
@@ -103,7 +104,7 @@ impl Table {
         Ok(())
     }
 
-    /// Hands the entries of an index to `each`, which may read rows.
+    /// Passes the entries of an index to `each`, which may read rows.
     fn walk<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -137,7 +138,7 @@ impl Table {
     }
 }
 
-/// The first entries of a range, at most `limit`.
+/// Returns the first entries of a range, at most `limit`.
 fn read_ahead<B: Bytes + ?Sized>(
     bytes: &mut B,
     index: &Index,

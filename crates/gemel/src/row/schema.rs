@@ -1,15 +1,15 @@
-//! Schemas: columns, primary key and secondary indexes, and what is wrong with them.
+//! Schemas: columns, primary key and secondary indexes, and the faults that a schema may have.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 
-/// The most columns that a table may have.
+/// Maximum number of columns in a table.
 pub const MAX_COLUMNS: usize = 256;
-/// The most digits that a decimal may have behind its point: more do not fit 64 bits.
+/// Maximum scale of a decimal: more digits after the point do not fit 64 bits.
 pub const MAX_SCALE: u8 = 18;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnType {
@@ -21,14 +21,14 @@ pub enum ColumnType {
     I64,
     /// A decimal number: a 64-bit count of units of its last digit.
     Decimal {
-        /// Digits behind the point, at most [`MAX_SCALE`].
+        /// Digits after the point, at most [`MAX_SCALE`].
         scale: u8,
     },
-    /// Yes or no.
+    /// True or false.
     Bool,
     /// A text of any length.
     Text,
-    /// Bytes, any number.
+    /// Bytes of any length.
     Bytes,
     /// Microseconds since 1970-01-01 00:00 UTC, 64 bits.
     Timestamp,
@@ -37,7 +37,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Bytes that each value takes in a row, or None if that differs from value to value.
+    /// Returns the bytes that each value takes in a row, or none if the width varies.
     #[must_use]
     pub fn width(self) -> Option<usize> {
         match self {
@@ -69,26 +69,26 @@ impl fmt::Display for ColumnType {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name, unique in the table.
+    /// Name of the column, unique in the table.
     pub name: String,
-    /// What it holds.
+    /// Type of the column.
     pub kind: ColumnType,
-    /// Whether it may be null.
+    /// True if the column may be null.
     pub nullable: bool,
 }
 
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDef {
-    /// Its name, unique in the table.
+    /// Name of the index, unique in the table.
     pub name: String,
-    /// Names of its columns, the most significant first.
+    /// Names of the indexed columns, the most significant first.
     pub columns: Vec<String>,
-    /// Whether no two rows may have the same values in its columns. Rows with a null there are exempt.
+    /// True if no two rows may have the same values in the indexed columns. Rows with a null there are exempt.
     pub unique: bool,
 }
 
-/// The shape of a table. [`Schema::check`] tells whether it can be one.
+/// The columns, primary key and indexes of a table. [`Schema::check`] validates them.
 ///
 /// ```
 /// use gemel::row::{ColumnType, Schema};
@@ -114,7 +114,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Nothing yet.
+    /// Returns a schema without columns.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -141,13 +141,13 @@ impl Schema {
         self
     }
 
-    /// Adds an index of rows that may be alike in its columns.
+    /// Adds an index. Several rows may have the same values in its columns.
     #[must_use]
     pub fn index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
         self.with_index(name, columns, false)
     }
 
-    /// Adds an index that refuses a second row with the same values in its columns (unless one of them is null).
+    /// Adds a unique index. It rejects a second row with the same values in its columns (unless one of them is null).
     #[must_use]
     pub fn unique_index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
         self.with_index(name, columns, true)
@@ -164,17 +164,17 @@ impl Schema {
         self
     }
 
-    /// Position of a column in a row's values.
+    /// Returns the position of a column in a row's values.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Whether a table can have this shape.
+    /// Validates the schema.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, at once.
+    /// All faults, at once.
     pub fn check(&self) -> Result<(), Vec<SchemaFault>> {
         let mut faults = Vec::new();
         if self.columns.is_empty() {
@@ -230,7 +230,7 @@ impl Schema {
     }
 }
 
-/// Why a table can't have a schema.
+/// A fault of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaFault {
@@ -238,37 +238,37 @@ pub enum SchemaFault {
     #[error("there are no columns: give at least one")]
     NoColumns,
     /// There are more than [`MAX_COLUMNS`] columns.
-    #[error("there are {0} columns: at most {MAX_COLUMNS} are possible")]
+    #[error("there are {0} columns: use at most {MAX_COLUMNS}")]
     TooManyColumns(usize),
     /// A column has an empty name.
     #[error("a column has no name: give it one")]
     UnnamedColumn,
     /// Two columns have the same name.
-    #[error("column {0} is there twice: rename one")]
+    #[error("column {0} exists twice: rename one")]
     DuplicateColumn(String),
-    /// A decimal has more than [`MAX_SCALE`] digits behind its point.
-    #[error("column {column} has scale {scale}: at most {MAX_SCALE} is possible")]
+    /// A decimal has a scale above [`MAX_SCALE`].
+    #[error("column {column} has scale {scale}: use at most {MAX_SCALE}")]
     Scale {
         /// Name of the column.
         column: String,
-        /// Its scale.
+        /// Scale of the column.
         scale: u8,
     },
     /// The primary key or an index has no columns.
     #[error("{0} has no columns: name at least one")]
     EmptyKey(String),
-    /// The primary key or an index names a column that is not there.
-    #[error("{key} names column {column}, which is not there: add or rename it")]
+    /// The primary key or an index names a column that does not exist.
+    #[error("{key} names column {column}, which does not exist: add or rename it")]
     UnknownColumn {
-        /// Which key.
+        /// The primary key or the index.
         key: String,
-        /// The unknown name.
+        /// Unknown name.
         column: String,
     },
     /// The primary key or an index names a column more than once.
     #[error("{key} names column {column} twice: drop one")]
     RepeatedColumn {
-        /// Which key.
+        /// The primary key or the index.
         key: String,
         /// Name of the column.
         column: String,
@@ -280,7 +280,7 @@ pub enum SchemaFault {
     #[error("an index has no name: give it one")]
     UnnamedIndex,
     /// Two indexes have the same name.
-    #[error("index {0} is there twice: rename one")]
+    #[error("index {0} exists twice: rename one")]
     DuplicateIndex(String),
 }
 
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_tells_all_that_is_wrong_at_once() {
+    fn a_check_reports_all_faults_at_once() {
         let schema = Schema::new()
             .column("a", ColumnType::I32)
             .column("a", ColumnType::Decimal { scale: 19 })
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn more_columns_than_the_limit_are_refused() {
+    fn more_columns_than_the_limit_are_rejected() {
         let mut schema = Schema::new().primary_key(["c0"]);
         for n in 0..=MAX_COLUMNS {
             schema = schema.column(&format!("c{n}"), ColumnType::Bool);

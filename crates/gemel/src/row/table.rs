@@ -1,10 +1,11 @@
-//! Tables: rows by primary key, and the secondary indexes that follow them.
+//! Tables: rows by primary key, and their secondary indexes.
 //!
-//! An entry of an index has the index columns and behind them the primary key as its key, and no value. An entry of a
-//! unique index has the index columns alone as its key, and the primary key as its value; where an index column is
-//! null, which exempts the row, the primary key stands in both.
+//! The key of an index entry is the index columns followed by the primary key, and its value is empty. The key of a
+//! unique index's entry is the index columns alone, and its value is the primary key. If an index column is null, the
+//! row is exempt from uniqueness, and the primary key is in both key and value.
 //!
-//! Every operation reads and checks all that it needs before it writes; one that is refused has changed nothing.
+//! Every operation reads and checks everything that it needs before it writes. So a rejected operation has changed
+//! nothing.
 
 use super::keys::KeyLayout;
 use super::layout::Layout;
@@ -38,18 +39,19 @@ pub(super) struct Index {
     columns: ColumnSet,
 }
 
-/// The key of an index entry, and whether another row may not have the same.
+/// The key of an index entry. `constrained` is true if no other row may have the same key.
 pub(super) struct Entry {
     pub(super) key: Vec<u8>,
     constrained: bool,
 }
 
 impl Table {
-    /// A table of the catalog, with the keyspace of its rows and those of its indexes in the order of the schema.
+    /// Makes the handle of a table from the catalog, with the keyspace of its rows and those of its indexes in the
+    /// order of the schema.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if the schema can't be used, or the number of keyspaces is not that of the indexes.
+    /// [`Error::Usage`] if the schema is invalid, or the number of keyspaces differs from that of the indexes.
     pub(crate) fn new(name: &str, schema: Schema, rows: Keyspace, indexes: Vec<Keyspace>) -> Result<Self> {
         let layout = Layout::new(name, &schema)?;
         let key = KeyLayout::primary(name, &schema)?;
@@ -70,49 +72,49 @@ impl Table {
         Ok(Self { layout, key_columns: set_of(&key), key, rows, indexes, schema })
     }
 
-    /// Its name.
+    /// Returns the table's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.layout.table()
     }
 
-    /// Its shape.
+    /// Returns the table's schema.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The codec of its rows.
+    /// Returns the codec of the table's rows.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The codec of its primary key.
+    /// Returns the codec of the table's primary key.
     #[must_use]
     pub fn primary_key(&self) -> &KeyLayout {
         &self.key
     }
 
-    /// Position of a column in its rows. Look it up once, not for each row.
+    /// Returns the position of a column in the table's rows. Call it once, not for each row.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if there is no such column.
+    /// [`Error::Usage`] if the column does not exist.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.layout.column(name)
     }
 
-    /// The keyspace of its rows.
+    /// Returns the keyspace of the table's rows.
     pub(crate) fn rows(&self) -> &Keyspace {
         &self.rows
     }
 
-    /// Hands the row with a primary key to `found`; None if there is none.
+    /// Passes the row with a primary key to `found`. Returns none if the row does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if the key's values do not fit, whatever `found` returns, and those of the layers below.
+    /// [`Error::Constraint`] if the key's values do not fit, the errors of `found`, and those of the transaction.
     pub fn read<B: Bytes + ?Sized, R>(
         &self,
         bytes: &mut B,
@@ -138,11 +140,11 @@ impl Table {
         result.transpose()
     }
 
-    /// A copy of the row with a primary key; None if there is none.
+    /// Returns a copy of the row with a primary key, or none if the row does not exist.
     ///
     /// # Errors
     ///
-    /// As [`Table::read`].
+    /// Same as [`Table::read`].
     pub fn get<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<Option<RowBuf<'_>>> {
         let key = self.key.encode(key)?;
         self.get_encoded(bytes, &key)
@@ -152,18 +154,18 @@ impl Table {
         bytes.get(&self.rows, key)?.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
     }
 
-    /// Adds a row.
+    /// Inserts a row.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if the values do not fit, or there is a row with the same primary key or the same values in a unique
-    /// index; [`Error::Capacity`] if a key or the row is too long; and those of the layers below.
+    /// [`Error::Constraint`] if the values do not fit, or a row with the same primary key or the same values in a
+    /// unique index exists; [`Error::Capacity`] if a key or the row is too long; and the errors of the transaction.
     pub fn insert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<()> {
         let row = RowBuf::new(&self.layout, values)?;
         let key = self.row_key(&row.view())?;
         if bytes.read(&self.rows, &key, &mut |_| ())? {
             return Err(Error::Constraint(format!(
-                "table {}: there is a row already with primary key ({}); use another key, or upsert",
+                "table {}: a row with primary key ({}) already exists: use another key, or upsert",
                 self.name(),
                 self.key.describe(&key),
             )));
@@ -173,11 +175,11 @@ impl Table {
         bytes.put(&self.rows, &key, row.as_bytes())
     }
 
-    /// Adds a row, or puts it in the place of the one with the same primary key; true if there was one.
+    /// Inserts a row, or replaces the row with the same primary key. Returns true if there was one.
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`], but for the primary key.
+    /// Same as [`Table::insert`], except that the primary key may exist.
     pub fn upsert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<bool> {
         let row = RowBuf::new(&self.layout, values)?;
         let key = self.row_key(&row.view())?;
@@ -186,13 +188,14 @@ impl Table {
         Ok(old.is_some())
     }
 
-    /// Hands the row with a primary key to `change`, which may set columns of it, and stores it; None if there is no such row.
-    /// Nothing is written if `change` sets nothing, or fails.
+    /// Passes the row with a primary key to `change`, which may set columns, and stores the row. Returns none if the
+    /// row does not exist. Writes nothing if `change` sets nothing or fails.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if a column of the primary key is changed; [`Error::Constraint`] if there is another row with the same
-    /// values in a unique index; [`Error::Capacity`] if a key or the row gets too long; whatever `change` returns; and those of the layers below.
+    /// [`Error::Usage`] if a column of the primary key is changed; [`Error::Constraint`] if another row has the same
+    /// values in a unique index; [`Error::Capacity`] if a key or the row becomes too long; the errors of `change`, and
+    /// those of the transaction.
     pub fn update<B: Bytes + ?Sized, R>(
         &self,
         bytes: &mut B,
@@ -201,7 +204,7 @@ impl Table {
     ) -> Result<Option<R>> {
         let key = self.key.encode(key)?;
         let Some(mut row) = self.get_encoded(bytes, &key)? else { return Ok(None) };
-        // Only a table with indexes needs to know what the row was.
+        // Only a table with indexes needs the old row.
         let old = if self.indexes.is_empty() { None } else { Some(row.clone()) };
         let result = change(&mut row)?;
         let changed = row.changed();
@@ -221,11 +224,11 @@ impl Table {
         Ok(Some(result))
     }
 
-    /// Sets columns, by their positions, of the row with a primary key; false if there is none.
+    /// Sets columns, by position, of the row with a primary key. Returns false if the row does not exist.
     ///
     /// # Errors
     ///
-    /// As [`Table::update`], and [`Error::Constraint`] if a value does not fit its column.
+    /// Same as [`Table::update`], and [`Error::Constraint`] if a value does not fit its column.
     pub fn set<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -237,11 +240,11 @@ impl Table {
         Ok(self.update(bytes, key, set)?.is_some())
     }
 
-    /// Removes the row with a primary key; false if there is none.
+    /// Deletes the row with a primary key. Returns false if the row does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if the key's values do not fit, and those of the layers below.
+    /// [`Error::Constraint`] if the key's values do not fit, and the errors of the transaction.
     pub fn delete<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<bool> {
         let key = self.key.encode(key)?;
         let entries = if self.indexes.is_empty() {
@@ -264,7 +267,7 @@ impl Table {
         Ok(true)
     }
 
-    /// Stores `row`, with its entries in those indexes that `concerns` picks, in place of the row that was there.
+    /// Stores `row` over the row `old`, and its entries in the indexes for which `concerns` is true.
     fn put_over<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -295,7 +298,8 @@ impl Table {
         bytes.put(&self.rows, key, row.as_bytes())
     }
 
-    /// The entries of a row in the indexes that `wanted` picks by position, once no other row stands in their way.
+    /// Returns the entries of a row in the indexes for which `wanted` is true, by position. Fails if another row has
+    /// such an entry in a unique index.
     fn free_entries<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -314,7 +318,7 @@ impl Table {
                 && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
             {
                 return Err(Error::Constraint(format!(
-                    "table {}, unique index {}: ({}) belongs already to the row with primary key ({})",
+                    "table {}, unique index {}: ({}) already belongs to the row with primary key ({}): use other values",
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
@@ -337,7 +341,7 @@ impl Table {
         })
     }
 
-    /// The encoded primary key of a row.
+    /// Returns the encoded primary key of a row.
     fn row_key(&self, row: &RowView<'_>) -> Result<Vec<u8>> {
         let mut key = Vec::with_capacity(32);
         self.key.encode_row(row, &mut key)?;
@@ -345,28 +349,28 @@ impl Table {
         Ok(key)
     }
 
-    /// The layer below checks this too, but only when something else may have been written already.
+    /// Checks a key's length. The transaction checks it too, but then something else may have been written already.
     fn check_length(&self, name: &str, key: &[u8]) -> Result<()> {
         if key.len() <= MAX_KEY_BYTES {
             return Ok(());
         }
         let (table, bytes) = (self.name(), key.len());
         Err(Error::Capacity(format!(
-            "table {table}, {name}: a key of {bytes} bytes, at most {MAX_KEY_BYTES} are possible; shorten its texts"
+            "table {table}, {name}: a key of {bytes} bytes is too long: shorten its texts to at most {MAX_KEY_BYTES} in all"
         )))
     }
 
     #[cold]
     fn key_changed(&self, old: &[u8], new: &[u8]) -> Error {
         Error::Usage(format!(
-            "table {}: an update can't change the primary key, from ({}) to ({}); delete the row and insert another",
+            "table {}: an update can't change the primary key, from ({}) to ({}): delete the row and insert another",
             self.name(),
             self.key.describe(old),
             self.key.describe(new),
         ))
     }
 
-    /// The index of a name.
+    /// Returns the index of a name.
     pub(super) fn index(&self, name: &str) -> Result<&Index> {
         self.indexes.iter().find(|index| index.name == name).ok_or_else(|| {
             let mut message = format!("table {}: there is no index {name}", self.name());
@@ -389,7 +393,7 @@ impl Table {
 }
 
 impl Index {
-    /// The entry of a row with the primary key `key`.
+    /// Returns the entry of a row with the primary key `key`.
     pub(super) fn entry(&self, row: &RowView<'_>, key: &[u8]) -> Result<Entry> {
         let constrained = self.unique && !self.key.has_null(row)?;
         let mut entry = Vec::with_capacity(32 + key.len());
@@ -400,7 +404,7 @@ impl Index {
         Ok(Entry { key: entry, constrained })
     }
 
-    /// The primary key to which an entry leads.
+    /// Returns the primary key to which an entry leads.
     pub(super) fn primary_key<'a>(&self, entry: &'a [u8], value: &'a [u8]) -> Result<&'a [u8]> {
         if self.unique { Ok(value) } else { Ok(&entry[self.key.extent(entry)?..]) }
     }
