@@ -1,4 +1,4 @@
-//! What the codecs make of bytes that are arbitrary.
+//! Fuzzing of the codecs with arbitrary bytes.
 
 use super::keys::KeyLayout;
 use super::{ColumnType, Layout, RowView, Schema, Value};
@@ -21,7 +21,8 @@ fn is_corruption(error: &Error) -> bool {
     matches!(error, Error::Corruption { .. })
 }
 
-/// Bytes that say the schema first, as a row and as a key. What can be read is written as it was read.
+/// Reads a schema from the first bytes, and the rest as a row and as a key. Values that can be read are encoded again,
+/// to the same bytes.
 pub(crate) fn bytes_as_a_row(data: &[u8]) {
     let mut source = Source(data);
     let columns = 1 + usize::from(source.byte() % 8);

@@ -1,13 +1,13 @@
-//! Keys made of column values: their bytes are in the order of the values.
+//! Keys made of column values. The order of their bytes is the order of the values.
 //!
-//! The columns stand one behind the other, each in a form of which none begins another, so that the bytes of the first
-//! columns are a prefix of exactly the keys that begin with their values:
+//! The columns follow each other. No encoded value is a prefix of another one of the same column. So the bytes of the
+//! first columns are a prefix of exactly those keys that begin with the same values:
 //!
-//! - a nullable column: 0 if null, else 1 and the value;
-//! - an integer, decimal or time: big-endian with its sign bit flipped;
-//! - a float: its bits big-endian, the sign bit flipped if positive, all of them if negative;
+//! - a nullable column: 0 if null, otherwise 1 and the value;
+//! - an integer, decimal or timestamp: big-endian with its sign bit flipped;
+//! - a float: its bits big-endian, the sign bit flipped if positive, all bits flipped if negative;
 //! - a boolean: 0 or 1;
-//! - a text or bytes: each byte 0 as 0 255, and 0 0 behind the last.
+//! - a text or bytes: each byte 0 as 0 255, and 0 0 after the last byte.
 
 use super::schema::{Column, ColumnType, Schema};
 use super::value::{OwnedValue, Value};
@@ -16,9 +16,9 @@ use super::{corrupt, misfit, unusable};
 use crate::error::{Error, Result};
 use std::ops::Bound;
 
-/// What stands behind the last byte of a text.
+/// The bytes after the last byte of a text.
 const TERMINATOR: [u8; 2] = [0, 0];
-/// What stands behind a byte 0 of a text.
+/// The byte after a byte 0 inside a text.
 const ESCAPED: u8 = 0xFF;
 const SIGN: u64 = 1 << 63;
 
@@ -45,26 +45,26 @@ const SIGN: u64 = 1 << 63;
 #[derive(Clone, Debug)]
 pub struct KeyLayout {
     table: Box<str>,
-    /// Each column with its position in the row.
+    /// The key's columns and their positions in the row.
     columns: Box<[(usize, Column)]>,
 }
 
 impl KeyLayout {
-    /// The keys of rows of `schema`; `table` names them in messages.
+    /// Makes the codec of the primary key of `schema`. Messages call the table `table`.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] with all that is wrong in the schema.
+    /// [`Error::Usage`] with all faults of the schema.
     pub fn primary(table: &str, schema: &Schema) -> Result<Self> {
         schema.check().map_err(|faults| unusable(table, &faults))?;
         Self::new(table, schema, &schema.primary_key)
     }
 
-    /// Keys of some columns of `schema`, the most significant first.
+    /// Makes the codec of a key of some columns of `schema`, the most significant first.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if there is no such column.
+    /// [`Error::Usage`] if a column does not exist.
     pub fn new(table: &str, schema: &Schema, columns: &[impl AsRef<str>]) -> Result<Self> {
         let columns = columns
             .iter()
@@ -76,16 +76,16 @@ impl KeyLayout {
         Ok(Self { table: table.into(), columns })
     }
 
-    /// Positions in the row of the key's columns, the most significant first.
+    /// Returns the positions in the row of the key's columns, the most significant first.
     pub fn positions(&self) -> impl ExactSizeIterator<Item = usize> {
         self.columns.iter().map(|(position, _)| *position)
     }
 
-    /// The key of `values`, one for each of the key's columns.
+    /// Encodes the key of `values`, one for each of the key's columns.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if their number is wrong or one does not fit its column.
+    /// [`Error::Constraint`] if the number of values is wrong or one does not fit its column.
     pub fn encode(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         if values.len() != self.columns.len() {
             return Err(self.miscounted(values.len()));
@@ -93,11 +93,11 @@ impl KeyLayout {
         self.encode_prefix(values)
     }
 
-    /// What all keys begin with whose first columns are `values`.
+    /// Encodes the common prefix of all keys whose first columns are `values`.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if there are more of them than the key has columns, or one does not fit its column.
+    /// [`Error::Constraint`] if there are more values than the key has columns, or one does not fit its column.
     pub fn encode_prefix(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         if values.len() > self.columns.len() {
             return Err(self.miscounted(values.len()));
@@ -109,20 +109,20 @@ impl KeyLayout {
         Ok(key)
     }
 
-    /// Appends the key of a row to `key`.
+    /// Appends the encoded key of a row to `key`.
     ///
     /// # Errors
     ///
-    /// [`Error::Corruption`] if the row is malformed, [`Error::Usage`] if it is of another table.
+    /// [`Error::Corruption`] if the row is malformed, [`Error::Usage`] if it belongs to another table.
     pub fn encode_row(&self, row: &RowView<'_>, key: &mut Vec<u8>) -> Result<()> {
         self.columns.iter().try_for_each(|(position, column)| self.push(column, row.get(*position)?, key))
     }
 
-    /// The values of a key.
+    /// Decodes the values of a key.
     ///
     /// # Errors
     ///
-    /// [`Error::Corruption`] if it is malformed.
+    /// [`Error::Corruption`] if the key is malformed.
     pub fn decode(&self, key: &[u8]) -> Result<Vec<OwnedValue>> {
         let mut rest = key;
         let values =
@@ -130,7 +130,7 @@ impl KeyLayout {
         if rest.is_empty() { Ok(values) } else { Err(self.corrupt("it goes on behind its last column")) }
     }
 
-    /// How many of the first bytes of `key` these columns take; more may follow.
+    /// Returns the number of bytes at the beginning of `key` that these columns take; more bytes may follow.
     pub(super) fn extent(&self, key: &[u8]) -> Result<usize> {
         let mut rest = key;
         for (_, column) in &self.columns {
@@ -139,7 +139,7 @@ impl KeyLayout {
         Ok(key.len() - rest.len())
     }
 
-    /// Whether a row is null in one of the key's columns.
+    /// Returns true if the row is null in one of the key's columns.
     pub(super) fn has_null(&self, row: &RowView<'_>) -> Result<bool> {
         for (position, column) in &self.columns {
             if column.nullable && row.is_null(*position)? {
@@ -149,7 +149,7 @@ impl KeyLayout {
         Ok(false)
     }
 
-    /// A key for a message: `a = 1, b = 'x'`.
+    /// Returns a key in the form of a message: `a = 1, b = 'x'`.
     pub(super) fn describe(&self, key: &[u8]) -> String {
         let Ok(values) = self.decode(key) else { return key.escape_ascii().to_string() };
         let parts: Vec<_> = self
@@ -161,7 +161,7 @@ impl KeyLayout {
         parts.join(", ")
     }
 
-    /// The bytes between which the keys of a range lie, or None if none can.
+    /// Returns the byte range of the keys in a range of rows, or none if it is empty.
     pub(super) fn span(&self, range: &RowRange<'_>) -> Result<Option<Span>> {
         let lower = match range.lower {
             Bound::Unbounded => Some(Vec::new()),
@@ -173,7 +173,7 @@ impl KeyLayout {
             Bound::Included(values) => successor(self.encode_prefix(values)?),
             Bound::Excluded(values) => Some(self.encode_prefix(values)?),
         };
-        // No key comes behind all that begin with 255, 255, …
+        // No key comes after those that begin with 255, 255, …
         let Some(lower) = lower else {
             return if upper.is_some() { Err(self.crossed(range)) } else { Ok(None) };
         };
@@ -251,7 +251,7 @@ impl KeyLayout {
         value.ok_or_else(|| self.corrupt(&format!("column {} is not {}", column.name, column.kind)))
     }
 
-    /// Moves `rest` behind the column with which it begins.
+    /// Moves `rest` past the column that it begins with.
     fn skip(&self, column: &Column, rest: &mut &[u8]) -> Result<()> {
         let short = || self.corrupt(&format!("it ends within column {}", column.name));
         let all = *rest;
@@ -322,7 +322,7 @@ fn list(values: &[Value<'_>]) -> String {
     format!("({})", values.join(", "))
 }
 
-/// A text without its escapes and terminator, once [`KeyLayout::skip`] has checked them.
+/// Removes the escapes and the terminator of a text that [`KeyLayout::skip`] has checked.
 fn unescape(bytes: &[u8]) -> Vec<u8> {
     let bytes = &bytes[..bytes.len() - TERMINATOR.len()];
     let mut out = Vec::with_capacity(bytes.len());
@@ -338,7 +338,7 @@ fn unescape(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The first key behind all that begin with `prefix`.
+/// Returns the first key after all keys that begin with `prefix`, or none if there is no such key.
 fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.pop() {
         if last < u8::MAX {
@@ -352,15 +352,17 @@ fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
 /// A non-empty range of keys, as bytes.
 #[derive(Debug)]
 pub(super) struct Span {
-    /// Included.
+    /// Inclusive lower bound.
     pub(super) lower: Vec<u8>,
-    /// Excluded; none if there is no bound.
+    /// Exclusive upper bound; none if the range is unbounded.
     pub(super) upper: Option<Vec<u8>>,
 }
 
-/// Which rows to scan: those whose key lies between two bounds, each of which gives the key's first columns, or all of them.
+/// A range of rows for a scan: those whose key is between two bounds. A bound has values for the key's first columns,
+/// or for all of them.
 ///
-/// A bound of fewer columns stands for all keys that begin with them: included, they are in; excluded, they are out.
+/// A bound with fewer columns stands for all keys that begin with its values: an included bound includes them all, an
+/// excluded bound excludes them all.
 ///
 /// ```
 /// use gemel::row::{RowRange, Value};
@@ -380,19 +382,19 @@ pub struct RowRange<'a> {
 }
 
 impl<'a> RowRange<'a> {
-    /// All rows.
+    /// Returns the range of all rows.
     #[must_use]
     pub fn all() -> Self {
         Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
 
-    /// The rows whose key begins with these values.
+    /// Returns the range of rows whose key begins with these values.
     #[must_use]
     pub fn prefix(values: &'a [Value<'a>]) -> Self {
         Self { lower: Bound::Included(values), upper: Bound::Included(values) }
     }
 
-    /// The rows between two bounds. A scan refuses them if they are crossed.
+    /// Returns the range of rows between two bounds. A scan rejects crossed bounds.
     #[must_use]
     pub fn new(lower: Bound<&'a [Value<'a>]>, upper: Bound<&'a [Value<'a>]>) -> Self {
         Self { lower, upper }

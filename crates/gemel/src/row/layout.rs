@@ -1,6 +1,6 @@
-//! Where each column stands in a row's bytes, and how a row is written.
+//! The layout of a row's bytes, and encoding.
 //!
-//! A row is, in this order:
+//! A row has these parts, in this order:
 //!
 //! | part | bytes |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | ends of the other columns, counted from where their bytes begin | 2 each, 4 if wide |
 //! | bytes of the other columns; none where null | |
 //!
-//! A row is wide when its last part is longer than 65,535 bytes, and only then; so equal rows have equal bytes.
+//! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes.
 
 use super::schema::{Column, ColumnType, Schema};
 use super::value::Value;
@@ -19,12 +19,12 @@ use super::{corrupt, misfit, unusable};
 use crate::error::{Error, Result};
 use crate::key::MAX_VALUE_BYTES;
 
-/// The longest part of variable columns that a narrow row has.
+/// Maximum bytes of the variable columns in a narrow row.
 const NARROW_BYTES: usize = u16::MAX as usize;
 pub(super) const NARROW: u8 = 0;
 pub(super) const WIDE: u8 = 1;
 
-/// The codec of a table's rows: where each column stands, worked out once from the schema.
+/// The codec of a table's rows. It computes the place of each column once from the schema.
 ///
 /// ```
 /// use gemel::row::{ColumnType, Layout, RowView, Schema, Value};
@@ -57,27 +57,27 @@ pub struct Layout {
     slots: Box<[Slot]>,
     /// Offset of the ends of the variable columns.
     pub(super) ends: usize,
-    /// How many variable columns there are.
+    /// Number of variable columns.
     pub(super) variable: usize,
 }
 
-/// Where a column stands, small and apart from its name, which only messages need.
+/// The place of a column. It is small, and separate from the column's name, which only messages need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) kind: ColumnType,
     pub(super) place: Place,
-    /// The byte of the row with the bit that is set when the column is null.
+    /// Offset of the byte with the column's null bit.
     null_byte: u16,
-    /// That bit; none if the column is not nullable.
+    /// The null bit, set if the column is null; zero if the column is not nullable.
     null_bit: u8,
 }
 
-/// Where the value of a column stands.
+/// The place of a column's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// At an offset from the row's beginning, with a width.
+    /// A fixed column: its offset from the row's beginning, and its width.
     Fixed { offset: u16, width: u8 },
-    /// The how-manieth of the variable columns.
+    /// A variable column: its number among the variable columns.
     Variable(u16),
 }
 
@@ -86,13 +86,13 @@ impl Slot {
         self.null_bit != 0
     }
 
-    /// Whether the column is null in `row`, which is long enough.
+    /// Returns true if the column is null in `row`, which must be long enough.
     #[inline]
     pub(super) fn is_null(&self, row: &[u8]) -> bool {
         row[usize::from(self.null_byte)] & self.null_bit != 0
     }
 
-    /// Notes whether the column is null; without effect if it can't be.
+    /// Sets or clears the column's null bit, if it has one.
     #[inline]
     fn set_null(&self, row: &mut [u8], null: bool) {
         let byte = &mut row[usize::from(self.null_byte)];
@@ -101,15 +101,15 @@ impl Slot {
 }
 
 impl Layout {
-    /// The layout of rows of `schema`; `table` names them in messages.
+    /// Makes the layout of rows of `schema`. Messages call the table `table`.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] with all that is wrong in the schema.
+    /// [`Error::Usage`] with all faults of the schema.
     pub fn new(table: &str, schema: &Schema) -> Result<Self> {
         schema.check().map_err(|faults| unusable(table, &faults))?;
         let nullable = schema.columns.iter().filter(|column| column.nullable).count();
-        // The limit on columns keeps all of these small.
+        // The limit on columns keeps all of these numbers small.
         let (mut offset, mut variable, mut nulls) = (1 + nullable.div_ceil(8), 0, 0);
         let mut slots = Vec::with_capacity(schema.columns.len());
         for column in &schema.columns {
@@ -135,23 +135,24 @@ impl Layout {
         })
     }
 
-    /// Name of the table.
+    /// Returns the name of the table.
     #[must_use]
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.slots.len()
     }
 
-    /// Position of a column, for [`RowView`], [`RowBuf`](super::RowBuf) and [`Layout::replace`]. Look it up once, not for each row.
+    /// Returns the position of a column, for [`RowView`], [`RowBuf`](super::RowBuf) and [`Layout::replace`]. Call it
+    /// once, not for each row.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if there is no such column.
+    /// [`Error::Usage`] if the column does not exist.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.columns
             .iter()
@@ -159,29 +160,29 @@ impl Layout {
             .ok_or_else(|| Error::Usage(format!("table {}: there is no column {name}", self.table)))
     }
 
-    /// The bytes of a row of `values`, one for each column in the order of the schema.
+    /// Encodes a row of `values`, one for each column in the order of the schema.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if their number is wrong or one does not fit its column, [`Error::Capacity`] if the row is
-    /// longer than [`MAX_VALUE_BYTES`].
+    /// [`Error::Constraint`] if the number of values is wrong or one does not fit its column, [`Error::Capacity`] if
+    /// the row is longer than [`MAX_VALUE_BYTES`].
     pub fn encode(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let mut row = Vec::new();
         self.encode_into(values, &mut row)?;
         Ok(row)
     }
 
-    /// The same into `row`, in place of what it holds; so its memory serves many rows.
+    /// Encodes a row into `row` and replaces its content, so one buffer serves many rows.
     ///
     /// # Errors
     ///
-    /// As [`Layout::encode`]; `row` then holds nothing of use.
+    /// Same as [`Layout::encode`]. After an error the content of `row` is undefined.
     pub fn encode_into(&self, values: &[Value<'_>], row: &mut Vec<u8>) -> Result<()> {
         row.clear();
         if values.len() != self.slots.len() {
             return Err(self.miscounted(values.len()));
         }
-        // A text for a column of another kind is counted as well, and refused below.
+        // A text for a column of another kind is counted as well, and rejected below.
         let tail: usize = values
             .iter()
             .map(|value| match value {
@@ -224,12 +225,13 @@ impl Layout {
         Ok(())
     }
 
-    /// Sets one column of an encoded row: in place if its width is fixed, else by moving what comes behind it.
+    /// Sets one column of an encoded row: in place if its width is fixed, otherwise by moving the bytes after it.
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`] if the value does not fit the column, [`Error::Usage`] if there is no such column,
-    /// [`Error::Corruption`] if `row` is none of this layout, [`Error::Capacity`] if it would get too long. The row is then as before.
+    /// [`Error::Constraint`] if the value does not fit the column, [`Error::Usage`] if the column does not exist,
+    /// [`Error::Corruption`] if `row` is not a row of this layout, [`Error::Capacity`] if it would be too long. After
+    /// an error the row is unchanged.
     pub fn replace(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
         let view = RowView::new(self, row)?;
         let slot = self.slot(column)?;
@@ -254,7 +256,7 @@ impl Layout {
                     return Err(self.too_long(begin + tail));
                 }
                 let ends = |n| self.ends + n * end_width(wide);
-                // All later ends are looked at before the first is moved, so a malformed row is left alone.
+                // All later ends are checked before the first is moved, so a malformed row stays unchanged.
                 let mut last = old.end;
                 for later in ordinal + 1..self.variable {
                     let end = read_end(row, ends(later), wide);
@@ -274,7 +276,7 @@ impl Layout {
         Ok(())
     }
 
-    /// [`Layout::replace`] where the row changes between narrow and wide.
+    /// Does the work of [`Layout::replace`] if the row changes between narrow and wide.
     #[cold]
     fn rebuild(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
         let view = RowView::new(self, row)?;
@@ -284,7 +286,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The columns, for messages.
+    /// Returns the columns, for messages.
     pub(super) fn described(&self) -> &[Column] {
         &self.columns
     }
@@ -294,7 +296,7 @@ impl Layout {
         self.slots.get(column).ok_or_else(|| self.unknown(column))
     }
 
-    /// Where the bytes of the variable columns begin.
+    /// Returns the offset of the bytes of the variable columns.
     pub(super) fn begin(&self, wide: bool) -> usize {
         self.ends + self.variable * end_width(wide)
     }
@@ -340,7 +342,7 @@ pub(super) fn end_width(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
-/// Reads the end that stands at `offset`, which callers know to be within the row.
+/// Reads the end at `offset`, which must be within the row.
 #[inline]
 pub(super) fn read_end(row: &[u8], offset: usize, wide: bool) -> usize {
     if wide {
@@ -350,7 +352,7 @@ pub(super) fn read_end(row: &[u8], offset: usize, wide: bool) -> usize {
     }
 }
 
-/// Writes an end, which fits: it is at most [`NARROW_BYTES`], or [`MAX_VALUE_BYTES`] if wide.
+/// Writes an end. It fits, because it is at most [`NARROW_BYTES`], or [`MAX_VALUE_BYTES`] if wide.
 #[inline]
 fn write_end(row: &mut [u8], offset: usize, wide: bool, end: usize) {
     if wide {

@@ -318,7 +318,8 @@ impl Table {
                 && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
             {
                 return Err(Error::Constraint(format!(
-                    "table {}, unique index {}: ({}) already belongs to the row with primary key ({}): use other values",
+                    "table {}, unique index {}: ({}) already belongs to the row with primary key ({}): \
+                     use other values",
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
@@ -356,7 +357,8 @@ impl Table {
         }
         let (table, bytes) = (self.name(), key.len());
         Err(Error::Capacity(format!(
-            "table {table}, {name}: a key of {bytes} bytes is too long: shorten its texts to at most {MAX_KEY_BYTES} in all"
+            "table {table}, {name}: a key of {bytes} bytes is too long: \
+             shorten its texts until it has at most {MAX_KEY_BYTES}"
         )))
     }
 

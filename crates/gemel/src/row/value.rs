@@ -4,13 +4,13 @@ use super::schema::ColumnType;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Characters or bytes of a text that a message shows.
+/// Maximum number of characters or bytes of a value that a message shows.
 const SHOWN: usize = 40;
 
 /// A value that borrows its text or bytes.
 ///
-/// Values are totally ordered: null first, then as numbers, as bytes of UTF-8, as bytes, or as [`f64::total_cmp`] has it
-/// (so a NaN equals itself, and -0 is below 0). That is also the order of encoded keys.
+/// Values are totally ordered: null first, then numbers by value, texts by their UTF-8 bytes, bytes lexicographically,
+/// and floats by [`f64::total_cmp`] (so a NaN equals itself, and -0 is below 0). Encoded keys have the same order.
 ///
 /// ```
 /// use gemel::row::Value;
@@ -21,14 +21,14 @@ const SHOWN: usize = 40;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Value<'a> {
-    /// Nothing is known.
+    /// Null.
     #[default]
     Null,
-    /// An integer, for the integer columns of every width.
+    /// An integer, for integer columns of any width.
     Int(i64),
     /// A decimal number, in units of the column's last digit: 12.50 in a column of scale 2 is 1250.
     Decimal(i64),
-    /// Yes or no.
+    /// True or false.
     Bool(bool),
     /// A text.
     Text(&'a str),
@@ -41,7 +41,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Name of its kind, for messages.
+    /// Returns the name of the value's kind, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Value<'_> {
         }
     }
 
-    /// A value of its own.
+    /// Returns a copy that owns its text or bytes.
     #[must_use]
     pub fn into_owned(self) -> OwnedValue {
         match self {
@@ -71,7 +71,8 @@ impl Value<'_> {
         }
     }
 
-    /// As the bits that a column of `kind` of fixed width stores, sign-extended; None when it does not fit.
+    /// Returns the bits that a column of `kind` of fixed width stores, sign-extended, or none if the value does not
+    /// fit.
     #[inline]
     pub(super) fn to_bits(self, kind: ColumnType) -> Option<i64> {
         match (kind, self) {
@@ -86,7 +87,7 @@ impl Value<'_> {
         }
     }
 
-    /// As the bytes that a column of `kind` of variable width stores; None when it is no such value.
+    /// Returns the bytes that a column of `kind` of variable width stores, or none if the value is of another kind.
     #[inline]
     pub(super) fn tail_bytes(&self, kind: ColumnType) -> Option<&[u8]> {
         match (kind, self) {
@@ -96,7 +97,7 @@ impl Value<'_> {
         }
     }
 
-    /// Back from the bits of a column of `kind`; None when no value has them.
+    /// Returns the value for the bits of a column of `kind`, or none if no value has these bits.
     #[inline]
     pub(super) fn from_bits(kind: ColumnType, bits: i64) -> Option<Self> {
         match kind {
@@ -113,7 +114,7 @@ impl Value<'_> {
         }
     }
 
-    /// Place of its kind in the order of kinds.
+    /// Returns the rank of the value's kind in the order of kinds.
     fn rank(&self) -> u8 {
         match self {
             Self::Null => 0,
@@ -157,7 +158,8 @@ impl PartialEq for Value<'_> {
 
 impl Eq for Value<'_> {}
 
-/// For messages, in one line: a long text is cut, bytes are escaped, a decimal stands in units of its last digit.
+/// Shows a value in one line of a message: a long text is cut, bytes are escaped, a decimal is in units of its last
+/// digit.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -214,37 +216,37 @@ impl<'a> From<&'a OwnedValue> for Value<'a> {
     }
 }
 
-/// None is null.
+/// Converts none to null.
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
 }
 
-/// A value that owns its text or bytes. Compares as [`Value`] does.
+/// A value that owns its text or bytes. It compares like a [`Value`].
 #[derive(Clone, Debug, Default)]
 pub enum OwnedValue {
-    /// As [`Value::Null`].
+    /// Same as [`Value::Null`].
     #[default]
     Null,
-    /// As [`Value::Int`].
+    /// Same as [`Value::Int`].
     Int(i64),
-    /// As [`Value::Decimal`].
+    /// Same as [`Value::Decimal`].
     Decimal(i64),
-    /// As [`Value::Bool`].
+    /// Same as [`Value::Bool`].
     Bool(bool),
-    /// As [`Value::Text`].
+    /// Same as [`Value::Text`].
     Text(String),
-    /// As [`Value::Bytes`].
+    /// Same as [`Value::Bytes`].
     Bytes(Vec<u8>),
-    /// As [`Value::Timestamp`].
+    /// Same as [`Value::Timestamp`].
     Timestamp(i64),
-    /// As [`Value::Float`].
+    /// Same as [`Value::Float`].
     Float(f64),
 }
 
 impl OwnedValue {
-    /// The same value, borrowed.
+    /// Returns the same value, borrowed.
     #[must_use]
     pub fn as_value(&self) -> Value<'_> {
         match self {

@@ -1,4 +1,4 @@
-//! Encoded rows: read column by column, and changed in place.
+//! Encoded rows: reading single columns, and changing them in place.
 
 use super::layout::{Layout, NARROW, Place, WIDE, end_width, read_bits, read_end};
 use super::schema::{Column, ColumnType, MAX_COLUMNS};
@@ -12,18 +12,18 @@ use std::ops::Range;
 pub struct RowView<'a> {
     layout: &'a Layout,
     bytes: &'a [u8],
-    /// Where the bytes of the variable columns begin.
+    /// Offset of the bytes of the variable columns.
     begin: usize,
     pub(super) wide: bool,
 }
 
 impl<'a> RowView<'a> {
-    /// Looks at an encoded row.
+    /// Makes a view of an encoded row.
     ///
     /// # Errors
     ///
-    /// [`Error::Corruption`] if its length can't be that of a row of this layout. Damage further in is found when the
-    /// columns concerned are read.
+    /// [`Error::Corruption`] if its length is impossible for a row of this layout. Other damage is found when the
+    /// damaged columns are read.
     #[inline]
     pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> Result<Self> {
         let wide = match bytes.first() {
@@ -43,23 +43,23 @@ impl<'a> RowView<'a> {
         Ok(Self { layout, bytes, begin, wide })
     }
 
-    /// The layout that it follows.
+    /// Returns the row's layout.
     #[must_use]
     pub fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The encoded row.
+    /// Returns the encoded row.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The value of a column, by its position.
+    /// Returns the value of a column, by position.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if there is no such column, [`Error::Corruption`] if its bytes are malformed.
+    /// [`Error::Usage`] if the column does not exist, [`Error::Corruption`] if its bytes are malformed.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>> {
         let slot = self.layout.slot(column)?;
@@ -81,7 +81,7 @@ impl<'a> RowView<'a> {
         value.ok_or_else(|| self.malformed(column))
     }
 
-    /// All values, in the order of the schema.
+    /// Returns all values, in the order of the schema.
     ///
     /// # Errors
     ///
@@ -90,20 +90,20 @@ impl<'a> RowView<'a> {
         (0..self.layout.columns()).map(|column| self.get(column)).collect()
     }
 
-    /// Whether a column is null.
+    /// Returns true if a column is null.
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if there is no such column.
+    /// [`Error::Usage`] if the column does not exist.
     pub fn is_null(&self, column: usize) -> Result<bool> {
         Ok(self.layout.slot(column)?.is_null(self.bytes))
     }
 
-    /// An integer.
+    /// Returns the value of an integer column.
     ///
     /// # Errors
     ///
-    /// As [`RowView::get`], and [`Error::Usage`] if the column holds something else or null; so for the others below.
+    /// Same as [`RowView::get`], and [`Error::Usage`] if the value is null or of another kind.
     #[inline]
     pub fn int(&self, column: usize) -> Result<i64> {
         match self.get(column)? {
@@ -112,11 +112,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// A decimal, in units of its last digit.
+    /// Returns the value of a decimal column, in units of its last digit.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     #[inline]
     pub fn decimal(&self, column: usize) -> Result<i64> {
         match self.get(column)? {
@@ -125,11 +125,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// A boolean.
+    /// Returns the value of a boolean column.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     pub fn bool(&self, column: usize) -> Result<bool> {
         match self.get(column)? {
             Value::Bool(b) => Ok(b),
@@ -137,11 +137,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// A text.
+    /// Returns the value of a text column.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     #[inline]
     pub fn text(&self, column: usize) -> Result<&'a str> {
         match self.get(column)? {
@@ -150,11 +150,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// Bytes.
+    /// Returns the value of a bytes column.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     pub fn bytes(&self, column: usize) -> Result<&'a [u8]> {
         match self.get(column)? {
             Value::Bytes(bytes) => Ok(bytes),
@@ -162,11 +162,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// A time, in microseconds since 1970-01-01 00:00 UTC.
+    /// Returns the value of a timestamp column, in microseconds since 1970-01-01 00:00 UTC.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     pub fn timestamp(&self, column: usize) -> Result<i64> {
         match self.get(column)? {
             Value::Timestamp(us) => Ok(us),
@@ -174,11 +174,11 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// A floating-point number.
+    /// Returns the value of a float column.
     ///
     /// # Errors
     ///
-    /// As [`RowView::int`].
+    /// Same as [`RowView::int`].
     pub fn float(&self, column: usize) -> Result<f64> {
         match self.get(column)? {
             Value::Float(x) => Ok(x),
@@ -186,7 +186,7 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// Where a variable column stands, counted from the first of them.
+    /// Returns the range of a variable column, counted from the first variable column.
     #[inline]
     pub(super) fn span(&self, ordinal: usize) -> Result<Range<usize>> {
         let at = self.layout.ends + ordinal * end_width(self.wide);
@@ -228,7 +228,7 @@ impl fmt::Debug for RowView<'_> {
     }
 }
 
-/// An encoded row of one's own, whose columns can be changed.
+/// An owned encoded row, whose columns can be changed.
 ///
 /// ```
 /// use gemel::row::{ColumnType, Layout, RowBuf, Schema, Value};
@@ -250,58 +250,58 @@ pub struct RowBuf<'l> {
 }
 
 impl<'l> RowBuf<'l> {
-    /// A row of `values`, one for each column in the order of the schema.
+    /// Encodes a row of `values`, one for each column in the order of the schema.
     ///
     /// # Errors
     ///
-    /// As [`Layout::encode`].
+    /// Same as [`Layout::encode`].
     pub fn new(layout: &'l Layout, values: &[Value<'_>]) -> Result<Self> {
         Ok(Self { layout, bytes: layout.encode(values)?, changed: ColumnSet::default() })
     }
 
-    /// An encoded row.
+    /// Takes an encoded row.
     ///
     /// # Errors
     ///
-    /// As [`RowView::new`].
+    /// Same as [`RowView::new`].
     pub fn from_bytes(layout: &'l Layout, bytes: Vec<u8>) -> Result<Self> {
         RowView::new(layout, &bytes)?;
         Ok(Self { layout, bytes, changed: ColumnSet::default() })
     }
 
-    /// To read it.
+    /// Returns a view for reading.
     #[must_use]
     #[inline]
     pub fn view(&self) -> RowView<'_> {
-        // Whatever made or changed the bytes has checked them.
+        // The bytes were checked when the row was made or changed.
         let wide = self.bytes[0] == WIDE;
         RowView { layout: self.layout, bytes: &self.bytes, begin: self.layout.begin(wide), wide }
     }
 
-    /// Sets a column, by its position.
+    /// Sets a column, by position.
     ///
     /// # Errors
     ///
-    /// As [`Layout::replace`].
+    /// Same as [`Layout::replace`].
     pub fn set(&mut self, column: usize, value: Value<'_>) -> Result<()> {
         self.layout.replace(&mut self.bytes, column, value)?;
         self.changed.add(column);
         Ok(())
     }
 
-    /// The encoded row.
+    /// Returns the encoded row.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The encoded row.
+    /// Returns the encoded row, without a copy.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The columns that were set.
+    /// Returns the set of columns that were set.
     pub(super) fn changed(&self) -> ColumnSet {
         self.changed
     }
@@ -318,7 +318,7 @@ impl fmt::Debug for RowBuf<'_> {
 pub(super) struct ColumnSet([u64; MAX_COLUMNS / 64]);
 
 impl ColumnSet {
-    /// Adds a column, which the table has.
+    /// Adds a column, which must exist in the table.
     pub(super) fn add(&mut self, column: usize) {
         self.0[column / 64] |= 1 << (column % 64);
     }
@@ -327,7 +327,7 @@ impl ColumnSet {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Whether the two sets have a column in common.
+    /// Returns true if the two sets have a column in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }

@@ -1,10 +1,10 @@
-//! The row codec.
+//! Tests of the row codec.
 
 use super::*;
 use crate::error::Error;
 use crate::row::{Layout, RowBuf, RowView};
 
-/// A schema, a row of it, and for each column another value.
+/// A schema, a row of it, and another value for each column.
 fn rows() -> impl Strategy<Value = (Schema, Vec<OwnedValue>, Vec<OwnedValue>)> {
     columns().prop_flat_map(|mut columns| {
         let schema = schema_of(&columns);
@@ -181,6 +181,6 @@ fn a_schema_that_is_wrong_makes_no_layout() {
     let schema = Schema::new().column("a", ColumnType::Bool).primary_key(["b"]);
     assert_eq!(
         Layout::new("t", &schema).unwrap_err().to_string(),
-        "table t: the schema can't be used: the primary key names column b, which is not there: add or rename it",
+        "table t: the schema can't be used: the primary key names column b, which does not exist: add or rename it",
     );
 }

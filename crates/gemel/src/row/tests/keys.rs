@@ -1,10 +1,10 @@
-//! The key codec.
+//! Tests of the key codec.
 
 use super::*;
 use crate::error::Error;
 use crate::row::{KeyLayout, RowRange};
 
-/// A key layout over all columns, and two keys' values that often have their first columns in common.
+/// A key layout over all columns, and the values of two keys that often have their first columns in common.
 fn keys() -> impl Strategy<Value = (KeyLayout, Vec<OwnedValue>, Vec<OwnedValue>)> {
     columns().prop_flat_map(|columns| {
         let names: Vec<_> = (0..columns.len()).map(|n| format!("c{n}")).collect();
@@ -19,7 +19,7 @@ fn keys() -> impl Strategy<Value = (KeyLayout, Vec<OwnedValue>, Vec<OwnedValue>)
     })
 }
 
-/// Whether a key lies in the range, as the bytes have it.
+/// Returns true if the encoded key is in the range.
 fn within(layout: &KeyLayout, range: &RowRange<'_>, key: &[u8]) -> Result<bool> {
     let Some(span) = layout.span(range)? else { return Ok(false) };
     Ok(*span.lower <= *key && span.upper.is_none_or(|upper| *key < *upper))

@@ -41,12 +41,12 @@ fn values((id, name, mail, town): &Row) -> Vec<OwnedValue> {
 /// Rows by id.
 type Model = BTreeMap<i64, Vec<OwnedValue>>;
 
-/// Whether another row has the mail of this one.
+/// Returns true if another row has the mail of this one.
 fn taken(model: &Model, id: i64, row: &[OwnedValue]) -> bool {
     row[3] != OwnedValue::Null && model.iter().any(|(other, values)| *other != id && values[3] == row[3])
 }
 
-/// What the operation does to the model; None if it must be refused.
+/// Applies the operation to the model. Returns none if it must be rejected.
 fn expect(model: &mut Model, operation: &Operation) -> Option<bool> {
     let (id, row, there) = match operation {
         Operation::Insert(row) | Operation::Upsert(row) => (row.0, values(row), model.contains_key(&row.0)),
@@ -102,7 +102,7 @@ proptest! {
                 Ok(there) => prop_assert_eq!(Some(there), expected, "{:?}", operation),
                 Err(Error::Constraint(_)) => {
                     prop_assert_eq!(None, expected, "{:?}", operation);
-                    prop_assert_eq!(&map, &before, "a refused operation has changed something");
+                    prop_assert_eq!(&map, &before, "a rejected operation has changed something");
                 }
                 Err(error) => return Err(TestCaseError::fail(error.to_string())),
             }

@@ -36,7 +36,7 @@ fn key(id: i64) -> [Value<'static>; 2] {
     [Value::Int(1), Value::Int(id)]
 }
 
-/// Runs what must be refused, and must have changed nothing; its message.
+/// Runs an operation that must be rejected and change nothing. Returns its message.
 fn refused<T: std::fmt::Debug>(map: &mut Map, operation: impl FnOnce(&mut Map) -> Result<T>) -> String {
     let before = map.clone();
     let error = operation(map).unwrap_err();
@@ -55,19 +55,19 @@ fn a_row_is_found_by_its_primary_key() {
 }
 
 #[test]
-fn a_primary_key_can_be_there_only_once() {
+fn a_primary_key_can_exist_only_once() {
     let (table, mut map) = four();
     assert_eq!(
         refused(&mut map, |map| table.insert(map, &person(4, "Eve", None, None))),
-        "table people: there is a row already with primary key (country = 1, id = 4); use another key, or upsert",
+        "table people: a row with primary key (country = 1, id = 4) already exists: use another key, or upsert",
     );
 }
 
 #[test]
-fn a_unique_index_refuses_a_second_row_with_the_same_values() {
+fn a_unique_index_rejects_a_second_row_with_the_same_values() {
     let (table, mut map) = four();
-    let message = "table people, unique index by_mail: (mail = 'a@x') belongs already to the row with primary key \
-                   (country = 1, id = 1)";
+    let message = "table people, unique index by_mail: (mail = 'a@x') already belongs to the row with primary key \
+                   (country = 1, id = 1): use other values";
     assert_eq!(refused(&mut map, |map| table.insert(map, &person(5, "Eve", Some("a@x"), None))), message);
     assert_eq!(refused(&mut map, |map| table.upsert(map, &person(4, "Abe", Some("a@x"), None))), message);
     assert_eq!(refused(&mut map, |map| table.set(map, &key(4), &[(3, Value::Text("a@x"))])), message);
@@ -139,7 +139,7 @@ fn an_update_can_not_change_the_primary_key() {
     let (table, mut map) = four();
     assert_eq!(
         refused(&mut map, |map| table.set(map, &key(1), &[(1, Value::Int(11))])),
-        "table people: an update can't change the primary key, from (country = 1, id = 1) to (country = 1, id = 11); \
+        "table people: an update can't change the primary key, from (country = 1, id = 1) to (country = 1, id = 11): \
          delete the row and insert another",
     );
     assert!(table.set(&mut map, &key(1), &[(1, Value::Int(1)), (2, Value::Text("Amy"))]).unwrap());
@@ -158,12 +158,12 @@ fn a_deleted_row_leaves_no_index_entry() {
 }
 
 #[test]
-fn a_key_that_is_too_long_is_refused_before_anything_is_written() {
+fn a_key_that_is_too_long_is_rejected_before_anything_is_written() {
     let (table, mut map) = four();
     let long = "x".repeat(crate::MAX_KEY_BYTES);
     assert_eq!(
         refused(&mut map, |map| table.insert(map, &person(5, &long, Some("e@x"), None))),
-        "table people, by_town: a key of 2057 bytes, at most 2048 are possible; shorten its texts",
+        "table people, by_town: a key of 2057 bytes is too long: shorten its texts until it has at most 2048",
     );
     assert!(refused(&mut map, |map| table.set(map, &key(1), &[(2, Value::Text(&long))])).contains("by_town"));
 }
@@ -222,7 +222,7 @@ fn an_index_scan_over_many_rows_meets_each_once() {
 }
 
 #[test]
-fn what_a_scan_is_told_in_error_comes_back() {
+fn an_error_of_a_scans_callback_is_returned() {
     let (table, mut map) = four();
     let (all, forward) = (RowRange::all(), Direction::Forward);
     let stop = |_: RowView<'_>| Err(Error::Usage("enough".into()));
@@ -261,7 +261,7 @@ fn damaged_rows_and_entries_are_reported() {
             .to_string()
             .contains("wrong entry for primary key (country = 1, id = 3)")
     );
-    // It leads nowhere, or to a row that has moved on, as it may at read committed; a scan passes it over.
+    // The entry leads nowhere, or to a row that has changed, as it may at read committed. A scan skips it.
     let ann = table.primary_key().encode(&key(1)).unwrap();
     stray.put(&space(12), &[&[1, 0x80, 0, 0, 9, b'A', 0, 0][..], &ann].concat(), &[]).unwrap();
     let found =
