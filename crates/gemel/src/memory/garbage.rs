@@ -1,4 +1,4 @@
-//! What commits leave behind, until no snapshot sees it any more.
+//! Garbage that commits leave behind: versions and tombstones that are collected once no snapshot sees them.
 
 use super::record::RecordRef;
 use crate::clock::Timestamp;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Queues, so that commits rarely meet in one.
+/// Number of queues. With several, commits rarely meet in one.
 const QUEUES: u64 = 8;
 
 /// A record whose newest version was a tombstone.
@@ -20,10 +20,10 @@ pub(super) struct Deleted {
     pub(super) record: RecordRef,
 }
 
-/// The records in which one commit left something to collect.
+/// The records in which one commit left garbage.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Collected when no snapshot is older.
+    /// Timestamp of the commit. The batch is collected when no snapshot is older.
     pub(super) timestamp: Timestamp,
     /// Records whose earlier version was replaced.
     pub(super) updated: Vec<RecordRef>,
@@ -31,17 +31,17 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// A batch of a commit, with nothing in it.
+    /// Makes an empty batch for a commit.
     pub(super) fn new(timestamp: Timestamp) -> Self {
         Self { timestamp, updated: Vec::new(), deleted: Vec::new() }
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     pub(super) fn len(&self) -> usize {
         self.updated.len() + self.deleted.len()
     }
 
-    /// Bytes that its entries take.
+    /// Returns the bytes that the entries take.
     pub(super) fn bytes(&self) -> u64 {
         let deleted: u64 = self.deleted.iter().map(|deleted| deleted_bytes(&deleted.key)).sum();
         self.updated.len() as u64 * UPDATED_BYTES + deleted
@@ -51,12 +51,12 @@ impl Batch {
 /// Bytes of an entry for a replaced version: its handle and a share of the batch.
 const UPDATED_BYTES: u64 = (size_of::<RecordRef>() + size_of::<Batch>() / 4) as u64;
 
-/// Bytes of an entry for a tombstone.
+/// Returns the bytes of an entry for a tombstone.
 fn deleted_bytes(key: &Key) -> u64 {
     (size_of::<Deleted>() + size_of::<Batch>() / 4 + key.heap_bytes()) as u64
 }
 
-/// Bytes of the entry that `write` will leave: none when it is the first of its key and deletes nothing.
+/// Returns the bytes of the entry that `write` will leave: none if it is the first of its key and is not a delete.
 pub(super) fn entry_bytes(write: &Write, first: bool) -> u64 {
     match &write.value {
         None => deleted_bytes(&write.key),
@@ -71,11 +71,11 @@ pub(super) struct Garbage {
     queues: [CachePadded<Queue>; QUEUES as usize],
 }
 
-/// Batches in about the order of their timestamps: commits that run at the same time may come in any order, which only
-/// delays the older one.
+/// Batches in approximate order of their timestamps. Concurrent commits may arrive in any order, which only delays the
+/// older one.
 #[derive(Debug)]
 struct Queue {
-    /// Timestamp of the first batch, the largest there is when empty; lets a collector pass by without the lock.
+    /// Timestamp of the first batch, `u64::MAX` if there is none. It lets a collector skip the queue without the lock.
     oldest: AtomicU64,
     batches: Mutex<VecDeque<Batch>>,
 }
@@ -91,7 +91,7 @@ impl Queue {
         self.oldest.store(batches.front().map_or(u64::MAX, |batch| batch.timestamp.0), Ordering::Release);
     }
 
-    /// The first batch, if its time has come and nobody else is at this queue.
+    /// Removes the first batch, if it is at or before the watermark and nobody else uses this queue.
     fn pop(&self, watermark: Timestamp) -> Option<Batch> {
         if self.oldest.load(Ordering::Acquire) > watermark.0 {
             return None;
@@ -104,7 +104,7 @@ impl Queue {
 }
 
 impl Garbage {
-    /// Adds what a commit left.
+    /// Adds the garbage of a commit.
     pub(super) fn push(&self, batch: Batch) {
         let queue = &self.queues[(batch.timestamp.0 % QUEUES) as usize];
         let mut batches = queue.batches.lock();
@@ -112,10 +112,10 @@ impl Garbage {
         queue.note_oldest(&batches);
     }
 
-    /// Hands batches at or before `watermark` to `collect`, until about `most` records were handed out.
+    /// Passes batches at or before `watermark` to `collect`, until it has passed about `most` records.
     pub(super) fn pop(&self, watermark: Timestamp, most: usize, mut collect: impl FnMut(Batch)) {
         let mut handed = 0;
-        // Begins at another queue as the watermark moves, so that none is always the last.
+        // The first queue changes with the watermark, so no queue is always the last.
         for queue in 0..QUEUES {
             let queue = &self.queues[(watermark.0.wrapping_add(queue) % QUEUES) as usize];
             while handed < most
@@ -127,7 +127,7 @@ impl Garbage {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns true if there is no garbage.
     pub(super) fn is_empty(&self) -> bool {
         self.queues.iter().all(|queue| queue.batches.lock().is_empty())
     }

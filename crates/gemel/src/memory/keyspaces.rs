@@ -4,13 +4,13 @@ use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
-/// Keyspaces in a group, and groups.
+/// Number of keyspaces in a group, and number of groups.
 const WIDTH: usize = 256;
 
-/// [`WIDTH`] places that are filled once each.
+/// [`WIDTH`] places, each filled at most once.
 type Places<T> = Box<[OnceLock<T>]>;
 
-/// Grows by groups, so that nothing moves under a reader.
+/// The table of keyspaces. It grows by whole groups, so nothing moves under a reader.
 pub(super) struct Keyspaces<T> {
     groups: Places<Places<T>>,
 }
@@ -26,7 +26,7 @@ fn empty<T>() -> Places<T> {
 }
 
 impl<T: Default> Keyspaces<T> {
-    /// Makes an empty keyspace, unless it is there.
+    /// Makes an empty keyspace, unless it exists.
     pub(super) fn open(&self, keyspace: KeyspaceId) -> Result<()> {
         let number = keyspace.0 as usize;
         let Some(group) = self.groups.get(number / WIDTH) else {
@@ -39,7 +39,7 @@ impl<T: Default> Keyspaces<T> {
         Ok(())
     }
 
-    /// The keyspace of that number.
+    /// Returns the keyspace of a number.
     #[inline]
     pub(super) fn get(&self, keyspace: KeyspaceId) -> Result<&T> {
         let number = keyspace.0 as usize;

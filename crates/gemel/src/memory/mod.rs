@@ -1,8 +1,8 @@
 //! The memory engine: multi-version records under an ordered index, everything in RAM.
 //!
-//! Readers walk the index and a record's versions without a lock. Writers lock records, never waiting, from
-//! [`Engine::lock`] to [`Engine::install`]; a new key's record is in the index, locked and without a version, as soon
-//! as its writer has locked it, so that validating a range finds keys that are just being inserted.
+//! Readers walk the index and a record's versions without a lock. Writers lock records, without waiting, from
+//! [`Engine::lock`] to [`Engine::install`]. Locking a new key puts its record into the index at once, locked and
+//! without a version. So the validation of a range finds keys that are being inserted.
 
 mod garbage;
 mod keyspaces;
@@ -28,26 +28,26 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use tree::Tree;
 use version::{Cut, Pin, version_bytes};
 
-/// Entries of a scan that are read under one pin. A pin keeps from being freed whatever is cut off during it, so the
-/// scan of a checkpoint must not hold one all the way.
+/// Entries of a scan that are read under one pin. A pin keeps everything that is cut off during it from being freed, so
+/// a checkpoint's scan must not hold one pin all the way.
 const ENTRIES_PER_PIN: usize = 512;
-/// Records that one call of [`Engine::collect`] looks at, about.
+/// Approximate number of records that one call of [`Engine::collect`] examines.
 const RECORDS_PER_COLLECTION: usize = 1024;
 
-/// What the memory engine holds.
+/// Sizes and counters of the memory engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryState {
-    /// Bytes of keys, versions, records and their places in the index, as estimated, those of commits in progress included.
+    /// Estimated bytes of keys, versions, records and their index entries, including those of commits in progress.
     pub bytes: u64,
-    /// The most bytes that it may hold.
+    /// Memory limit in bytes.
     pub limit_bytes: u64,
-    /// Records: keys that have a version, be it a tombstone that some snapshot may still have to see, or are being inserted.
+    /// Records: keys that have a version (which may be a tombstone that a snapshot still needs) or are being inserted.
     pub records: u64,
-    /// Versions that were collected since the database was opened.
+    /// Versions collected since the database was opened.
     pub versions_collected: u64,
 }
 
-/// The counters behind [`MemoryState`], in one cache line: a commit that inserts touches two.
+/// The counters of [`MemoryState`], in one cache line: a commit that inserts changes two of them.
 #[derive(Debug, Default)]
 struct Counters {
     bytes: AtomicU64,
@@ -55,7 +55,7 @@ struct Counters {
     versions_collected: AtomicU64,
 }
 
-/// Records of new keys, and what they take.
+/// Records of new keys, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Placeholders {
     records: u64,
@@ -69,7 +69,7 @@ impl Placeholders {
     }
 }
 
-/// Bytes of a record and its entry in the index, whose leaves are taken to be two thirds full.
+/// Returns the bytes of a record and its entry in the index. Leaves are assumed to be two thirds full.
 fn record_bytes(key: &Key) -> u64 {
     let entry = Tree::<RecordRef>::ENTRY_BYTES * 3 / 2;
     let heap = match key.heap_bytes() {
@@ -79,22 +79,22 @@ fn record_bytes(key: &Key) -> u64 {
     RECORD_BYTES + (entry + heap) as u64
 }
 
-/// Bytes of the version that a write makes.
+/// Returns the bytes of the version that a write makes.
 fn bytes_of_version(write: &Write) -> u64 {
     version_bytes(write.value.as_ref().map_or(0, |value| value.len()))
 }
 
-/// Bytes that installing `writes`, which are locked, takes beside new records.
+/// Returns the bytes that installing `writes` takes, apart from new records. The writes must be locked.
 fn bytes_to_install(writes: &[Write]) -> u64 {
     let bytes = |write: &Write| {
-        // Nobody else changes whether a record has a version while it is locked.
+        // While a record is locked, nobody else changes if it has a version.
         let first = locked_record(write).is_some_and(|record| record.versions.is_empty());
         bytes_of_version(write) + garbage::entry_bytes(write, first)
     };
     writes.iter().map(bytes).sum()
 }
 
-/// The record of a write that has been locked.
+/// Returns the record of a locked write.
 fn locked_record(write: &Write) -> Option<&RecordRef> {
     match &write.handle {
         Handle::Memory(record) => Some(record),
@@ -116,7 +116,7 @@ pub(crate) struct MemoryEngine {
 }
 
 impl MemoryEngine {
-    /// An empty engine whose commits come after `last`, and which refuses commits that would make it hold more than
+    /// Makes an empty engine whose commits come after `last`. It rejects commits that would make it hold more than
     /// `limit_bytes`.
     pub(crate) fn new(last: Timestamp, limit_bytes: u64) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl MemoryEngine {
         }
     }
 
-    /// What it holds at this moment.
+    /// Returns the current sizes and counters.
     pub(crate) fn state(&self) -> MemoryState {
         MemoryState {
             bytes: self.counters.bytes.load(Ordering::Relaxed),
@@ -138,9 +138,9 @@ impl MemoryEngine {
         }
     }
 
-    /// Recovery: makes `value` (none deletes) the only version of `key`, unless the one that is there is as new. Any
-    /// number of threads may restore, in any order, but nobody else may use the engine before
-    /// [`MemoryEngine::finish_restore`]. The memory limit is not looked at: what once fitted must open again.
+    /// Makes `value` the only version of `key`, for recovery, unless the existing version is as new. No value deletes.
+    /// Any number of threads may restore, in any order, but nobody else may use the engine before
+    /// [`MemoryEngine::finish_restore`]. The memory limit does not apply: rows that fitted once must open again.
     pub(crate) fn restore(
         &self,
         keyspace: KeyspaceId,
@@ -151,7 +151,7 @@ impl MemoryEngine {
         let tree = self.keyspaces.get(keyspace)?;
         let backoff = Backoff::new();
         let (record, new) = tree.get_or_insert(key, || RecordRef::locked(RECOVERY));
-        // Another thread that restores the same key is soon done.
+        // Another thread that restores the same key finishes soon.
         while !new && record.try_lock(RECOVERY) != Attempt::Locked {
             backoff.snooze();
         }
@@ -163,7 +163,7 @@ impl MemoryEngine {
             cut = record.versions.cut(at, &pin);
             bytes += version_bytes(value.map_or(0, <[u8]>::len));
             if value.is_none() {
-                // Stays until recovery ends: an older version may come later.
+                // The tombstone stays until recovery ends, because an older version may come later.
                 let mut batch = Batch::new(at);
                 batch.deleted.push(Deleted { keyspace, key: key.clone(), record: record.clone() });
                 bytes += batch.bytes();
@@ -180,14 +180,14 @@ impl MemoryEngine {
         Ok(())
     }
 
-    /// Ends recovery: deleted keys leave nothing behind.
+    /// Ends recovery: collects all tombstones and the records of deleted keys.
     pub(crate) fn finish_restore(&self) {
         while !self.garbage.is_empty() {
             self.collect(Timestamp::MAX);
         }
     }
 
-    /// Locks the record of one write; tells whether it had to be made.
+    /// Locks the record of one write. Returns true if the record is new.
     fn lock_record(&self, owner: u64, write: &mut Write, pin: &Pin) -> Result<bool, Refusal> {
         let backoff = Backoff::new();
         loop {
@@ -203,7 +203,8 @@ impl MemoryEngine {
                     Attempt::Locked => {}
                     Attempt::Busy => return Err(clash(Conflict::Locked, write)),
                     Attempt::Dead => {
-                        // Out of the index, or about to be: its killer waits for nothing.
+                        // The record is out of the index or about to be. The thread that killed it removes it without
+                        // waiting for anything.
                         backoff.snooze();
                         continue;
                     }
@@ -218,7 +219,7 @@ impl MemoryEngine {
         }
     }
 
-    /// Unlocks the records of `writes`, which are all locked, and removes those that never got a version.
+    /// Unlocks the records of `writes`, all of which are locked, and removes those without a version.
     fn unlock(&self, writes: &mut [Write]) -> Placeholders {
         let mut removed = Placeholders::default();
         for write in writes {
@@ -236,7 +237,7 @@ impl MemoryEngine {
         removed
     }
 
-    /// Refuses what does not fit. Deleting is never refused, since it is a way to make room.
+    /// Rejects writes that exceed the memory limit. Deletes are never rejected, because they are a way to free memory.
     fn check_limit(&self, writes: &[Write], held: u64) -> Result<(), Refusal> {
         if held <= self.limit_bytes || writes.iter().all(|write| write.value.is_none()) {
             return Ok(());
@@ -248,7 +249,7 @@ impl MemoryEngine {
         ))))
     }
 
-    /// Looks at the records of one batch. What has to wait is put into `again`.
+    /// Collects the garbage of one batch. Entries that must wait go into `again`.
     fn collect_batch(&self, batch: Batch, watermark: Timestamp, again: &mut Vec<Batch>) {
         let pin = Pin::new();
         let mut freed = Cut { versions: 0, bytes: batch.bytes() };
@@ -264,7 +265,7 @@ impl MemoryEngine {
         for deleted in batch.deleted {
             let Deleted { keyspace, key, record } = &deleted;
             cut(record.versions.cut(watermark, &pin));
-            // A newer version leaves an entry of its own.
+            // A newer version has an entry of its own.
             let still_deleted =
                 || record.versions.newest(&pin).is_some_and(|newest| newest.timestamp == batch.timestamp);
             if !still_deleted() {
@@ -272,13 +273,13 @@ impl MemoryEngine {
             }
             match record.try_kill() {
                 Attempt::Dead => {}
-                // Somebody is about to write the key, or will give up; this only looks again later.
+                // Another transaction has locked the key and will write it or give up. A later call examines it again.
                 Attempt::Busy => waiting.deleted.push(deleted),
                 Attempt::Locked if still_deleted() => {
                     if let Ok(tree) = self.keyspaces.get(*keyspace) {
                         tree.remove(key, |found| found.is(record));
                     }
-                    // A leaf of the index may keep the record for long, so it should not keep the version.
+                    // A leaf of the index may keep the record for long, so the version is freed separately.
                     cut(record.versions.clear(&pin));
                     removed.add(key);
                 }
@@ -365,16 +366,16 @@ impl Engine for MemoryEngine {
                     Direction::Forward => rest.lower = Bound::Excluded(last),
                     Direction::Backward => rest.upper = Bound::Excluded(last),
                 },
-                // The end of the range, or as far as it was asked for.
+                // The end of the range, or `each` broke.
                 _ => return Ok(()),
             }
         }
     }
 
-    /// Each key may be written once. What does not fit into the memory limit is refused here, and counted as held from
-    /// here on.
+    /// Locks the writes, each of a different key. Writes beyond the memory limit are rejected here. The others count as
+    /// held from here on.
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
-        // Before any work: a full engine should not grow its index only to say no.
+        // Checked before any work: a full engine should not grow its index for a commit that it rejects.
         let least: u64 = writes.iter().map(bytes_of_version).sum();
         self.check_limit(writes, self.counters.bytes.load(Ordering::Relaxed) + least)?;
         let pin = Pin::new();
@@ -399,8 +400,8 @@ impl Engine for MemoryEngine {
         if made.records > 0 {
             self.counters.records.fetch_add(made.records, Ordering::Relaxed);
         }
-        // With the fences of validation: of two transactions that lock and then validate what the other locks, at least
-        // one sees the other's lock, also when they draw no timestamp in common.
+        // This fence pairs with those of validation. If two transactions each lock and then validate a key that the
+        // other one locks, at least one sees the other's lock, even if they draw no timestamp in common.
         fence(Ordering::SeqCst);
         Ok(())
     }
@@ -472,9 +473,9 @@ impl Engine for MemoryEngine {
     }
 }
 
-/// Whether nobody but `owner` is writing a record nor has committed it after `since`.
+/// Returns true if no other owner has locked a record, and nobody has committed to it after `since`.
 fn is_unchanged(record: &RecordRef, owner: u64, since: Timestamp, pin: &Pin) -> bool {
-    // The lock first: who unlocks has installed before, and that is then seen.
+    // The lock is read first: an owner installs before it unlocks, so the version of an unlocked record is seen.
     !record.is_locked_by_another(owner)
         && record.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
 }

@@ -5,41 +5,42 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Nobody holds the lock.
+/// The owner of a record that nobody has locked.
 const FREE: u64 = 0;
-/// The record is out of the index, or on its way out, for ever: who finds it looks up its key again.
+/// The owner of a dead record: it is out of the index or about to be, for good. A thread that finds it looks up the key
+/// again.
 const DEAD: u64 = u64::MAX;
-/// Holds locks while the database is recovered. Not a number of a transaction.
+/// The owner of locks during recovery. No transaction has this number.
 pub(super) const RECOVERY: u64 = u64::MAX - 1;
 
-/// Bytes of a record: itself with its two reference counts, and what the allocator adds.
+/// Bytes of a record, with its two reference counts and the allocator's overhead.
 pub(super) const RECORD_BYTES: u64 =
     (size_of::<Record>() + 2 * size_of::<usize>() + ALLOCATION_BYTES).next_multiple_of(16) as u64;
 
-/// How an attempt to lock a record ended.
+/// The result of an attempt to lock a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// It is ours.
+    /// The caller has the lock now.
     Locked,
-    /// Somebody else has it.
+    /// Another owner has the lock.
     Busy,
     /// The record is dead.
     Dead,
 }
 
-/// A key's lock and versions.
+/// The lock and the versions of a key.
 ///
-/// A record in the index is locked, or has a version, or is dead: records are inserted locked, and who unlocks one
-/// without a version kills and removes it.
+/// A record in the index is locked, has a version, or is dead. Records are inserted locked, and an owner that would
+/// unlock one without a version kills and removes it instead.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// Number of the transaction that has the lock, or [`FREE`] or [`DEAD`].
+    /// Number of the transaction that has the lock, or [`FREE`], [`DEAD`] or [`RECOVERY`].
     owner: AtomicU64,
     pub(super) versions: Chain,
 }
 
 impl Record {
-    /// Locks for `owner`, without waiting.
+    /// Locks the record for `owner`, without waiting.
     pub(super) fn try_lock(&self, owner: u64) -> Attempt {
         debug_assert!(owner != FREE && owner != DEAD);
         match self.owner.compare_exchange(FREE, owner, Ordering::AcqRel, Ordering::Acquire) {
@@ -49,18 +50,18 @@ impl Record {
         }
     }
 
-    /// Gives the lock back.
+    /// Unlocks the record.
     pub(super) fn unlock(&self) {
         self.owner.store(FREE, Ordering::Release);
     }
 
-    /// Ends a record that is locked by the caller, who then takes it out of the index.
+    /// Kills a record that the caller has locked. The caller then removes it from the index.
     pub(super) fn kill(&self) {
         self.owner.store(DEAD, Ordering::Release);
     }
 
-    /// Ends a record that nobody has locked. May be taken back by [`Record::unlock`] as long as it is in the index:
-    /// who wants to lock it in between tries again.
+    /// Kills a record that nobody has locked. While it is in the index, [`Record::unlock`] can revive it: a thread that
+    /// wants to lock it in between retries.
     pub(super) fn try_kill(&self) -> Attempt {
         match self.owner.compare_exchange(FREE, DEAD, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Attempt::Locked,
@@ -69,24 +70,24 @@ impl Record {
         }
     }
 
-    /// Whether another transaction than `owner` has the lock.
+    /// Returns true if a transaction other than `owner` has the lock.
     pub(super) fn is_locked_by_another(&self, owner: u64) -> bool {
         let now = self.owner.load(Ordering::Acquire);
         now != FREE && now != DEAD && now != owner
     }
 }
 
-/// A handle of a record that stays good however long it is kept.
+/// A handle of a record. It stays valid however long it is kept.
 #[derive(Clone)]
 pub(crate) struct RecordRef(Arc<Record>);
 
 impl RecordRef {
-    /// A record without a version, locked by `owner`.
+    /// Makes a record without a version, locked by `owner`.
     pub(super) fn locked(owner: u64) -> Self {
         Self(Arc::new(Record { owner: AtomicU64::new(owner), versions: Chain::default() }))
     }
 
-    /// Whether both are the same record.
+    /// Returns true if both handles are of the same record.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,4 +1,4 @@
-//! The memory engine as the coordinator uses it.
+//! Tests of the memory engine, used as the coordinator uses it.
 
 use super::*;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn write(key: &[u8], value: Option<&[u8]>, since: Timestamp) -> Write {
     Write { keyspace: SPACE, key: Key::new(key), value: value.map(Box::from), since, handle: Handle::None }
 }
 
-/// A commit of one engine, as the coordinator does it.
+/// Commits in one engine, with the coordinator's steps.
 fn commit(engine: &MemoryEngine, owner: u64, writes: &mut [Write]) -> Result<Timestamp, Refusal> {
     engine.lock(owner, writes)?;
     let at = engine.draw();
@@ -43,7 +43,7 @@ fn commit(engine: &MemoryEngine, owner: u64, writes: &mut [Write]) -> Result<Tim
     Ok(at)
 }
 
-/// A commit that nobody is in the way of.
+/// Commits without a concurrent transaction.
 fn commit_now(engine: &MemoryEngine, writes: impl IntoIterator<Item = Write>) -> Timestamp {
     let mut writes: Vec<_> = writes.into_iter().collect();
     commit(engine, 1, &mut writes).unwrap()
@@ -89,7 +89,7 @@ fn assert_clash(result: Result<Timestamp, Refusal>, kind: Conflict) {
 }
 
 #[test]
-fn a_snapshot_sees_what_was_committed_before_it_and_nothing_else() {
+fn a_snapshot_contains_exactly_the_commits_before_it() {
     let engine = engine();
     let first = commit_now(&engine, [put("a", "1", Timestamp::ZERO), put("b", "1", Timestamp::ZERO)]);
     let second = commit_now(&engine, [put("a", "2", first), delete("b", first)]);
@@ -108,7 +108,7 @@ fn the_first_committer_wins() {
     assert_eq!(commit(&engine, 1, &mut [put("a", "1", start)]).unwrap(), Timestamp(2));
     assert_clash(commit(&engine, 2, &mut [put("b", "2", start), put("a", "2", start)]), Conflict::Write);
     assert_clash(commit(&engine, 2, &mut [delete("a", start)]), Conflict::Write);
-    // Inserting a key that somebody inserted after the snapshot is one too.
+    // Inserting a key that another transaction inserted after the snapshot is a conflict too.
     assert_clash(commit(&engine, 3, &mut [put("a", "3", Timestamp::ZERO)]), Conflict::Write);
     assert_eq!(read(&engine, "a", Timestamp(9)), Some(("1".into(), 2)));
     assert_eq!(read(&engine, "b", Timestamp(9)), None);
@@ -152,7 +152,7 @@ fn a_handle_left_by_a_read_leads_to_the_same_record() {
 }
 
 #[test]
-fn a_handle_of_a_record_that_was_collected_is_looked_up_again() {
+fn a_write_with_the_handle_of_a_collected_record_looks_up_its_key_again() {
     let engine = engine();
     let start = commit_now(&engine, [put("a", "0", Timestamp::ZERO)]);
     let mut handle = Handle::None;
@@ -176,7 +176,7 @@ fn validation_finds_newer_commits_and_the_locks_of_others() {
     assert!(engine.validate_key(1, SPACE, &key("missing"), start).unwrap());
     let mut writes = [put("a", "1", start)];
     engine.lock(1, &mut writes).unwrap();
-    assert!(valid(1, start), "one's own lock is none");
+    assert!(valid(1, start), "one's own lock is no conflict");
     assert!(!valid(2, start));
     let at = engine.draw();
     engine.install(&mut writes, at);
@@ -211,7 +211,7 @@ fn validating_a_range_finds_a_key_that_is_just_being_inserted() {
 }
 
 #[test]
-fn of_two_that_insert_what_the_other_looked_for_one_fails_validation() {
+fn one_of_two_transactions_that_insert_what_the_other_looked_for_fails_validation() {
     let engine = engine();
     for _ in 0..2_000 {
         let start = engine.clock().horizon();
@@ -283,7 +283,7 @@ fn a_tombstone_under_a_lock_is_collected_when_its_locker_gave_up() {
 }
 
 #[test]
-fn a_snapshot_that_stays_open_keeps_its_versions_and_nothing_else() {
+fn an_open_snapshot_keeps_the_versions_from_its_own_on() {
     let engine = engine();
     let mut last = commit_now(&engine, [put("a", "0", Timestamp::ZERO)]);
     let smallest = engine.state();
@@ -295,7 +295,7 @@ fn a_snapshot_that_stays_open_keeps_its_versions_and_nothing_else() {
     }
     assert_eq!(read(&engine, "a", open), Some(("1".into(), 2)));
     assert_eq!(engine.state().versions_collected, 1);
-    // Only the watermark counts, so what lies between two snapshots is kept as well.
+    // Only the watermark counts, so versions between two snapshots are kept as well.
     assert_eq!(read(&engine, "a", Timestamp(50)), Some(("49".into(), 50)));
     engine.collect(last);
     assert_eq!(engine.state(), MemoryState { versions_collected: 99, ..smallest });
@@ -303,7 +303,7 @@ fn a_snapshot_that_stays_open_keeps_its_versions_and_nothing_else() {
 }
 
 #[test]
-fn scans_go_both_ways_across_many_pins_and_stop_when_told() {
+fn scans_go_both_ways_across_many_pins_and_stop_on_a_break() {
     let engine = engine();
     let count = ENTRIES_PER_PIN * 3 + 7;
     let name = |n: usize| format!("a key that is longer than its head {n:06}");
@@ -336,7 +336,7 @@ fn scans_go_both_ways_across_many_pins_and_stop_when_told() {
 }
 
 #[test]
-fn the_memory_limit_refuses_writes_but_not_deletes() {
+fn the_memory_limit_rejects_writes_but_not_deletes() {
     let engine = engine_of(100_000);
     let value = "x".repeat(1_000);
     let mut kept = 0;
@@ -353,7 +353,7 @@ fn the_memory_limit_refuses_writes_but_not_deletes() {
     assert!((70..100).contains(&kept), "{kept} rows of 1,000 bytes fit into 100,000");
     assert_eq!(engine.state().records, kept);
     let full = engine.state();
-    // A set of writes that is too large as a whole leaves nothing locked, nor counted.
+    // A set of writes that is too large as a whole leaves nothing locked or counted.
     let since = engine.clock().horizon();
     let mut many: Vec<_> = (0..50).map(|n| put(&format!("new {n}"), "", since)).collect();
     assert!(matches!(commit(&engine, 1, &mut many), Err(Refusal::Error(Error::Capacity(_)))));
@@ -365,7 +365,7 @@ fn the_memory_limit_refuses_writes_but_not_deletes() {
 }
 
 #[test]
-fn an_unknown_keyspace_is_refused_and_leaves_nothing_locked() {
+fn an_unknown_keyspace_is_rejected_and_leaves_nothing_locked() {
     let engine = engine();
     let mut wrong = put("b", "1", Timestamp::ZERO);
     wrong.keyspace = KeyspaceId(9);
@@ -381,7 +381,7 @@ fn restoring_in_any_order_by_many_threads_keeps_the_newest_version_of_each_key()
     let engine = MemoryEngine::new(Timestamp(1_000), 0);
     engine.open_keyspace(SPACE).unwrap();
     assert!(engine.restore(KeyspaceId(2), &key("a"), None, Timestamp(1)).is_err());
-    // Version t of a key is a tombstone when t is a multiple of 4; the newest is 40 + key % 4.
+    // Version t of a key is a tombstone if t is a multiple of 4. The newest version is 40 + key % 4.
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let engine = &engine;
@@ -418,7 +418,7 @@ fn restoring_in_any_order_by_many_threads_keeps_the_newest_version_of_each_key()
     assert_eq!(engine.clock().horizon(), Timestamp(1_001));
 }
 
-/// A number below `n`, and the next state.
+/// Returns a number below `n`, and advances the state.
 fn random(state: &mut u64, n: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % n
@@ -435,7 +435,7 @@ fn the_sum_over_all_accounts_is_the_same_in_every_snapshot() {
         &engine,
         (0..ACCOUNTS).map(|n| write(&name(n), Some(&100_i64.to_le_bytes()), Timestamp::ZERO)),
     );
-    // Each thread publishes its snapshot before it takes it, as transactions do in their slots.
+    // Each thread publishes its snapshot before it takes it, like transactions in their slots.
     let open: [AtomicU64; 4] = std::array::from_fn(|_| AtomicU64::new(u64::MAX));
     let begin = |slot: usize| {
         open[slot].store(engine.clock().horizon().0, Ordering::SeqCst);
@@ -467,7 +467,7 @@ fn the_sum_over_all_accounts_is_the_same_in_every_snapshot() {
                             engine
                                 .get(SPACE, &key, at, Some(&mut handle), &mut |value, _| now = balance(value))
                                 .unwrap();
-                            // An empty account is deleted, so that keys come and go.
+                            // An empty account is deleted, so keys come and go.
                             let value = Some(now + change).filter(|balance| *balance != 0);
                             let value = value.map(|balance| Box::from(balance.to_le_bytes()));
                             Write { keyspace: SPACE, key, value, since: at, handle }
@@ -528,11 +528,11 @@ fn the_sum_over_all_accounts_is_the_same_in_every_snapshot() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Commits writes of keys 0 to 7, all with the given value or deleted, on the snapshot so many commits ago.
+    /// Commits writes of keys 0 to 7, all with the given value or none, on the snapshot `back` commits ago.
     Commit { keys: BTreeSet<u8>, value: Option<u8>, back: u64 },
-    /// Locks and gives up.
+    /// Locks the keys and gives up.
     GiveUp { keys: BTreeSet<u8> },
-    /// Moves the watermark up to so many commits ago.
+    /// Moves the watermark to `back` commits ago.
     Collect { back: u64 },
 }
 
@@ -549,7 +549,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn the_engine_does_what_a_map_of_versions_does(steps in steps()) {
+    fn the_engine_behaves_like_a_map_of_versions(steps in steps()) {
         let engine = engine();
         let mut model: BTreeMap<u8, BTreeMap<u64, Option<u8>>> = BTreeMap::new();
         let (mut watermark, mut owner) = (0, 0);

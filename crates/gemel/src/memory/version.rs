@@ -1,9 +1,9 @@
 //! Chains of versions.
 //!
-//! A version is one allocation: a header and the bytes of the value behind it. Whoever removes the pointer to a version
-//! from its chain, always by an atomic swap, is the only one to have it, and hands it to the epoch, which frees it when
-//! no reader that could have seen it is left. So nothing here depends on locks: those of the records keep the
-//! *timestamps* in order, not the memory sound.
+//! A version is one allocation: a header followed by the bytes of the value. A thread that removes the pointer to a
+//! version from its chain does so by an atomic swap. So it is the only one that has the pointer, and passes it to the
+//! epoch. The epoch frees the version when no reader that could have seen it is left. So memory safety does not depend
+//! on locks: the records' locks keep the *timestamps* in order, not the memory sound.
 
 use crate::clock::Timestamp;
 use crossbeam_epoch as epoch;
@@ -12,24 +12,25 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The length of a version that says: deleted.
+/// The length that marks a version as a tombstone.
 const TOMBSTONE: u32 = u32::MAX;
-/// What the allocator adds to an allocation, as an estimate.
+/// Estimated overhead of the allocator per allocation, in bytes.
 pub(super) const ALLOCATION_BYTES: usize = 8;
 
-/// Keeps the versions that are seen through it in memory.
+/// A pin of the epoch, which keeps the versions seen through it in memory.
 ///
-/// A type of its own, because a guard of another collector than the one that frees would protect nothing.
+/// It is a type of its own, because a guard of another collector than the one that frees would protect nothing.
 pub(super) struct Pin(epoch::Guard);
 
 impl Pin {
-    /// Pins this thread. Cheap, and cheaper within another pin.
+    /// Pins this thread. Cheap, and even cheaper within another pin.
     pub(super) fn new() -> Self {
         Self(epoch::pin())
     }
 }
 
-/// A version, followed in its allocation by its bytes. Never made as a value, only written through a pointer.
+/// A version, followed by its bytes in the same allocation. It is never made as a value, only written through a
+/// pointer.
 #[repr(C)]
 struct Version {
     timestamp: Timestamp,
@@ -40,7 +41,7 @@ struct Version {
 }
 
 impl Version {
-    /// The layout of a version with a value of `len` bytes.
+    /// Returns the layout of a version with a value of `len` bytes.
     fn layout(len: usize) -> Layout {
         let Ok((layout, offset)) =
             Layout::array::<u8>(len).and_then(|bytes| Layout::new::<Self>().extend(bytes))
@@ -52,7 +53,7 @@ impl Version {
         layout
     }
 
-    /// A new version that nobody else knows.
+    /// Allocates a new version, which nobody else knows.
     fn allocate(timestamp: Timestamp, value: Option<&[u8]>) -> NonNull<Self> {
         let bytes = value.unwrap_or_default();
         assert!(bytes.len() < TOMBSTONE as usize, "values are limited to far less");
@@ -62,10 +63,10 @@ impl Version {
             next: AtomicPtr::default(),
             len: value.map_or(TOMBSTONE, |value| value.len() as u32),
         };
-        // SAFETY: the layout is never empty, since it holds a header.
+        // SAFETY: the layout is never empty, because it contains a header.
         let memory = unsafe { alloc(layout) };
         let Some(version) = NonNull::new(memory.cast::<Self>()) else { handle_alloc_error(layout) };
-        // SAFETY: the memory is ours, aligned for the header, and as large as the header and the bytes.
+        // SAFETY: nobody else has the memory. It is aligned for the header, and as large as the header and the bytes.
         unsafe {
             version.as_ptr().write(header);
             ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add(size_of::<Self>()), bytes.len());
@@ -73,18 +74,19 @@ impl Version {
         version
     }
 
-    /// Length of its value.
+    /// Returns the length of the value.
     fn value_len(&self) -> usize {
         if self.len == TOMBSTONE { 0 } else { self.len as usize }
     }
 
-    /// What a reader sees of a version.
+    /// Returns the content of a version.
     ///
     /// # Safety
     /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
     unsafe fn seen<'a>(version: NonNull<Self>) -> Seen<'a> {
-        // SAFETY: it lives, says the caller; header and bytes were written before it was shared and never change, but
-        // for `next`, which is atomic. The pointer was made by the allocation, so it may be used for all of it.
+        // SAFETY: the caller guarantees that the version lives. Header and bytes were written before it was shared and
+        // never change, except for `next`, which is atomic. The pointer comes from the allocation, so it may be used
+        // for all of it.
         unsafe {
             let header = version.as_ref();
             let bytes = version.as_ptr().cast::<u8>().add(size_of::<Self>());
@@ -96,9 +98,9 @@ impl Version {
     /// Frees a version.
     ///
     /// # Safety
-    /// `version` comes from [`Version::allocate`], nobody else can reach it any more, and it is freed but once.
+    /// `version` comes from [`Version::allocate`], nobody else can reach it any more, and it is freed only once.
     unsafe fn free(version: NonNull<Self>) {
-        // SAFETY: it lives until here; the header needs no drop.
+        // SAFETY: the version lives until here, and the header needs no drop.
         unsafe {
             let len = version.as_ref().value_len();
             dealloc(version.as_ptr().cast(), Self::layout(len));
@@ -106,21 +108,21 @@ impl Version {
     }
 }
 
-/// Bytes of memory that a version with a value of `len` bytes takes.
+/// Returns the bytes of memory that a version with a value of `len` bytes takes.
 pub(super) fn version_bytes(len: usize) -> u64 {
     (size_of::<Version>() + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
 }
 
-/// A version as a reader sees it.
+/// The content of a version for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen<'a> {
-    /// The commit that wrote it.
+    /// Timestamp of the commit that wrote the version.
     pub(super) timestamp: Timestamp,
-    /// None when it deletes.
+    /// The value; none if the version deletes.
     pub(super) value: Option<&'a [u8]>,
 }
 
-/// What was cut off a chain.
+/// Number and bytes of the versions that were cut off a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) versions: u64,
@@ -134,31 +136,32 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Whether there is no version.
+    /// Returns true if there is no version.
     pub(super) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Acquire).is_null()
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(super) fn newest<'a>(&'a self, pin: &'a Pin) -> Option<Seen<'a>> {
         self.at(Timestamp::MAX, pin)
     }
 
-    /// The newest version committed at or before `at`.
+    /// Returns the newest version committed at or before `at`.
     #[inline]
     pub(super) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
         let version = self.find(at, pin)?;
-        // SAFETY: the pin keeps it from being freed by a cut, and the borrow of the chain from being dropped with it.
+        // SAFETY: the pin keeps the version from being freed by a cut, and the borrow of the chain keeps it from being
+        // dropped with the chain.
         Some(unsafe { Version::seen(version) })
     }
 
-    /// Finds the newest version at or before `at`; the pointer is good as long as the pin and the chain.
+    /// Finds the newest version at or before `at`. The pointer is valid as long as the pin and the chain.
     fn find(&self, at: Timestamp, _: &Pin) -> Option<NonNull<Version>> {
         let mut next = &self.head;
         loop {
             let version = NonNull::new(next.load(Ordering::Acquire))?;
-            // SAFETY: it was reachable after the thread was pinned, so the epoch does not free it before the pin ends;
-            // what drops with the chain is kept by the borrow of the chain.
+            // SAFETY: the version was reachable after the thread was pinned, so the epoch does not free it before the
+            // pin ends. The borrow of the chain keeps those that would be dropped with the chain.
             let header = unsafe { version.as_ref() };
             if header.timestamp <= at {
                 return Some(version);
@@ -167,14 +170,14 @@ impl Chain {
         }
     }
 
-    /// Puts a version on top. Who holds the record's lock may, and its timestamp is newer than all that are there.
+    /// Adds a version. The caller holds the record's lock, and `timestamp` is newer than all existing versions.
     pub(super) fn push(&self, timestamp: Timestamp, value: Option<&[u8]>) {
         let version = Version::allocate(timestamp, value);
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             // SAFETY: nobody else knows the version yet.
             unsafe { version.as_ref() }.next.store(head, Ordering::Relaxed);
-            // When this succeeds, `head` is the head at that very moment, whatever it was in the meantime.
+            // If this succeeds, `head` is the head at that very moment, whatever it was in between.
             match self.head.compare_exchange(head, version.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -182,10 +185,11 @@ impl Chain {
         }
     }
 
-    /// Cuts off what no snapshot at or after `watermark` sees: all versions behind the newest one at or before it.
+    /// Cuts off all versions that are older than the newest one at or before `watermark`: no snapshot at or after
+    /// `watermark` sees them.
     pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin) -> Cut {
         match self.find(watermark, pin) {
-            // SAFETY: as in `find`.
+            // SAFETY: same as in `find`.
             Some(version) => Self::retire(&unsafe { version.as_ref() }.next, pin),
             None => Cut::default(),
         }
@@ -196,19 +200,19 @@ impl Chain {
         Self::retire(&self.head, pin)
     }
 
-    /// Takes off the versions behind `from`, one after the other, so that two that do it at once never have the same.
+    /// Removes the versions after `from`, one by one, so two threads that do it at once never get the same version.
     fn retire(from: &AtomicPtr<Version>, pin: &Pin) -> Cut {
         let mut cut = Cut::default();
         let mut next = from.swap(ptr::null_mut(), Ordering::AcqRel);
         while let Some(version) = NonNull::new(next) {
-            // SAFETY: it was reachable after the thread was pinned and is only freed below, after the pin.
+            // SAFETY: the version was reachable after the thread was pinned, and is only freed below, after the pin.
             let header = unsafe { version.as_ref() };
             next = header.next.swap(ptr::null_mut(), Ordering::AcqRel);
             cut.versions += 1;
             cut.bytes += version_bytes(header.value_len());
-            // SAFETY: the swap that gave us the pointer removed the only one there was, so nobody finds the version any
-            // more and nobody else frees it; those who found it before are pinned, and the epoch waits for them.
-            // The closure holds a plain pointer to plain bytes, good on any thread.
+            // SAFETY: the swap that returned the pointer removed the only one there was. So nobody finds the version
+            // any more, and nobody else frees it. Threads that found it before are pinned, and the epoch waits for
+            // them. The closure holds a plain pointer to plain bytes, valid on any thread.
             unsafe { pin.0.defer_unchecked(move || Version::free(version)) };
         }
         cut
@@ -219,7 +223,8 @@ impl Drop for Chain {
     fn drop(&mut self) {
         let mut next = *self.head.get_mut();
         while let Some(mut version) = NonNull::new(next) {
-            // SAFETY: what is still reachable has not been retired, and readers borrow the chain, so there are none.
+            // SAFETY: a version that is still reachable has not been retired. Readers borrow the chain, so there are
+            // none.
             unsafe {
                 next = *version.as_mut().next.get_mut();
                 Version::free(version);
@@ -233,7 +238,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    /// Fewer rounds where every access is checked.
+    /// Fewer rounds under Miri, which checks every access.
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 50_000 };
 
     fn chain(timestamps: impl IntoIterator<Item = u64>) -> Chain {
@@ -260,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_keeps_what_a_snapshot_at_the_watermark_sees() {
+    fn a_cut_keeps_the_version_that_a_snapshot_at_the_watermark_sees() {
         let chain = chain([2, 4, 6]);
         let pin = Pin::new();
         assert_eq!(chain.cut(Timestamp(1), &pin), Cut::default());
@@ -273,12 +278,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_holds_outlives_its_being_cut_off() {
+    fn a_version_outlives_its_cut_while_a_reader_holds_it() {
         let chain = chain([1]);
         let pin = Pin::new();
         let seen = chain.newest(&pin).unwrap();
         for timestamp in 2..100 {
-            // Had the version been freed, one of these would be written over it.
+            // If the version had been freed, one of these would overwrite it.
             chain.push(Timestamp(timestamp), Some(b"xx"));
             assert_eq!(chain.cut(Timestamp(timestamp), &Pin::new()).versions, 1);
         }
@@ -286,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_and_two_cutters_and_a_writer_do_not_hurt_each_other() {
+    fn readers_cutters_and_a_writer_can_run_at_once() {
         let chain = chain([1]);
         let done = AtomicBool::new(false);
         let newest = std::sync::atomic::AtomicU64::new(1);

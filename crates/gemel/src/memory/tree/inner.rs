@@ -1,5 +1,5 @@
-//! Inner nodes: which child has which keys. They never change but for the pointers to their children; what changes the
-//! number of children makes a new node.
+//! Inner nodes, which lead from keys to children. They never change, except for the pointers to their children. Another
+//! number of children needs a new node.
 
 use super::leaf::Leaf;
 use super::sync::{AtomicPtr, FANOUT};
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// Pointers to nodes of one kind.
 pub(super) type Nodes<T> = ArrayVec<AtomicPtr<T>, FANOUT>;
 
-/// What is below an inner node: all of one kind, since all leaves are as far from the root.
+/// The children of an inner node. All are of one kind, because all leaves have the same distance from the root.
 pub(super) enum Children<V> {
     Leaves(Nodes<Leaf<V>>),
     Inners(Nodes<Inner<V>>),
@@ -18,7 +18,8 @@ pub(super) enum Children<V> {
 
 /// An inner node.
 pub(super) struct Inner<V> {
-    /// One less than children: those before it are smaller, those from it on are not.
+    /// Separators, one fewer than children. Keys in the children before a separator are smaller than it; keys in those
+    /// after it are not.
     pub(super) separators: ArrayVec<Key, { FANOUT - 1 }>,
     pub(super) children: Children<V>,
 }
@@ -38,7 +39,7 @@ impl<V> Clone for Child<V> {
 impl<V> Copy for Child<V> {}
 
 impl<V> Inner<V> {
-    /// A node of these children, all of one kind, at least one and at most [`FANOUT`] of them.
+    /// Makes a node of these children, all of one kind, at least one and at most [`FANOUT`].
     pub(super) fn new(separators: Vec<Key>, children: Vec<Child<V>>) -> Box<Self> {
         let (mut leaves, mut inners) = (Nodes::new(), Nodes::new());
         for child in children {
@@ -52,7 +53,7 @@ impl<V> Inner<V> {
         Box::new(Self { separators: separators.into_iter().collect(), children })
     }
 
-    /// The child that has `key` if there is one.
+    /// Returns the child that contains `key` if the tree does.
     #[inline]
     pub(super) fn child_of(&self, key: &Key) -> usize {
         let head = key.head();
@@ -65,13 +66,13 @@ impl<V> Inner<V> {
         }
     }
 
-    /// The child that has the keys just before `key`.
+    /// Returns the child that contains the keys just before `key`.
     #[inline]
     pub(super) fn child_before(&self, key: &Key) -> usize {
         self.separators.partition_point(|separator| separator < key)
     }
 
-    /// The pointers to its children.
+    /// Returns the pointers to the children.
     pub(super) fn children(&self) -> Vec<Child<V>> {
         let places = 0..=self.separators.len();
         match &self.children {
@@ -80,7 +81,7 @@ impl<V> Inner<V> {
         }
     }
 
-    /// Puts another child into a place. What is behind the pointer is seen by whoever reads it.
+    /// Replaces a child. A thread that reads the pointer sees the node behind it.
     pub(super) fn put(&self, at: usize, child: Child<V>) {
         match (&self.children, child) {
             (Children::Leaves(leaves), Child::Leaf(leaf)) => leaves[at].store(leaf, Ordering::Release),
@@ -90,7 +91,7 @@ impl<V> Inner<V> {
     }
 }
 
-/// The pointer in one place.
+/// Returns the pointer in one place.
 #[inline]
 pub(super) fn load<T>(nodes: &Nodes<T>, at: usize) -> *mut T {
     nodes[at].load(Ordering::Acquire)

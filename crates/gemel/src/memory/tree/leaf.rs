@@ -1,18 +1,18 @@
-//! Leaves: a few entries that are written once, and one word that says which of them count, and in what order.
+//! Leaves: a few entries, each written once, and one word that says which of them are live and in what order.
 
 use super::sync::{AtomicU64, Mutex, MutexGuard, SLOTS};
 use crate::key::Key;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-/// Which entries of a leaf are live, in the order of their keys.
+/// The live entries of a leaf, in the order of their keys.
 ///
-/// The lowest four bits are their number. Of the 15 groups of four bits above it, each names the slot of an entry, the
-/// smallest key's first.
+/// The lowest four bits are their number. Each of the 15 groups of four bits above them names the slot of an entry,
+/// beginning with the smallest key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
-/// Bits of a number in an [`Order`].
+/// Bits of a slot number in an [`Order`].
 const BITS: usize = 4;
 
 const _: () = assert!(SLOTS < 1 << BITS && BITS * (SLOTS + 1) <= u64::BITS as usize);
@@ -20,41 +20,42 @@ const _: () = assert!(SLOTS < 1 << BITS && BITS * (SLOTS + 1) <= u64::BITS as us
 impl Order {
     const EMPTY: Self = Self(0);
 
-    /// How many entries are live.
+    /// Returns the number of live entries.
     #[inline]
     pub(super) fn len(self) -> usize {
         self.0 as usize % (1 << BITS)
     }
 
-    /// The slot of the `rank`th smallest.
+    /// Returns the slot of the entry with rank `rank`, counted from 0 at the smallest key.
     #[inline]
     fn slot(self, rank: usize) -> usize {
         (self.0 >> (BITS * (rank + 1))) as usize % (1 << BITS)
     }
 
-    /// The bits below those of `rank`, and the rest.
+    /// Returns the bits below those of `rank`, and the other bits.
     fn split(self, rank: usize) -> (u64, u64) {
         let below = self.0 & ((1 << (BITS * (rank + 1))) - 1);
         (below, self.0 ^ below)
     }
 
-    /// Whether it names `slot`.
+    /// Returns true if the order names `slot`.
     #[inline]
     fn names(self, slot: usize) -> bool {
         const ONES: u64 = u64::MAX / 15;
-        // Zero where the slot is named; the lowest zero is found for sure.
+        // Groups of `others` are zero where the slot is named. The bit trick is exact for the lowest zero group.
         let others = (self.0 >> BITS) ^ (slot as u64 * ONES);
         let zeros = others.wrapping_sub(ONES) & !others & (ONES << (BITS - 1));
         zeros.trailing_zeros() as usize / BITS < self.len()
     }
 
-    /// With `slot` as the `rank`th smallest, and the others behind it. There must be room.
+    /// Returns the order with `slot` added at `rank`, and the entries from there on moved up by one. There must be a
+    /// free group.
     fn with(self, rank: usize, slot: usize) -> Self {
         let (below, above) = self.split(rank);
         Self((below | (slot as u64) << (BITS * (rank + 1)) | above << BITS) + 1)
     }
 
-    /// Without the `rank`th smallest.
+    /// Returns the order without the entry at `rank`.
     fn without(self, rank: usize) -> Self {
         let (below, _) = self.split(rank);
         let (_, above) = Self(self.0 >> BITS).split(rank);
@@ -62,23 +63,24 @@ impl Order {
     }
 }
 
-/// An entry.
+/// An entry of a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct Entry<V> {
     pub(super) key: Key,
     pub(super) value: V,
 }
 
-/// What only the holder of a leaf's lock knows and changes.
+/// The state of a leaf that only the holder of its lock reads and changes.
 #[derive(Debug)]
 pub(super) struct Writing {
-    /// Slots that have been written, live or not. A slot is never written twice: a reader may still be at it.
+    /// Number of slots that have been written, live or not. A slot is never written twice, because a reader may still
+    /// be on it.
     pub(super) used: usize,
-    /// Whether other leaves stand in this one's place. It never changes again.
+    /// True if other leaves have taken this one's place. It never becomes false again.
     pub(super) replaced: bool,
 }
 
-/// A byte for each slot, by which the slot of a key is found without a look at the others' keys.
+/// One byte per slot. A search finds the slot of a key by its byte, without reading the other keys.
 #[derive(Clone, Copy)]
 struct Marks([u64; 2]);
 
@@ -90,14 +92,14 @@ const _: () = assert!(SLOTS <= 2 * MARKS);
 impl Marks {
     const ONES: u64 = u64::MAX / 255;
 
-    /// The mark of a key.
+    /// Returns the mark of a key.
     #[inline]
     fn mark(key: &Key) -> u64 {
         let head = key.head();
         ((head as u64 ^ (head >> 64) as u64 ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 56
     }
 
-    /// The slots that have a mark, and maybe others.
+    /// Returns the slots that have a mark, and maybe others.
     #[inline]
     fn slots_with(self, mark: u64) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(move |(word, marks)| {
@@ -112,7 +114,7 @@ impl Marks {
     }
 }
 
-/// A leaf.
+/// A leaf of the tree.
 #[repr(C)]
 pub(super) struct Leaf<V> {
     order: AtomicU64,
@@ -121,11 +123,11 @@ pub(super) struct Leaf<V> {
     slots: [OnceLock<Entry<V>>; SLOTS],
 }
 
-/// How adding an entry to a leaf ended.
+/// The result of adding an entry to a leaf.
 pub(super) enum Added<V> {
-    /// It is there now.
+    /// The entry was added.
     New(V),
-    /// The key had a value.
+    /// The key already has a value.
     There(V),
     /// Every slot has been written.
     Full,
@@ -134,7 +136,7 @@ pub(super) enum Added<V> {
 }
 
 impl<V: Clone> Leaf<V> {
-    /// A leaf with these entries, which are in order and at most [`SLOTS`].
+    /// Makes a leaf of these entries, which are in order and at most [`SLOTS`].
     pub(super) fn new(entries: impl IntoIterator<Item = Entry<V>>) -> Self {
         let slots: [OnceLock<Entry<V>>; SLOTS] = std::array::from_fn(|_| OnceLock::new());
         let (mut order, mut marks) = (Order::EMPTY, [0; 2]);
@@ -151,13 +153,13 @@ impl<V: Clone> Leaf<V> {
         }
     }
 
-    /// What is live now. It stays readable as it is, whatever is added or removed meanwhile.
+    /// Returns the live entries at this moment. They stay readable, whatever is added or removed meanwhile.
     #[inline]
     pub(super) fn order(&self) -> Order {
         Order(self.order.load(Ordering::Acquire))
     }
 
-    /// The `rank`th smallest entry of an order of this leaf.
+    /// Returns the entry at `rank` in an order of this leaf.
     #[inline]
     pub(super) fn entry(&self, order: Order, rank: usize) -> &Entry<V> {
         let Some(entry) = self.slots[order.slot(rank)].get() else {
@@ -166,7 +168,7 @@ impl<V: Clone> Leaf<V> {
         entry
     }
 
-    /// How many of an order's entries, the smallest first, `is_before` holds for.
+    /// Returns the number of entries of an order for which `is_before` is true. These must be the smallest ones.
     #[inline]
     pub(super) fn count(&self, order: Order, is_before: impl Fn(&Key) -> bool) -> usize {
         let (mut from, mut to) = (0, order.len());
@@ -181,18 +183,18 @@ impl<V: Clone> Leaf<V> {
         from
     }
 
-    /// The rank of a key that is there, else the one that it would have.
+    /// Returns the rank of a key, or as an error the rank that the key would have.
     #[inline]
     fn search(&self, order: Order, key: &Key) -> Result<usize, usize> {
         let rank = self.count(order, |other| other < key);
         if rank < order.len() && self.entry(order, rank).key == *key { Ok(rank) } else { Err(rank) }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline]
     pub(super) fn get(&self, key: &Key) -> Option<&V> {
         let order = self.order();
-        // Those of the slots that the order names stood there before it.
+        // Relaxed suffices: the marks of slots that the order names were written before the order.
         let marks = Marks([0, 1].map(|word| self.marks[word].load(Ordering::Relaxed)));
         for slot in marks.slots_with(Marks::mark(key)) {
             let Some(entry) = self.slots.get(slot).and_then(OnceLock::get) else { continue };
@@ -203,18 +205,18 @@ impl<V: Clone> Leaf<V> {
         None
     }
 
-    /// The live entries, in order.
+    /// Returns the live entries, in order.
     pub(super) fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry<V>> + ExactSizeIterator {
         let order = self.order();
         (0..order.len()).map(move |rank| self.entry(order, rank))
     }
 
-    /// Keeps others from changing it.
+    /// Locks the leaf for writing.
     pub(super) fn write(&self) -> MutexGuard<'_, Writing> {
         self.writing.lock()
     }
 
-    /// Gives `key` the value that `make` makes, unless it has one.
+    /// Adds `key` with the value that `make` returns, unless the key has a value.
     pub(super) fn add(&self, key: &Key, make: &mut impl FnMut() -> V) -> Added<V> {
         let mut writing = self.write();
         if writing.replaced {
@@ -236,7 +238,8 @@ impl<V: Clone> Leaf<V> {
         Added::New(value)
     }
 
-    /// Removes a key whose value `is` it. Tells how many are left if it did, nothing if the leaf was replaced.
+    /// Removes a key if `is` returns true for its value. Returns the number of entries left if it removed the key, and
+    /// an error if the leaf was replaced.
     pub(super) fn remove(&self, key: &Key, is: impl FnOnce(&V) -> bool) -> Result<Option<usize>, Replaced> {
         let writing = self.write();
         if writing.replaced {
@@ -252,10 +255,10 @@ impl<V: Clone> Leaf<V> {
         Ok(Some(order.len()))
     }
 
-    /// Where to split a full leaf for a key that is to come: how many entries stay on the left.
+    /// Returns the number of entries that stay on the left when a full leaf is split to add `key`.
     ///
-    /// Behind the entry that was added last, keys are taken to come in their order, so nothing more will come to its
-    /// left; else in the middle.
+    /// If `key` comes right after the entry that was added last, keys probably arrive in order, and the left leaf will
+    /// get no more. Then the split is at `key`, otherwise in the middle.
     pub(super) fn cut(&self, key: &Key) -> usize {
         let order = self.order();
         let rank = self.count(order, |other| other < key);
@@ -275,7 +278,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_is_a_list_in_one_word(steps in proptest::collection::vec((any::<bool>(), 0_usize..SLOTS, 0_usize..SLOTS), 0..60)) {
+        fn an_order_behaves_like_a_list_of_slots(steps in proptest::collection::vec((any::<bool>(), 0_usize..SLOTS, 0_usize..SLOTS), 0..60)) {
             let (mut order, mut list) = (Order::EMPTY, Vec::new());
             for (add, at, slot) in steps {
                 if add && list.len() < SLOTS {

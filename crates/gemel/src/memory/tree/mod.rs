@@ -1,16 +1,16 @@
 //! The ordered index of the memory engine: a B+-tree whose readers take no locks.
 //!
-//! - `leaf`: an entry is written into a slot once and stays there as long as the leaf; which entries count, and in what
-//!   order, is one word, so a reader has all of a leaf by reading it.
-//! - `inner`: an inner node never changes but for the pointers to its children. Another number of children is another
-//!   node, put into the place of the old one.
-//! - `root`: the tree. Adding and removing lock one leaf. Only when a leaf is full, or nearly empty, nodes are
+//! - `leaf`: an entry is written into a slot once and stays there as long as the leaf. One word says which entries are
+//!   live and in what order. So a reader that reads the word has the state of the whole leaf.
+//! - `inner`: an inner node never changes, except for the pointers to its children. Another number of children needs
+//!   another node, which replaces the old one.
+//! - `root`: the tree. Adding and removing entries lock one leaf. Only if a leaf is full or nearly empty are nodes
 //!   replaced, by one thread at a time.
-//! - `sync`: locks, atomics and reclamation, so that a model checker can take their place: see `model`.
+//! - `sync`: locks, atomics and reclamation, so a model checker's can replace them: see `model`.
 //!
-//! Why a reader finds what is there: a leaf that is out of the tree is marked so under its lock, before another can be
-//! found in its place, and is never written again. So whoever still is at it reads what the tree held when he began, and who
-//! wants to write goes back to the root. Nodes are freed by the epoch.
+//! A reader misses nothing, for this reason: a leaf that leaves the tree is marked as replaced under its lock, before
+//! another leaf can be found in its place, and is never written again. So a reader that is still on the leaf sees the
+//! tree as it was when the read began, and a writer goes back to the root. The epoch frees nodes.
 
 mod inner;
 mod leaf;

@@ -1,4 +1,4 @@
-//! The tree: finding leaves, and changing which nodes there are.
+//! The tree: finding leaves, and replacing nodes.
 
 use super::inner::{Child, Children, Inner, load};
 use super::leaf::{Added, Entry, Leaf, Replaced};
@@ -9,30 +9,30 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-/// Leaves that are written anew have at most so many entries, so that there is room for more.
+/// Maximum number of entries in a rewritten leaf, so more can be added.
 const ROOMY: usize = SLOTS * 2 / 3;
-/// A leaf that is left with so few is put together with the next.
+/// Number of entries at which a leaf is merged with the next.
 const FEW: usize = SLOTS / 4;
 
-/// An ordered map from keys to values. Readers and scans take no locks and never wait. It never gets lower.
+/// An ordered map from keys to values. Readers and scans take no locks and never wait. The tree never loses height.
 pub(in crate::memory) struct Tree<V> {
-    /// Its leaves may be anywhere below; there is always one.
+    /// The root. Leaves may be at any depth below it; there is always one.
     root: AtomicPtr<Inner<V>>,
-    /// Held by who changes which nodes there are. Adding and removing entries locks a leaf alone.
+    /// Held while nodes are replaced. Adding and removing entries lock only a leaf.
     structure: Mutex<()>,
 }
 
-/// A leaf, and the keys that it may have: from `lower` on, and less than `upper`. Without it there is no limit.
+/// A leaf, and its share of the keys: from `lower` on, and less than `upper`. None means no limit.
 ///
-/// A leaf's share only grows while it is in the tree, so one that is narrower by now is still right for what it
-/// says; but the leaf may have keys outside of it.
+/// A leaf's share only grows while it is in the tree. So a share that is outdated is narrower, and still correct for
+/// the keys in it; but the leaf may have keys outside of it.
 struct Place<'g, V> {
     leaf: &'g Leaf<V>,
     lower: Option<&'g Key>,
     upper: Option<&'g Key>,
 }
 
-/// A node on the way from the root, and which of its children comes next.
+/// A node on the path from the root, and the number of the child that comes next.
 struct Step<'g, V> {
     node: *mut Inner<V>,
     inner: &'g Inner<V>,
@@ -45,29 +45,29 @@ impl<V> Step<'_, V> {
     }
 }
 
-/// What becomes of a child.
+/// A change of a child.
 enum Change<V> {
-    /// Another stands in its place.
+    /// Another child takes its place.
     Put(Child<V>),
-    /// Two do; keys from the separator on are in the second.
+    /// Two children take its place. Keys from the separator on are in the second.
     Split(Child<V>, Key, Child<V>),
-    /// It is merged with the next into one.
+    /// One child takes its place and that of the next.
     Merge(Child<V>),
-    /// It goes, and a neighbour has its keys from now on.
+    /// It is removed, and a neighbour gets its share of the keys.
     Drop,
 }
 
-/// A new leaf.
+/// Makes a new leaf.
 fn leaf<V: Clone>(entries: Vec<Entry<V>>) -> Child<V> {
     Child::Leaf(Box::into_raw(Box::new(Leaf::new(entries))))
 }
 
-/// A new inner node.
+/// Makes a new inner node.
 fn inner<V>(separators: Vec<Key>, children: Vec<Child<V>>) -> Child<V> {
     Child::Inner(Box::into_raw(Inner::new(separators, children)))
 }
 
-/// The shortest key that is larger than `left` and not larger than `right`. Short ones are compared faster.
+/// Returns the shortest key that is larger than `left` and not larger than `right`. Short keys compare faster.
 fn separator(left: &Key, right: &Key) -> Key {
     left.with(|left| {
         right.with(|right| {
@@ -88,10 +88,10 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     /// Bytes of an entry in a leaf.
     pub(in crate::memory) const ENTRY_BYTES: usize = size_of::<OnceLock<Entry<V>>>();
 
-    /// The leaf at which one arrives by going, in each inner node, to the child that `choose` says.
+    /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
     #[inline]
     fn descend<'g>(&self, guard: &'g Guard, choose: impl Fn(&Inner<V>) -> usize) -> Place<'g, V> {
-        // SAFETY: the root and what is below it are nodes that the tree holds, read under the guard.
+        // SAFETY: the root and the nodes below it are in the tree and were read under the guard.
         let mut inner = unsafe { guard.node(self.root.load(Ordering::Acquire)) };
         let (mut lower, mut upper) = (None, None);
         loop {
@@ -103,11 +103,11 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 upper = Some(separator);
             }
             match &inner.children {
-                // SAFETY: as above. A node that is not in the tree any more has children that were in it when this
-                // thread was pinned, or after: they are retired no earlier than their last parent.
+                // SAFETY: same as above. The children of a node that has left the tree were in the tree when this
+                // thread was pinned, or later: they are retired no earlier than their last parent.
                 Children::Inners(inners) => inner = unsafe { guard.node(load(inners, at)) },
                 Children::Leaves(leaves) => {
-                    // SAFETY: as above.
+                    // SAFETY: same as above.
                     let leaf = unsafe { guard.node(load(leaves, at)) };
                     return Place { leaf, lower, upper };
                 }
@@ -115,25 +115,25 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// The leaf that has `key` if the tree has it.
+    /// Returns the leaf that contains `key` if the tree does.
     #[inline]
     fn leaf<'g>(&self, guard: &'g Guard, key: &Key) -> &'g Leaf<V> {
         self.descend(guard, |inner| inner.child_of(key)).leaf
     }
 
-    /// Hands the value of `key` to `found`, in place.
+    /// Passes the value of `key` to `found`, in place.
     #[inline]
     pub(in crate::memory) fn get<R>(&self, key: &Key, found: impl FnOnce(&V) -> R) -> Option<R> {
         let guard = Guard::pin();
         self.leaf(&guard, key).get(key).map(found)
     }
 
-    /// The value of `key`, which is `make`'s when there was none; tells whether it is.
+    /// Returns the value of `key`. If there is none, adds the value that `make` returns, and returns true with it.
     pub(in crate::memory) fn get_or_insert(&self, key: &Key, mut make: impl FnMut() -> V) -> (V, bool) {
         let guard = Guard::pin();
         loop {
             let leaf = self.leaf(&guard, key);
-            // Without the lock first: most keys that are written are there.
+            // Reads without the lock first: most keys that are written exist.
             if let Some(value) = leaf.get(key) {
                 return (value.clone(), false);
             }
@@ -146,7 +146,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// Removes `key` if its value `is` it.
+    /// Removes `key` if `is` returns true for its value.
     pub(in crate::memory) fn remove(&self, key: &Key, is: impl Fn(&V) -> bool) {
         let guard = Guard::pin();
         loop {
@@ -158,8 +158,8 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// Hands the entries of a range to `each`, in order, until it breaks. What is in the tree all the while is handed out,
-    /// each key at most once.
+    /// Passes the entries of a range to `each`, in order, until it breaks. Entries that are in the tree during the
+    /// whole scan are passed, and no key is passed twice.
     pub(in crate::memory) fn scan(
         &self,
         range: &KeyRange,
@@ -229,13 +229,13 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// The way to the leaf that has `key` if the tree has it, and its last step's child. Nobody else may change the
-    /// structure.
+    /// Returns the path to the leaf that contains `key` if the tree does, and that leaf. The caller must hold
+    /// `structure`.
     fn path<'g>(&self, guard: &'g Guard, key: &Key) -> (Vec<Step<'g, V>>, *mut Leaf<V>) {
         let mut node = self.root.load(Ordering::Acquire);
         let mut path = Vec::new();
         loop {
-            // SAFETY: as in `descend`.
+            // SAFETY: same as in `descend`.
             let inner = unsafe { guard.node(node) };
             let at = inner.child_of(key);
             path.push(Step { node, inner, at });
@@ -246,16 +246,16 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// Puts leaves with room in the place of the full one that `key` belongs to.
+    /// Replaces the full leaf to which `key` belongs by one or two leaves with free slots.
     #[cold]
     fn make_room(&self, guard: &Guard, key: &Key) {
         let _structure = self.structure.lock();
         let (path, old) = self.path(guard, key);
-        // SAFETY: as in `descend`.
+        // SAFETY: same as in `descend`.
         let full = unsafe { guard.node(old) };
         let mut writing = full.write();
         if writing.used < SLOTS {
-            // Somebody was faster.
+            // Another thread has replaced it already.
             return;
         }
         let mut entries: Vec<Entry<V>> = full.entries().cloned().collect();
@@ -270,28 +270,28 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         writing.replaced = true;
         self.change(guard, &path, change);
         drop(writing);
-        // SAFETY: the tree has let go of it; nobody else changes the structure, so nobody else retires it.
+        // SAFETY: the leaf has left the tree. Nobody else changes the structure, so nobody else retires the leaf.
         unsafe { guard.retire(old) };
     }
 
-    /// Takes the leaf that `key` belongs to out of the tree if it is empty, or puts it together with the next if both
-    /// have few entries.
+    /// Removes the leaf to which `key` belongs if it is empty, or merges it with the next leaf if both have few
+    /// entries.
     #[cold]
     fn tidy(&self, guard: &Guard, key: &Key) {
         let _structure = self.structure.lock();
         let (path, old) = self.path(guard, key);
         let Some(Step { inner, at, .. }) = path.last() else { return };
         let Children::Leaves(leaves) = &inner.children else { return };
-        // SAFETY: as in `descend`.
+        // SAFETY: same as in `descend`.
         let left = unsafe { guard.node(old) };
         let mut writing = left.write();
         if left.order().len() == 0 {
-            // A tree has a leaf.
+            // The tree must keep its last leaf.
             if !path.iter().all(Step::only_child) {
                 writing.replaced = true;
                 self.change(guard, &path, Change::Drop);
                 drop(writing);
-                // SAFETY: as in `make_room`.
+                // SAFETY: same as in `make_room`.
                 unsafe { guard.retire(old) };
             }
             return;
@@ -300,9 +300,9 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             return;
         }
         let next = load(leaves, at + 1);
-        // SAFETY: as in `descend`.
+        // SAFETY: same as in `descend`.
         let right = unsafe { guard.node(next) };
-        // Only here are two leaves locked, and only one thread at a time is here.
+        // Two leaves are locked at once only here, and only by one thread at a time, so there is no deadlock.
         let mut writing_next = right.write();
         if left.order().len() + right.order().len() > ROOMY {
             return;
@@ -311,13 +311,13 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         (writing.replaced, writing_next.replaced) = (true, true);
         self.change(guard, &path, Change::Merge(leaf(entries)));
         drop((writing, writing_next));
-        // SAFETY: as in `make_room`.
+        // SAFETY: same as in `make_room`.
         unsafe { guard.retire(old) };
-        // SAFETY: as in `make_room`.
+        // SAFETY: same as in `make_room`.
         unsafe { guard.retire(next) };
     }
 
-    /// Changes the child at the end of a path, and the nodes above it as far as they have to. Called by who holds
+    /// Changes the child at the end of a path, and the nodes above it as far as necessary. The caller must hold
     /// `structure`.
     fn change(&self, guard: &Guard, path: &[Step<'_, V>], change: Change<V>) {
         let Some((Step { node, inner: old, at }, above)) = path.split_last() else {
@@ -351,19 +351,20 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         } else if children.len() <= FANOUT {
             Change::Put(inner(separators, children))
         } else {
-            // As for leaves: what grows at its end stays full.
+            // Same rule as for leaves: a node that grows at its end stays full.
             let cut = if at + 2 == children.len() { FANOUT } else { children.len() / 2 };
             let (right, others) = (children.split_off(cut), separators.split_off(cut));
-            // There is one separator less than children, so the left has one too many now.
+            // There is one separator fewer than children, so the left part has one too many now.
             let Some(between) = separators.pop() else { unreachable!("two children have a separator") };
             Change::Split(inner(separators, children), between, inner(others, right))
         };
         self.change(guard, above, change);
-        // SAFETY: what stood above it has another child now. Nobody else changes the structure, so nobody else retires it.
+        // SAFETY: the tree has let go of the node: its parent has another child now. Nobody else changes the structure,
+        // so nobody else retires the node.
         unsafe { guard.retire(*node) };
     }
 
-    /// Puts another root into its place; the old one is retired by the caller.
+    /// Replaces the root. The caller retires the old one.
     fn change_root(&self, change: Change<V>) {
         let root = match change {
             Change::Put(Child::Inner(root)) => root,
@@ -380,15 +381,15 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
 
 impl<V> Drop for Tree<V> {
     fn drop(&mut self) {
-        // Grows with the height of the tree alone.
+        // The recursion is only as deep as the tree.
         fn free<V>(node: *mut Inner<V>) {
-            // SAFETY: nodes are made by `Box::into_raw`, the tree holds each once, and nobody else has the tree any more;
-            // those that were retired are not in it.
+            // SAFETY: nodes are made by `Box::into_raw`, the tree holds each once, and nobody else has the tree any
+            // more. Retired nodes are not in the tree.
             let inner = unsafe { Box::from_raw(node) };
             for child in inner.children() {
                 match child {
                     Child::Inner(node) => free(node),
-                    // SAFETY: as above.
+                    // SAFETY: same as above.
                     Child::Leaf(leaf) => drop(unsafe { Box::from_raw(leaf) }),
                 }
             }
@@ -397,7 +398,7 @@ impl<V> Drop for Tree<V> {
     }
 }
 
-/// Whether `key` lies at or behind a lower bound.
+/// Returns true if `key` satisfies a lower bound.
 #[inline]
 fn is_from(lower: Bound<&Key>, key: &Key) -> bool {
     match lower {
@@ -407,12 +408,12 @@ fn is_from(lower: Bound<&Key>, key: &Key) -> bool {
     }
 }
 
-/// Whether no key before `key` lies behind a lower bound.
+/// Returns true if no key before `key` satisfies a lower bound.
 fn begins_at(lower: Bound<&Key>, key: &Key) -> bool {
     matches!(lower, Bound::Included(lower) | Bound::Excluded(lower) if lower >= key)
 }
 
-/// Whether `key` lies at or before an upper bound.
+/// Returns true if `key` satisfies an upper bound.
 #[inline]
 fn is_to(upper: Bound<&Key>, key: &Key) -> bool {
     match upper {

@@ -1,5 +1,4 @@
-//! Where the tree takes its locks, atomics and reclamation from: the fast ones here, a model checker's in
-//! `model/sync.rs`.
+//! Source of the tree's locks, atomics and reclamation: the fast ones here, a model checker's in `model/sync.rs`.
 
 use crossbeam_epoch as epoch;
 use std::sync::PoisonError;
@@ -7,12 +6,13 @@ use std::sync::PoisonError;
 pub(super) use std::sync::MutexGuard;
 pub(super) use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-/// Most children of an inner node.
+/// Maximum number of children of an inner node.
 pub(super) const FANOUT: usize = 64;
 /// Entries of a leaf: as many as an [`Order`](super::leaf::Order) can name.
 pub(super) const SLOTS: usize = 15;
 
-/// The standard library's, because Miri can run it. What it guards is whole at every step, so a panic poisons nothing.
+/// The standard library's mutex, because Miri can run it. Its content is consistent at every step, so a panic poisons
+/// nothing.
 #[derive(Debug)]
 pub(super) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -26,7 +26,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// Keeps the nodes that are reached under it in memory.
+/// A guard, which keeps the nodes reached under it in memory.
 pub(super) struct Guard(epoch::Guard);
 
 impl Guard {
@@ -35,24 +35,24 @@ impl Guard {
         Self(epoch::pin())
     }
 
-    /// The node behind a pointer.
+    /// Returns the node behind a pointer.
     ///
     /// # Safety
-    /// `node` was made by [`Box::into_raw`], and read under this guard from where the tree keeps its nodes.
+    /// `node` was made by [`Box::into_raw`], and was read under this guard from a place where the tree keeps its nodes.
     #[inline]
     pub(super) unsafe fn node<T>(&self, node: *mut T) -> &T {
-        // SAFETY: nodes are retired after the tree lets go of them, so what was found in the tree under the guard is
-        // not freed before the guard ends. Nobody has a node mutably: what changes in it is atomic or under a mutex.
+        // SAFETY: nodes are retired after they leave the tree, so a node found in the tree under the guard is not freed
+        // before the guard ends. Nobody has a node mutably: the fields that change are atomic or under a mutex.
         unsafe { &*node }
     }
 
     /// Frees a node once nobody can have it any more.
     ///
     /// # Safety
-    /// `node` was made by [`Box::into_raw`], the tree has let go of it, and it is retired but once.
+    /// `node` was made by [`Box::into_raw`], has left the tree, and is retired only once.
     pub(super) unsafe fn retire<T>(&self, node: *mut T) {
-        // SAFETY: who finds nodes from now on doesn't find this one; those who found it before are pinned, and the
-        // epoch waits for them. A node may be dropped on any thread, since its keys and values may.
+        // SAFETY: a thread that looks for nodes from now on doesn't find this one. Threads that found it before are
+        // pinned, and the epoch waits for them. A node may be dropped on any thread, because its keys and values may.
         unsafe { self.0.defer_unchecked(move || drop(Box::from_raw(node))) };
     }
 }

@@ -1,4 +1,4 @@
-//! The tree as others use it.
+//! Tests of the tree through its interface.
 
 use super::Tree;
 use crate::engine::Direction;
@@ -70,8 +70,8 @@ fn scans_keep_to_their_bounds_in_both_directions() {
     }
 }
 
-/// An index that is otherwise fast and well kept loses keys in this test, which is why it is here: three threads
-/// insert and remove keys between keys that never change, while two scan.
+/// Three threads insert and remove keys between keys that never change, while two scan. An index library that is fast
+/// and well maintained loses keys in this test.
 #[test]
 fn keys_that_never_change_are_seen_by_every_scan_beside_churning_writers() {
     const STABLE: u64 = if cfg!(miri) { 120 } else { 2_000 };
@@ -91,7 +91,7 @@ fn keys_that_never_change_are_seen_by_every_scan_beside_churning_writers() {
             scope.spawn(move || {
                 let mut state = writer;
                 while !done.load(Ordering::Relaxed) {
-                    // Each writer has keys of its own, so what it inserts is its to remove.
+                    // Each writer has keys of its own, so nobody else removes them.
                     let from = random(&mut state) % STABLE;
                     let keys: Vec<_> =
                         (from..(from + 40).min(STABLE)).map(|n| key(n * STEP + writer)).collect();
@@ -137,7 +137,7 @@ fn keys_that_never_change_are_seen_by_every_scan_beside_churning_writers() {
     assert!(scans.into_inner() > if cfg!(miri) { 3 } else { 100 });
 }
 
-/// A key of 1 to 40 bytes of a small alphabet: prefixes of each other, equal in the first 16 bytes, or neither.
+/// A key of a small alphabet. Keys may be prefixes of each other, or equal in the first 16 bytes.
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(0_u8..3, 1..4),
@@ -175,7 +175,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 64 }, ..ProptestConfig::default() })]
     #[test]
-    fn it_holds_what_a_sorted_map_holds(steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 200 } else { 3000 })) {
+    fn the_tree_behaves_like_a_sorted_map(steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 200 } else { 3000 })) {
         let tree = Tree::default();
         let mut map = BTreeMap::new();
         for (n, step) in steps.into_iter().enumerate() {

@@ -1,11 +1,12 @@
-//! A model check of the tree: the very same files, compiled with a model checker's locks and atomics and with nodes of a
-//! few entries, run in many orders of their steps by threads that add, remove, look up and scan.
+//! A model check of the tree. It compiles the same files with a model checker's locks and atomics, and with nodes of a
+//! few entries. Threads add, remove, look up and scan, and the checker runs them in many orders of their steps.
 //!
-//! Checked in every order: keys that never change are found by every look-up and every scan; no scan hands out a key
-//! twice, out of order, or out of its range, or one that nobody added; a key has the value of the last who added it; nobody reaches
-//! a node that may have been freed, and no node is freed twice; and at the end the tree holds what it should.
+//! The check verifies in every order: every look-up and every scan finds the keys that never change; no scan returns a
+//! key twice, out of order, out of its range, or one that nobody added; a key has the value of the thread that added it
+//! last; nobody reaches a node that may have been freed; no node is freed twice; and at the end the tree has the right
+//! content.
 //!
-//! The checker knows one order of all steps only: that release and acquire suffice is argued where they are.
+//! The checker knows one order of all steps only. The code argues at each place that release and acquire suffice.
 
 #![allow(
     dead_code,
@@ -37,7 +38,7 @@ fn number(key: &Key) -> u8 {
     key.to_vec()[0]
 }
 
-/// The keys of a range, given as included and excluded.
+/// Returns the keys of a range with an included lower and an excluded upper bound.
 fn scanned(tree: &Tree<u32>, from: u8, to: u8, direction: Direction) -> Vec<u8> {
     let range = KeyRange { lower: Bound::Included(key(from)), upper: Bound::Excluded(key(to)) };
     let mut found = Vec::new();
@@ -53,14 +54,14 @@ fn scanned(tree: &Tree<u32>, from: u8, to: u8, direction: Direction) -> Vec<u8> 
     found
 }
 
-/// What a thread does.
+/// The work of a thread.
 type Work = Box<dyn FnOnce(&Tree<u32>) + Send>;
 
-/// A multiple of this is there from the beginning and never changes.
+/// Multiples of this are there from the beginning and never change.
 const STEP: u8 = 10;
 
-/// One thread adds and removes keys, one keys behind them in their order, one looks for those that never change, in one
-/// direction and the other.
+/// Runs one thread that adds and removes keys, one that adds and removes ascending keys after the others, two that add
+/// the same key, and one that looks for the keys that never change, in both directions.
 fn scene(stable: u8, churn: &'static [u8], ascending: u8) {
     sync::begin();
     let tree = Arc::new(Tree::<u32>::default());
@@ -104,7 +105,7 @@ fn scene(stable: u8, churn: &'static [u8], ascending: u8) {
                 assert_eq!(tree.get(&key(n * STEP), |value| *value), Some(0));
             }
         })),
-        // Two that add the same key: one of them makes its value.
+        // Two threads add the same key. One of them makes its value.
         run(Box::new(move |tree| {
             let (value, new) = tree.get_or_insert(&key(5), || 3);
             assert!(new || value == 4);
@@ -126,8 +127,8 @@ fn scene(stable: u8, churn: &'static [u8], ascending: u8) {
     }
 }
 
-/// Two threads fill and empty neighbouring leaves, so that these are split, merged, and dropped to be the neighbour's, while
-/// a third scans.
+/// Runs two threads that fill and empty neighbouring leaves, while the main thread scans. The leaves are split, merged,
+/// and dropped, so their keys become those of the neighbour.
 fn neighbours() {
     sync::begin();
     let tree = Arc::new(Tree::<u32>::default());
@@ -161,7 +162,7 @@ fn neighbours() {
     assert_eq!(scanned(&tree, 0, u8::MAX, Direction::Forward), stable);
 }
 
-/// How many orders are tried; `GEMEL_MODEL` says another number.
+/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
 fn orders() -> usize {
     std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
 }
@@ -176,16 +177,16 @@ fn check(scene: impl Fn() + Copy + Send + Sync + 'static) {
 }
 
 #[test]
-fn nothing_is_missed_while_leaves_are_split_and_merged() {
+fn no_key_is_missed_while_leaves_are_split_and_merged() {
     check(|| scene(5, &[11, 12, 13, 14, 31, 21], 6));
 }
 
 #[test]
-fn nothing_is_missed_while_leaves_are_emptied_and_dropped() {
+fn no_key_is_missed_while_leaves_are_emptied_and_dropped() {
     check(|| scene(2, &[1, 2, 3, 4, 6, 7, 8, 9], 8));
 }
 
 #[test]
-fn nothing_is_missed_or_seen_twice_while_neighbours_take_each_others_keys() {
+fn no_key_is_missed_or_seen_twice_while_neighbours_take_over_keys() {
     check(neighbours);
 }

@@ -1,5 +1,5 @@
-//! The model checker's locks and atomics, in the shape of those of `tree/sync.rs`, and a reclamation that frees nothing
-//! before the end, but tells whoever reaches a node that could have been freed.
+//! The model checker's locks and atomics, with the interface of `tree/sync.rs`. Its reclamation frees nothing before
+//! the end, but fails if a thread reaches a node that could have been freed.
 
 use std::cell::RefCell;
 use std::sync::PoisonError;
@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 pub(super) use shuttle::sync::MutexGuard;
 pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
 
-/// Small, so that few keys make a tree of some height.
+/// Small, so few keys make a tree of some height.
 pub(super) const FANOUT: usize = 2;
 pub(super) const SLOTS: usize = 4;
 
@@ -25,13 +25,13 @@ impl<T> Mutex<T> {
 }
 
 std::thread_local! {
-    /// The nodes that were retired in this order of steps, oldest first. All threads of the model run on one.
+    /// The nodes retired in this order of steps, oldest first. All threads of the model run on one thread.
     static RETIRED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// What frees them.
+    /// Closures that free these nodes.
     static FREE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Frees what was retired in the order of steps before this one.
+/// Frees the nodes retired in the previous order of steps.
 pub(super) fn begin() {
     RETIRED.take();
     for free in FREE.take() {
@@ -40,7 +40,7 @@ pub(super) fn begin() {
 }
 
 pub(super) struct Guard {
-    /// Nodes that had been retired before.
+    /// Number of nodes that had been retired before.
     gone: usize,
 }
 
@@ -57,7 +57,7 @@ impl Guard {
     }
 
     pub(super) unsafe fn retire<T: 'static>(&self, node: *mut T) {
-        // SAFETY: nobody has it once all threads of this order of steps have ended.
+        // SAFETY: nobody has the node once all threads of this order of steps have ended.
         FREE.with_borrow_mut(|free| free.push(Box::new(move || drop(unsafe { Box::from_raw(node) }))));
         RETIRED.with_borrow_mut(|retired| {
             assert!(!retired.contains(&(node as usize)), "a node was retired twice");
