@@ -1,4 +1,4 @@
-//! From memory to files: sealing, flushing, compaction, and holding writers back when those can't keep up.
+//! Background work from memory to files: sealing, flushing, compaction, and stalling writers when these can't keep up.
 
 use super::keyspaces::{Keyspace, Keyspaces};
 use super::store::Compaction;
@@ -17,18 +17,18 @@ use std::time::Duration;
 
 /// Bytes of writes in memory at which commits wait, as a multiple of the write buffer.
 const FULL_BUFFERS: u64 = 3;
-/// Unsorted runs of files in one keyspace at which commits wait.
+/// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// How long until a compaction that waits for the watermark is tried again.
+/// Interval at which a compaction that waits for the watermark is retried.
 const LATER: Duration = Duration::from_millis(200);
 
-/// What commits and the background threads share.
+/// The state that commits and the background threads share.
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) keyspaces: Keyspaces,
-    /// Held shared by a commit from drawing its timestamp to its last insert; see [`Shared::rotate`].
+    /// Held shared by a commit from drawing its timestamp to its last insert: see [`Shared::rotate`].
     pub(crate) latch: RawRwLock,
-    /// No snapshot before this will be read.
+    /// The watermark: no older snapshot will be read.
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
     write_buffer_bytes: u64,
@@ -36,26 +36,26 @@ pub(crate) struct Shared {
     active_bytes: AtomicU64,
     /// Bytes of sealed writes that are not in files.
     sealed_bytes: AtomicU64,
-    /// Most unsorted runs in any keyspace, as of the last flush or compaction.
+    /// Maximum number of unsorted runs in a keyspace, as of the last flush or compaction.
     runs: AtomicUsize,
     flushes: AtomicU64,
     compactions: AtomicU64,
     stalls: AtomicU64,
-    /// The flusher has been asked, so that it is asked once.
+    /// True if a flush has been ordered and has not begun, so it is ordered only once.
     asked: AtomicBool,
-    /// Held by whoever flushes.
+    /// Held during a flush.
     flushing: Mutex<()>,
-    /// Held by whoever compacts.
+    /// Held during a compaction.
     compacting: Mutex<()>,
     orders: Mutex<Orders>,
-    /// There are orders.
+    /// Signals new orders.
     ordered: Condvar,
-    /// There is room for writes.
+    /// Signals space for writes.
     room: Condvar,
     failure: OnceLock<String>,
 }
 
-/// What the threads shall do.
+/// Orders for the background threads.
 #[derive(Default)]
 struct Orders {
     flush: bool,
@@ -63,7 +63,7 @@ struct Orders {
     stop: bool,
 }
 
-/// Starts the threads.
+/// Starts the background threads.
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
     let mut threads = Vec::new();
     for (name, work) in [
@@ -108,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// The counters that are here.
+    /// Returns the counters that are kept here.
     pub(crate) fn state(&self) -> DiskState {
         DiskState {
             memtable_bytes: self.active_bytes.load(Ordering::Relaxed),
@@ -120,12 +120,12 @@ impl Shared {
         }
     }
 
-    /// The failure of an earlier flush or compaction, if there was one.
+    /// Returns the error of an earlier flush or compaction, if one failed.
     pub(crate) fn check(&self) -> Result<()> {
         self.failure.get().map_or(Ok(()), |why| Err(Error::Poisoned(why.clone())))
     }
 
-    /// Keeps a failure for good: what was being flushed is in memory only, and trying again could hide a loss.
+    /// Records a failure for good. The data that was being flushed is in memory only, and a retry could hide its loss.
     pub(crate) fn fail(&self, error: &Error) {
         self.keep(match error {
             Error::Poisoned(why) => why.clone(),
@@ -134,28 +134,28 @@ impl Shared {
     }
 
     fn keep(&self, why: String) {
-        // The first one is the cause.
+        // Only the first failure is kept: it is the cause.
         let _ = self.failure.set(why);
         let _orders = self.orders.lock();
         self.ordered.notify_all();
         self.room.notify_all();
     }
 
-    /// Ends the threads.
+    /// Tells the threads to end.
     pub(crate) fn stop(&self) {
         self.orders.lock().stop = true;
         self.ordered.notify_all();
         self.room.notify_all();
     }
 
-    /// Lets a commit begin, once there is room for what it writes.
+    /// Lets a commit begin, once there is space for its writes.
     pub(crate) fn admit(&self) -> Result<()> {
         self.check()?;
         if self.has_room() {
             return Ok(());
         }
         self.stalls.fetch_add(1, Ordering::Relaxed);
-        // What recovery brought back has not asked for a flush yet.
+        // Recovery fills the write buffer without ordering a flush, so it is ordered here.
         self.flush_if_full();
         let mut orders = self.orders.lock();
         loop {
@@ -166,7 +166,7 @@ impl Shared {
             if self.has_room() {
                 return Ok(());
             }
-            // Whoever makes room tells so; the time is for the case that it happened just before.
+            // A thread that makes space signals it. The timeout covers a signal that came just before the wait.
             self.room.wait_for(&mut orders, Duration::from_millis(10));
         }
     }
@@ -177,12 +177,12 @@ impl Shared {
             && self.runs.load(Ordering::Relaxed) < FULL_RUNS
     }
 
-    /// Counts bytes that were put into memtables.
+    /// Counts bytes that were inserted into memtables.
     pub(crate) fn inserted(&self, bytes: u64) {
         self.active_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Asks for a flush when the write buffer is full.
+    /// Orders a flush if the write buffer is full.
     pub(crate) fn flush_if_full(&self) {
         if self.active_bytes.load(Ordering::Relaxed) >= self.write_buffer_bytes
             && !self.asked.swap(true, Ordering::SeqCst)
@@ -192,14 +192,14 @@ impl Shared {
         }
     }
 
-    /// Runs a thread's work; a panic is kept like any failure.
+    /// Runs a thread's work. A panic is recorded as a failure.
     fn guard(&self, work: fn(&Self)) {
         if catch_unwind(AssertUnwindSafe(|| work(self))).is_err() {
             self.keep("a background thread of the disk engine panicked".into());
         }
     }
 
-    /// Waits for orders that `take` takes; false when it is time to end.
+    /// Waits until `take` takes an order, or until the time `again` is over. Returns false if the thread must end.
     fn await_order(&self, again: Option<Duration>, take: fn(&mut Orders) -> bool) -> bool {
         let mut orders = self.orders.lock();
         loop {
@@ -242,7 +242,7 @@ impl Shared {
         }
     }
 
-    /// Brings everything that was committed before into files.
+    /// Writes all earlier commits to files.
     pub(crate) fn flush(&self) -> Result<()> {
         let _flushing = self.flushing.lock();
         self.check()?;
@@ -258,8 +258,9 @@ impl Shared {
 
     /// Seals the memtables of all keyspaces at once.
     ///
-    /// Nobody is between drawing a timestamp and its last insert meanwhile; so every commit is wholly before the
-    /// rotation or wholly after it, and what is sealed is a prefix of the order of commits. Short: it touches no disk.
+    /// The exclusive latch waits until no commit is between drawing its timestamp and its last insert. So every commit
+    /// is wholly before the rotation or wholly after it, and the sealed memtables are a prefix of the order of commits.
+    /// It is short, because it uses no disk.
     fn rotate(&self) {
         self.asked.store(false, Ordering::SeqCst);
         self.latch.lock_exclusive();
@@ -267,11 +268,11 @@ impl Shared {
             keyspace.store.rotate();
         }
         self.sealed_bytes.fetch_add(self.active_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        // SAFETY: locked above, by this thread.
+        // SAFETY: this thread took the latch above.
         unsafe { self.latch.unlock_exclusive() };
     }
 
-    /// Writes what is sealed.
+    /// Writes the sealed memtables to files.
     fn write_sealed(&self) -> Result<()> {
         for keyspace in self.keyspaces.all() {
             keyspace.store.flush(self.watermark())?;
@@ -284,7 +285,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Merges files until all are in good order, or wait for the watermark.
+    /// Merges files until all keyspaces are in good order or wait for the watermark.
     fn compact(&self) -> Result<Compaction> {
         let mut all = Compaction::Idle;
         for keyspace in self.keyspaces.all() {
@@ -305,7 +306,7 @@ impl Shared {
         Ok(all)
     }
 
-    /// One step for one keyspace.
+    /// Runs one step of compaction for one keyspace.
     pub(crate) fn compact_once(&self, keyspace: &Keyspace) -> Result<Compaction> {
         let _compacting = self.compacting.lock();
         fail_point("disk.before_compact");

@@ -1,9 +1,9 @@
-//! Stretches of keys that are known to hold nothing, so that scans need not walk over what was deleted there.
+//! Gaps: ranges of keys that are known to be empty, so scans can skip rows that were deleted there.
 //!
-//! A queue (TPC-C's new orders, say) is scanned from its beginning, where everything has been deleted but not yet merged away.
-//! Whoever scans from a key on and finds the first row far behind it leaves a note, a gap, and the next one begins
-//! at its end. A gap is good for snapshots that are not older than the one that found it, and ends where a key is written
-//! again.
+//! A queue (TPC-C's new orders, for example) is scanned from its beginning, where everything has been deleted but not
+//! yet merged away. A scan notes that it found nothing between its bound and its first row, and the next scan begins at
+//! the end of that gap. A gap is valid for snapshots that are not older than the one that found it. It ends where a key
+//! is written again.
 
 use super::recent::Recent;
 use crate::clock::Timestamp;
@@ -13,50 +13,51 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Gaps of a keyspace, of some 100 bytes each. Beyond that a new one takes the place of another.
+/// Maximum number of gaps in a keyspace, of some 100 bytes each. Beyond that a new gap replaces another one.
 const MANY: usize = 1 << 16;
-/// Not the number of any transaction.
+/// An owner that is not the number of any transaction.
 const NOBODY: u64 = 0;
 
 /// The gaps of one keyspace, which do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// Whether anything was ever deleted; until then there are no gaps.
+    /// True if a key was ever deleted. Until then there are no gaps.
     deleted: AtomicBool,
-    /// By their first key.
+    /// Gaps by their first key.
     gaps: Mutex<BTreeMap<Key, Gap>>,
 }
 
 #[derive(Debug)]
 struct Gap {
-    /// The first key behind it.
+    /// The first key after the gap.
     end: Key,
-    /// No snapshot at or after this sees anything in it.
+    /// No snapshot at or after this sees a key in the gap.
     since: Timestamp,
 }
 
-/// The gap that lies around `key`.
+/// Returns the gap that contains `key`.
 fn around<'a>(gaps: &'a mut BTreeMap<Key, Gap>, key: &Key) -> Option<(&'a Key, &'a mut Gap)> {
     gaps.range_mut(..=key).next_back().filter(|(_, gap)| *key < gap.end)
 }
 
 impl Gaps {
-    /// Whether there can be any.
+    /// Returns true if there can be gaps.
     pub(super) fn are_likely(&self) -> bool {
         self.deleted.load(Ordering::SeqCst)
     }
 
-    /// Says that a commit has deleted a key. Before it is published.
+    /// Notes that a commit has deleted a key. Must be called before the commit is published.
     pub(super) fn note_delete(&self) {
-        // The load spares the cache line.
+        // The load avoids a write to a shared cache line.
         if !self.are_likely() {
             self.deleted.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Says that a commit has written a key, which it has locked. Before it is published.
+    /// Notes that a commit has written a key, which it has locked. Must be called before the commit is published.
     pub(super) fn note_put(&self, key: &Key) {
-        // Whoever sets this later and then learns of a gap around the key sees that it is locked, or was written.
+        // If another commit sets the flag later and a scan then learns a gap around the key, the scan sees that the key
+        // is locked or was written.
         if !self.are_likely() {
             return;
         }
@@ -66,13 +67,14 @@ impl Gaps {
         }
     }
 
-    /// Where a scan at `at` that would begin at `lower` may begin.
+    /// Returns the key at which a scan at `at` may begin instead of `lower`.
     pub(super) fn end_of(&self, lower: &Key, at: Timestamp) -> Option<Key> {
         let mut gaps = self.gaps.lock();
         around(&mut gaps, lower).filter(|(_, gap)| gap.since <= at).map(|(_, gap)| gap.end.clone())
     }
 
-    /// Says that a scan at `at` from `lower` on, begun at `skipped` if a gap led there, found nothing before `end`.
+    /// Notes that a scan at `at` from `lower` found nothing before `end`. `skipped` is where it began, if a gap led
+    /// there.
     pub(super) fn learn(
         &self,
         recent: &Recent,
@@ -85,16 +87,17 @@ impl Gaps {
         if end <= from {
             return;
         }
-        // Held until the gap is there: who locks a key later than we look for locks shortens it in `note_put`.
+        // The lock is held until the gap is noted: a commit that locks a key after the validation below shortens the
+        // gap in `note_put`.
         let mut gaps = self.gaps.lock();
         let first = match (around(&mut gaps, lower), skipped) {
             (Some((first, gap)), Some(skipped)) if gap.end == *skipped && gap.since <= at => first.clone(),
             (None, None) => lower.clone(),
-            // Another scan has learnt more, or knows a newer one that is of no use here.
+            // Another scan has learnt more, or its gap is too new to be used here.
             _ => return,
         };
         let stretch = KeyRange { lower: Bound::Included(from.clone()), upper: Bound::Excluded(end.clone()) };
-        // What was committed after the snapshot, or is about to be.
+        // There must be no commit after the snapshot, and none in progress.
         if !recent.validate_range(NOBODY, &stretch, at) {
             return;
         }
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_grows_with_what_is_deleted_and_is_not_for_older_snapshots() {
+    fn a_gap_grows_with_deletions_and_is_not_used_by_older_snapshots() {
         let (gaps, recent) = gaps();
         gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
         assert_eq!(gaps.end_of(&key("a"), Timestamp(4)), None);
@@ -147,7 +150,7 @@ mod tests {
         gaps.note_put(&key("c"));
         assert_eq!(gaps.end_of(&key("a"), Timestamp(5)), Some(key("c")));
         assert_eq!(gaps.end_of(&key("c"), Timestamp(5)), None);
-        // One who had skipped to the old end must not take it for empty up to what he found.
+        // A scan that skipped to the old end must not take the keys after the new end for empty.
         gaps.learn(&recent, &key("a"), Some(&key("f")), &key("k"), Timestamp(6));
         assert_eq!(gaps.end_of(&key("a"), Timestamp(6)), Some(key("c")));
         gaps.note_put(&key("a"));
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_learnt_of_a_stretch_where_somebody_is_committing_or_has_since() {
+    fn a_range_with_a_commit_in_progress_or_since_the_snapshot_becomes_no_gap() {
         let (gaps, recent) = gaps();
         recent.lock(1, &key("c"), Timestamp(5)).unwrap();
         gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_very_many() {
+    fn the_number_of_gaps_is_limited() {
         let (gaps, recent) = gaps();
         for number in 0..MANY as u64 + 10 {
             let [first, end] = [2 * number, 2 * number + 1].map(|number| Key::new(&number.to_be_bytes()));

@@ -1,7 +1,7 @@
-//! Whether a tree's list of files, and each listed file's table of contents, are what was written.
+//! Verification of a tree's list of files, and of each listed file's table of contents.
 //!
-//! The crate `lsm-tree` verifies the blocks that it reads, but not the list, and believes the lengths in a table of
-//! contents before it verifies that. So a changed byte there could lose a file without a word, or end the process. Both have
+//! The crate `lsm-tree` verifies the blocks that it reads, but not the list, and it trusts the lengths in a table of
+//! contents before it verifies them. So a changed byte there could silently lose a file, or end the process. Both have
 //! checksums, which are verified here before a tree is opened. (Formats: lsm-tree 3.1, sfa 1.0.)
 
 use std::fs::File;
@@ -9,13 +9,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Says which version of the list is valid: its number, its checksum, the kind of checksum.
+/// Name of the file that identifies the valid version of the list: its number, its checksum, the kind of checksum.
 pub(super) const CURRENT: &str = "current";
 const CURRENT_BYTES: usize = 8 + 16 + 1;
-/// Magic, version, kind of checksum; checksum, position and length of the table of contents.
+/// Bytes of a trailer: magic, version, kind of checksum; then checksum, position and length of the table of contents.
 const TRAILER_BYTES: usize = TRAILER_MAGIC.len() + 16 + 8 + 8;
 const TRAILER_MAGIC: &[u8] = b"SFA!\x01\x00";
-/// No table of contents is longer: it has a few sections, with short names.
+/// Maximum length of a table of contents, which has only a few sections with short names.
 const MOST_CONTENTS: u64 = 1 << 20;
 
 fn damaged(what: String) -> io::Error {
@@ -51,7 +51,7 @@ fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u128::from_le_bytes(*bytes))
 }
 
-/// Numbers of the files in a list that has been verified.
+/// Returns the numbers of the files in a verified list.
 fn listed(list: &Path) -> io::Result<Vec<u64>> {
     let unknown = || damaged("the list of files has an unknown format".into());
     let reader = sfa::Reader::new(list).map_err(|_| unknown())?;
@@ -70,7 +70,7 @@ fn listed(list: &Path) -> io::Result<Vec<u64>> {
                     *place = byte()?;
                 }
                 tables.push(u64::from_le_bytes(id));
-                // Kind of checksum, checksum, sequence number.
+                // Skips kind of checksum, checksum and sequence number.
                 for _ in 0..1 + 16 + 8 {
                     byte()?;
                 }

@@ -1,4 +1,4 @@
-//! The open keyspaces by their number, found without a lock: every read and write starts here.
+//! The open keyspaces by number. A look-up takes no lock, because every read and write starts with one.
 
 use super::gaps::Gaps;
 use super::recent::Recent;
@@ -13,22 +13,22 @@ use std::sync::OnceLock;
 const CHUNKS: usize = 1024;
 const CHUNK: usize = 64;
 
-/// One keyspace.
+/// An open keyspace.
 pub(crate) struct Keyspace {
     pub(crate) store: Box<dyn Store>,
     pub(crate) recent: Recent,
     pub(super) gaps: Gaps,
-    /// The newest commit in its files when it was opened.
+    /// The newest commit in the keyspace's files when it was opened.
     pub(crate) found: Timestamp,
 }
 
 impl Keyspace {
-    /// Over a store that was just opened.
+    /// Makes a keyspace over a store that was just opened.
     pub(crate) fn new(store: Box<dyn Store>) -> Self {
         Self { found: store.persisted(), store, recent: Recent::default(), gaps: Gaps::default() }
     }
 
-    /// Scans forward from `lower` on, skipping the gap around it if there is one.
+    /// Scans forward from `lower`, and skips the gap around it if there is one.
     pub(super) fn scan_over_gaps(
         &self,
         lower: &Key,
@@ -63,7 +63,7 @@ impl Keyspace {
 
 type Chunk = Box<[OnceLock<Keyspace>]>;
 
-/// Grows only: a keyspace stays until the engine is closed.
+/// The table of open keyspaces. It only grows: a keyspace stays until the engine is closed.
 pub(crate) struct Keyspaces {
     chunks: Box<[OnceLock<Chunk>]>,
 }
@@ -75,26 +75,29 @@ impl Default for Keyspaces {
 }
 
 impl Keyspaces {
-    /// The keyspace of that number, if it is open.
+    /// Returns the keyspace of a number, if it is open.
     pub(crate) fn get(&self, id: KeyspaceId) -> Option<&Keyspace> {
         let id = id.0 as usize;
         self.chunks.get(id / CHUNK)?.get()?[id % CHUNK].get()
     }
 
-    /// Adds one. One that is there already stays.
+    /// Adds a keyspace, unless its number exists already.
     ///
     /// # Errors
-    /// When the number is too large.
+    /// The number is too large.
     pub(crate) fn add(&self, id: KeyspaceId, keyspace: Keyspace) -> Result<()> {
         let id = id.0 as usize;
         let chunk = self.chunks.get(id / CHUNK).ok_or_else(|| {
-            Error::Capacity(format!("keyspace {id} is beyond the limit of {} in a database", CHUNKS * CHUNK))
+            Error::Capacity(format!(
+                "keyspace {id} exceeds the limit of {} keyspaces in a database: make fewer tables and indexes",
+                CHUNKS * CHUNK
+            ))
         })?;
         let _ = chunk.get_or_init(|| empty(CHUNK))[id % CHUNK].set(keyspace);
         Ok(())
     }
 
-    /// All that are open.
+    /// Returns all open keyspaces.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Keyspace> {
         self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
     }

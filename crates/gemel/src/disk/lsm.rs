@@ -1,19 +1,19 @@
-//! A keyspace as an LSM tree (crate `lsm-tree`), with our commit timestamps as its sequence numbers.
+//! A keyspace as an LSM tree (crate `lsm-tree`), with Gemel's commit timestamps as its sequence numbers.
 //!
-//! The crate hands a reader at sequence number `s` the newest *state of the tree* whose stamp is below `s`, where a stamp
-//! comes from a counter that its users share between inserts, flushes and compactions. That is how it protects old
-//! snapshots: they go on reading the state from before a compaction. With commits that draw their timestamp long before
-//! they insert, that is wrong for us: a reader could be given a state whose memtable misses a late insert. So our
-//! timestamps are shifted by [`SHIFT`], and each tree has a counter of its own that starts at zero when it is opened
-//! and only counts its flushes and compactions. Every stamp is then below every reader, and every reader gets the
-//! newest state.
+//! The crate gives a reader at sequence number `s` the newest *state of the tree* whose stamp is below `s`. A stamp
+//! comes from a counter that its users share between inserts, flushes and compactions. So old snapshots are protected:
+//! they continue to read the state from before a compaction. Gemel's commits draw their timestamp long before they
+//! insert, so this would be wrong here: a reader could get a state whose memtable misses a late insert. Therefore Gemel
+//! shifts its timestamps by [`SHIFT`]. Each tree has a counter of its own that starts at zero when the tree is opened,
+//! and counts only its flushes and compactions. So every stamp is below every reader, and every reader gets the newest
+//! state.
 //!
-//! It follows that flush and compaction themselves must keep what a snapshot may still read, and the crate's garbage
-//! collector does not: it drops any version below its threshold that has a newer one, be the newer one invisible
-//! to a snapshot at the threshold. So:
+//! Hence flush and compaction themselves must keep every version that a snapshot may still read. The crate's garbage
+//! collector does not: it drops any version below its threshold that has a newer one, even if a snapshot at the
+//! threshold cannot see the newer one. So:
 //!
-//! - a flush goes through [`Survivors`], which keeps for each key the versions above the watermark and the newest
-//!   one at or below it;
+//! - a flush goes through [`Survivors`], which keeps for each key the versions above the watermark and the newest one
+//!   at or below it;
 //! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
 //!   newest version of each key serves every snapshot); otherwise it keeps all versions.
 
@@ -36,17 +36,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sequence number of timestamp zero: more than a tree can count flushes and compactions while it is open, and still
-/// short in the files, which hold sequence numbers in variable length.
+/// Sequence number of timestamp zero. It is more than the number of flushes and compactions while a tree is open, and
+/// still short in the files, which store sequence numbers with variable length.
 const SHIFT: SeqNo = 1 << 32;
 
-/// Runs of files in level 0 at which a compaction no longer waits for the watermark.
+/// Number of runs of files in level 0 from which a compaction no longer waits for the watermark.
 const URGENT_RUNS: usize = 8;
 
 /// Target size of a file, in bytes.
 const FILE_BYTES: u64 = 32 << 20;
 
-/// What the trees of an engine share.
+/// Resources that the trees of an engine share.
 #[derive(Clone)]
 pub(crate) struct LsmShared {
     cache: Arc<Cache>,
@@ -54,7 +54,7 @@ pub(crate) struct LsmShared {
 }
 
 impl LsmShared {
-    /// A cache of blocks and a table of open files.
+    /// Makes a block cache and a table of open files.
     pub(crate) fn new(cache_bytes: u64) -> Self {
         Self {
             cache: Arc::new(Cache::with_capacity_bytes(cache_bytes)),
@@ -62,29 +62,29 @@ impl LsmShared {
         }
     }
 
-    /// Bytes of blocks in the cache.
+    /// Returns the bytes of blocks in the cache.
     pub(crate) fn cached_bytes(&self) -> u64 {
         self.cache.size()
     }
 }
 
-/// Files kept open: well below the usual limit of 1,024 descriptors.
+/// Maximum number of files kept open, well below the usual limit of 1,024 descriptors.
 const OPEN_FILES: usize = 256;
 
-/// See the module.
+/// A keyspace as an LSM tree. The module's comment describes it.
 pub(crate) struct LsmStore {
     path: PathBuf,
     tree: Tree,
     /// Sealed memtables that are not in files yet, oldest first.
     sealed: Mutex<Vec<Arc<Memtable>>>,
-    /// Held while a flush adds its files, and while a compaction looks what is in the files.
+    /// Held while a flush adds its files, and while a compaction checks the files' newest timestamp.
     files: Mutex<()>,
-    /// A compaction is running that may drop versions because of what it saw in the files.
+    /// True while a compaction runs that may drop versions because of this check.
     relying: AtomicBool,
 }
 
 impl LsmStore {
-    /// Opens the tree in a directory, making it if there is none.
+    /// Opens the tree in a directory, and makes it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
         intact::verify(path).map_err(|error| refused("can't open", path, error.into()))?;
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
@@ -99,7 +99,7 @@ impl LsmStore {
                 files: Mutex::default(),
                 relying: AtomicBool::new(false),
             }),
-            // Only with values in files of their own, which we never ask for.
+            // A blob tree has values in files of their own, which Gemel never configures.
             Ok(AnyTree::Blob(_)) => Err(refused("can't open", path, lsm_tree::Error::Unrecoverable)),
             Err(error) => Err(refused("can't open", path, error)),
         }
@@ -120,19 +120,20 @@ impl LsmStore {
         Ok(self.tree.flush_to_tables(survivors)?.map_or_else(Vec::new, |(tables, _)| tables))
     }
 
-    /// Puts files in the place of the memtables that they were written from.
+    /// Replaces memtables by the files that were written from them.
     fn add_files(&self, tables: &[Table], memtables: &[Arc<Memtable>]) -> lsm_tree::Result<()> {
         let _files = self.files.lock();
-        // A compaction chooses its files right after it began. Until it has, it must not find newer ones than it saw.
+        // A compaction chooses its files right after it has begun. Until then, no newer files than it checked may
+        // appear.
         while self.relying.load(Ordering::SeqCst) && !self.tree.is_compacting() {
             std::thread::sleep(Duration::from_micros(50));
         }
         let ids: Vec<_> = memtables.iter().map(|memtable| memtable.id()).collect();
-        // The watermark only prunes the tree's list of old states here, which nobody reads.
+        // Here the watermark only prunes the tree's list of old states, which nobody reads.
         self.tree.register_tables(tables, None, None, &ids, SHIFT)
     }
 
-    /// Merges some files, dropping what has a newer version if the files hold nothing above the watermark.
+    /// Merges some files. Drops versions that have a newer one if the files contain nothing above the watermark.
     fn merge_files(&self, watermark: Timestamp) -> Result<Compaction> {
         let before = self.tree.current_version().id();
         let threshold = {
@@ -151,7 +152,7 @@ impl LsmStore {
         let merged = self.tree.compact(Arc::new(strategy), threshold);
         self.relying.store(false, Ordering::SeqCst);
         merged.map_err(|error| self.refused("can't merge files of", error))?;
-        // A flush in between changes it too; then the next step finds nothing to do.
+        // A flush in between changes the version too. Then the next step finds nothing to do.
         let changed = self.tree.current_version().id() != before;
         Ok(if changed { Compaction::Done } else { Compaction::Idle })
     }
@@ -237,12 +238,12 @@ impl Store for LsmStore {
     }
 }
 
-/// The entries of a flush without the versions that no snapshot at or after the watermark reads. Entries come by key,
-/// the newest version of a key first.
+/// Filters the entries of a flush: drops the versions that no snapshot at or after the watermark reads. Entries come by
+/// key, the newest version of a key first.
 struct Survivors<I> {
     entries: I,
     watermark: SeqNo,
-    /// The last version seen.
+    /// The last entry passed on.
     newer: Option<(UserKey, SeqNo)>,
 }
 
@@ -275,7 +276,7 @@ fn timestamp(seqno: SeqNo) -> Timestamp {
     Timestamp(seqno.saturating_sub(SHIFT))
 }
 
-/// What a reader at `at` passes: it sees what is below.
+/// Returns the sequence number for a reader at `at`. A reader sees the versions below its sequence number.
 fn reader(at: Timestamp) -> SeqNo {
     seqno(at).saturating_add(1)
 }
@@ -287,7 +288,7 @@ fn bytes(bound: &Bound<Key>) -> Bound<Vec<u8>> {
 fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
     use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
-        // These come of following offsets and names that are wrong in a file, not of the system.
+        // These kinds come from wrong offsets and names in a file, not from the system.
         lsm_tree::Error::Io(source)
             if !matches!(source.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof) =>
         {
@@ -296,7 +297,7 @@ fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
         other => Error::Corruption {
             path: path.into(),
             what: format!(
-                "{what} this tree ({other:?}): its files were changed or lost, restore them from a copy"
+                "{what} this tree ({other:?}): its files were changed or lost; restore the directory from a backup"
             ),
         },
     }
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_not_added_while_a_compaction_that_relies_on_their_absence_chooses() {
+    fn a_flush_adds_no_files_while_a_compaction_chooses_its_files() {
         let (_directory, store) = store();
         store.insert(b"k", Some(b"v"), Timestamp(1));
         store.rotate();
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_keeps_what_snapshots_from_the_watermark_on_read_and_nothing_else() {
+    fn a_flush_keeps_exactly_the_versions_that_snapshots_from_the_watermark_on_read() {
         let (_directory, store) = store();
         for at in 1..=9 {
             store.insert(b"k", Some(b"v"), Timestamp(at));

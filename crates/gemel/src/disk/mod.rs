@@ -1,12 +1,12 @@
-//! The disk engine: versions in an ordered store larger than memory, conflicts found in memory.
+//! The disk engine: versions in an ordered store larger than memory, and conflict checks in memory.
 //!
 //! Each part knows only those below it:
 //!
 //! - here: the commit protocol of [`Engine`], recovery, opening and closing;
-//! - `background`: sealing, flushing and compaction, and holding writers back when those can't keep up;
-//! - `recent`: which keys were committed since the oldest snapshot, for first-committer-wins;
-//! - `gaps`: where scans need not look, since all was deleted there;
-//! - `store`, `lsm`: where the versions are; `intact` verifies what the store's crate does not.
+//! - `background`: sealing, flushing and compaction, and stalling writers when these can't keep up;
+//! - `recent`: the keys committed since the watermark, for first-committer-wins;
+//! - `gaps`: ranges that scans can skip, because all rows there were deleted;
+//! - `store`, `lsm`: the versions themselves; `intact` verifies files that the store's crate does not verify.
 
 mod background;
 mod gaps;
@@ -34,15 +34,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// Makes the log durable up to its end as of the call. Called before anything is flushed.
+/// A hook that makes the log durable up to its end as of the call. The engine calls it before every flush.
 pub(crate) type BeforeFlush = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// What the disk engine holds and has done since it was opened.
+/// Sizes of the disk engine, and its counters since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskState {
-    /// Bytes of writes in memory that are not sealed.
+    /// Bytes of writes in memtables that are not sealed.
     pub memtable_bytes: u64,
-    /// Bytes of sealed writes that wait to be flushed.
+    /// Bytes of writes in sealed memtables that wait to be flushed.
     pub sealed_bytes: u64,
     /// Bytes of files in use.
     pub file_bytes: u64,
@@ -50,11 +50,11 @@ pub struct DiskState {
     pub cached_bytes: u64,
     /// Blocks that reads found in the cache.
     pub blocks_cached: u64,
-    /// Blocks that reads had to take from files.
+    /// Blocks that reads had to read from files.
     pub blocks_from_files: u64,
-    /// Times that all memtables were flushed.
+    /// Number of flushes of all memtables.
     pub flushes: u64,
-    /// Times that files were merged.
+    /// Number of compactions.
     pub compactions: u64,
     /// Commits that had to wait for flushes or compactions.
     pub stalls: u64,
@@ -62,7 +62,7 @@ pub struct DiskState {
     pub recent_keys: u64,
 }
 
-/// See the module.
+/// The disk engine. The module's comment describes it.
 pub(crate) struct DiskEngine {
     directory: PathBuf,
     trees: LsmShared,
@@ -73,12 +73,11 @@ pub(crate) struct DiskEngine {
 }
 
 impl DiskEngine {
-    /// An engine over a directory, which is made if it is missing. Keyspaces are opened one by one; what their files
-    /// hold is complete up to some commit, and the rest comes from the log by
-    /// [`DiskEngine::restore`].
+    /// Opens an engine over a directory, and makes the directory if it is missing. The caller opens the keyspaces one
+    /// by one. A keyspace's files are complete up to some commit; [`DiskEngine::restore`] brings the rest from the log.
     ///
     /// # Errors
-    /// When the directory can't be made, or the threads can't be started.
+    /// The directory can't be made, or the threads can't be started.
     pub(crate) fn open(directory: &Path, options: &Options, before_flush: BeforeFlush) -> Result<Self> {
         std::fs::create_dir_all(directory).map_err(|source| Error::Io {
             what: "can't make directory",
@@ -100,7 +99,7 @@ impl DiskEngine {
         })
     }
 
-    /// Refuses when a keyspace that was made once has lost its files: opening would make it anew, empty.
+    /// Returns an error if an existing keyspace has lost its files: opening it would make a new, empty one.
     pub(crate) fn must_be_there(&self, keyspace: KeyspaceId) -> Result<()> {
         let path = self.path_of(keyspace);
         if path.join(intact::CURRENT).exists() {
@@ -119,15 +118,15 @@ impl DiskEngine {
         self.directory.join(format!("ks-{}", keyspace.0))
     }
 
-    /// The newest commit that the files of a keyspace hold; they hold all before it.
+    /// Returns the newest commit in the files of a keyspace. The files have all commits before it too.
     #[cfg(test)]
     pub(crate) fn persisted(&self, keyspace: KeyspaceId) -> Result<Timestamp> {
         Ok(self.keyspace(keyspace)?.store.persisted())
     }
 
-    /// Brings a commit back from the log, unless the files had it when the keyspace was opened. Before the first
-    /// transaction only. Nothing is flushed meanwhile: log records need not come in the order of their timestamps, and
-    /// files must never hold a commit without those before it.
+    /// Restores a write from the log, unless the files had it when the keyspace was opened. Only before the first
+    /// transaction. Nothing is flushed meanwhile: log records need not be in timestamp order, and files must never
+    /// contain a commit without those before it.
     pub(crate) fn restore(
         &self,
         keyspace: KeyspaceId,
@@ -146,22 +145,22 @@ impl DiskEngine {
         Ok(())
     }
 
-    /// Flushes all that is committed, for a clean end.
+    /// Flushes everything committed.
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.shared.check()?;
         self.shared.flush().inspect_err(|error| self.shared.fail(error))
     }
 
-    /// Ends the background work, waiting for what is being done. What is in memory only stays there.
+    /// Ends the background threads and waits for their current work. Data that is only in memory is not flushed.
     pub(crate) fn close(&self) {
         self.shared.stop();
         for thread in self.threads.lock().drain(..) {
-            // A panic in a thread was caught there, and is kept as the engine's failure.
+            // The thread has caught its panic and kept it as the engine's failure.
             let _ = thread.join();
         }
     }
 
-    /// Counters.
+    /// Returns sizes and counters.
     pub(crate) fn state(&self) -> DiskState {
         let mut state = DiskState { cached_bytes: self.trees.cached_bytes(), ..self.shared.state() };
         for keyspace in self.shared.keyspaces.all() {
@@ -180,7 +179,7 @@ impl DiskEngine {
         })
     }
 
-    /// Locks the first writes until one is refused; tells how many are locked.
+    /// Locks writes until one fails. Returns the number of locked ones.
     fn lock_some(&self, owner: u64, writes: &[Write]) -> (usize, Result<(), Refusal>) {
         for (index, write) in writes.iter().enumerate() {
             let keyspace = match self.keyspace(write.keyspace) {
@@ -228,9 +227,9 @@ impl Engine for DiskEngine {
             return Ok(());
         }
         let store = LsmStore::open(&self.path_of(keyspace), &self.trees)?;
-        std::fs::File::open(&self.directory).and_then(|directory| directory.sync_all()).map_err(
-            |source| Error::Io { what: "can't make durable directory", path: self.directory.clone(), source },
-        )?;
+        std::fs::File::open(&self.directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|source| Error::Io { what: "can't sync", path: self.directory.clone(), source })?;
         let opened = Keyspace::new(Box::new(store));
         self.shared.clock.recover(opened.found);
         self.shared.keyspaces.add(keyspace, opened)
@@ -275,7 +274,7 @@ impl Engine for DiskEngine {
     }
 
     fn draw(&self) -> Timestamp {
-        // Until all of the commit is in the memtables they must not be sealed: see `Shared::rotate`.
+        // The memtables must not be sealed before they have the whole commit: see `Shared::rotate`.
         self.shared.latch.lock_shared();
         self.shared.clock.draw()
     }
@@ -297,7 +296,7 @@ impl Engine for DiskEngine {
     fn install(&self, writes: &mut [Write], at: Timestamp) {
         let mut bytes = 0;
         for write in writes.iter() {
-            // It is open, since the write was locked.
+            // The keyspace is open, because the write is locked.
             if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
                 bytes += write.key.with(|key| keyspace.store.insert(key, write.value.as_deref(), at));
                 match write.value {
@@ -307,7 +306,7 @@ impl Engine for DiskEngine {
             }
         }
         self.shared.inserted(bytes);
-        // SAFETY: `draw` locked it shared for this commit, and the protocol calls `install` or `give_up` once for
+        // SAFETY: `draw` took the latch shared for this commit, and the protocol calls `install` or `give_up` once for
         // each `draw`.
         unsafe { self.shared.latch.unlock_shared() };
         for write in writes.iter() {
@@ -320,7 +319,7 @@ impl Engine for DiskEngine {
 
     fn give_up(&self, writes: &mut [Write], drawn: bool) {
         if drawn {
-            // SAFETY: as in `install`.
+            // SAFETY: same as in `install`.
             unsafe { self.shared.latch.unlock_shared() };
         }
         self.unlock(writes);
@@ -335,5 +334,5 @@ impl Engine for DiskEngine {
 }
 
 fn empty_key() -> Error {
-    Error::Usage("a key of the disk engine needs at least one byte: give it one".into())
+    Error::Usage("a key of the disk engine must have at least one byte: use a longer key".into())
 }

@@ -1,4 +1,5 @@
-//! Who is committing which keys, and who has since the watermark: first committer wins without a look at the tree.
+//! The keys that are being committed or were committed since the watermark, for first-committer-wins without a look at
+//! the tree.
 //!
 //! A key that is not here was last committed at or before the watermark, hence before every snapshot in use.
 
@@ -9,25 +10,25 @@ use parking_lot::Mutex;
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Keys forgotten in one go, so that nobody waits long for the lock.
+/// Number of keys forgotten under one lock, so nobody waits long for it.
 const STEP: usize = 256;
 
-/// The keys of one keyspace.
+/// The recent keys of one keyspace.
 #[derive(Debug, Default)]
 pub(crate) struct Recent(Mutex<Keys>);
 
 #[derive(Debug, Default)]
 struct Keys {
     keys: BTreeMap<Key, Entry>,
-    /// What was committed, nearly in order of time.
+    /// Committed keys, nearly in order of their timestamps.
     committed: VecDeque<(Timestamp, Key)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Who is committing it now.
+    /// The transaction that is committing the key now.
     owner: Option<u64>,
-    /// When it was committed last; zero when that does not matter any more.
+    /// Timestamp of the last commit of the key; zero if it does not matter any more.
     committed: Timestamp,
 }
 
@@ -79,12 +80,12 @@ impl Recent {
         }
     }
 
-    /// Whether nobody but `owner` is committing the key nor has after `since`.
+    /// Returns true if no other owner is committing the key, and nobody has committed it after `since`.
     pub(crate) fn validate_key(&self, owner: u64, key: &Key, since: Timestamp) -> bool {
         self.0.lock().keys.get(key).is_none_or(|entry| entry.free_for(owner, since).is_ok())
     }
 
-    /// The same for all keys of a range.
+    /// Same as [`Recent::validate_key`], for all keys of a range.
     pub(crate) fn validate_range(&self, owner: u64, range: &KeyRange, since: Timestamp) -> bool {
         let bounds = (range.lower.as_ref(), range.upper.as_ref());
         range.is_empty()
@@ -96,16 +97,16 @@ impl Recent {
                 .all(|(_, entry)| entry.free_for(owner, since).is_ok())
     }
 
-    /// Forgets what was committed at or before the watermark.
+    /// Forgets the commits at or before the watermark.
     pub(crate) fn collect(&self, watermark: Timestamp) {
         while !self.collect_some(watermark) {}
     }
 
-    /// Forgets a few; true when none is left.
+    /// Forgets up to [`STEP`] commits. Returns true if none is left.
     fn collect_some(&self, watermark: Timestamp) -> bool {
         let mut keys = self.0.lock();
         for _ in 0..STEP {
-            // One that is out of order behind a newer one waits for that one.
+            // A commit that is queued behind a newer one waits for that one.
             if keys.committed.front().is_none_or(|(at, _)| *at > watermark) {
                 return true;
             }
@@ -114,7 +115,7 @@ impl Recent {
             if entry.committed > watermark {
                 continue;
             }
-            // Whoever holds the lock takes the key away when he gives up.
+            // If the key is locked, the owner removes it when it gives up.
             entry.committed = Timestamp::ZERO;
             if entry.owner.is_none() {
                 keys.keys.remove(&key);
@@ -123,7 +124,7 @@ impl Recent {
         false
     }
 
-    /// Keys being committed or committed since the watermark.
+    /// Returns the number of keys being committed or committed since the watermark.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().keys.len()
     }
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_locked_by_one_and_refused_to_whoever_decided_before_its_last_commit() {
+    fn a_key_has_one_owner_and_conflicts_with_writes_on_older_snapshots() {
         let recent = Recent::default();
         recent.lock(1, &key("k"), Timestamp(5)).unwrap();
         assert_eq!(recent.lock(2, &key("k"), Timestamp(5)), Err(Conflict::Locked));
@@ -155,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn a_range_sees_keys_that_are_being_inserted() {
+    fn validating_a_range_finds_keys_that_are_being_inserted() {
         let recent = Recent::default();
         assert!(recent.validate_range(1, &range("a", "z"), Timestamp(5)));
         recent.lock(2, &key("m"), Timestamp(5)).unwrap();
         assert!(!recent.validate_range(1, &range("a", "z"), Timestamp(5)));
-        assert!(recent.validate_range(2, &range("a", "z"), Timestamp(5)), "one's own lock is no obstacle");
+        assert!(recent.validate_range(2, &range("a", "z"), Timestamp(5)), "one's own lock is no conflict");
         assert!(recent.validate_range(1, &range("n", "z"), Timestamp(5)));
         assert!(recent.validate_range(1, &range("z", "a"), Timestamp(5)), "crossed bounds hold nothing");
         recent.commit(&key("m"), Timestamp(6));
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_committed_before_the_watermark_is_forgotten_and_nothing_else() {
+    fn only_commits_up_to_the_watermark_are_forgotten() {
         let recent = Recent::default();
         for at in 1..=1000 {
             let key = Key::new(&[at as u8, (at >> 8) as u8]);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_forgotten_while_it_is_locked_goes_when_it_is_unlocked() {
+    fn a_key_forgotten_while_locked_is_removed_when_it_is_unlocked() {
         let recent = Recent::default();
         recent.lock(1, &key("k"), Timestamp(0)).unwrap();
         recent.commit(&key("k"), Timestamp(1));

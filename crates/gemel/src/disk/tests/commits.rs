@@ -1,4 +1,4 @@
-//! The commit protocol, reads and scans.
+//! Tests of the commit protocol, reads and scans.
 
 use super::*;
 use crate::Conflict;
@@ -19,10 +19,14 @@ fn the_first_committer_wins() {
         other => panic!("{other:?}"),
     };
     assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Locked);
-    assert!(engine.validate_key(3, KS, &key("0"), since).unwrap(), "a refusal leaves nothing locked");
+    assert!(engine.validate_key(3, KS, &key("0"), since).unwrap(), "a rejected commit leaves nothing locked");
     let at = engine.draw();
     engine.install(&mut first, at);
-    assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Write, "though it is not published yet");
+    assert_eq!(
+        clash(engine.lock(2, &mut second)),
+        Conflict::Write,
+        "the first commit counts before it is published"
+    );
     engine.clock().publish(at);
     assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Write);
     let mut second = second.map(|write| Write { since: at, ..write });
@@ -32,7 +36,7 @@ fn the_first_committer_wins() {
 }
 
 #[test]
-fn a_commit_that_is_given_up_leaves_nothing_and_blocks_nobody() {
+fn an_abandoned_commit_leaves_nothing_and_blocks_nobody() {
     let (_directory, engine) = engine();
     let since = engine.clock().horizon();
     let mut writes = [write("a", Some("1"), since)];
@@ -113,14 +117,14 @@ fn scans_merge_memory_and_files_in_both_directions_within_their_bounds() {
     assert_eq!(both(&bounds(Bound::Unbounded, Bound::Excluded("c")), now), "ab");
     assert_eq!(both(&bounds(Bound::Included("g"), Bound::Included("a")), now), "");
     assert_eq!(both(&bounds(Bound::Excluded("b"), Bound::Excluded("b")), now), "");
-    assert_eq!(names(&all(), Direction::Forward, now, 2), "ab", "a scan ends when it is told to");
+    assert_eq!(names(&all(), Direction::Forward, now, 2), "ab", "a scan ends on a break");
     assert_eq!(names(&all(), Direction::Backward, now, 2), "gc");
     let newer = bounds(Bound::Included("c"), Bound::Included("c"));
     assert_eq!(scan(&engine, &newer, Direction::Forward, now, 1)[0].1, "newer");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_words() {
+fn invalid_writes_and_keyspaces_are_rejected_with_a_reason() {
     let (_directory, engine) = engine();
     let message = |refusal| match refusal {
         Err(Refusal::Error(error)) => error.to_string(),

@@ -1,11 +1,11 @@
-//! What the engine and the tree below it promise each other, point by point.
+//! The contract between the engine and the tree below it, point by point.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The tree counts its flushes and compactions as sequence numbers of its own; they must not show in our order.
+/// The tree counts its flushes and compactions as sequence numbers of its own. They must not affect the engine's order.
 #[test]
-fn a_flushes_and_compactions_move_neither_the_clock_nor_what_snapshots_see() {
+fn a_flushes_and_compactions_change_neither_the_clock_nor_snapshots() {
     let (_directory, engine) = engine();
     let first = put(&engine, "k", "one");
     for round in 0..20 {
@@ -49,7 +49,7 @@ fn b_no_insert_is_lost_when_rotations_race_with_commits() {
                         std::thread::yield_now();
                         engine.install(&mut writes, at);
                         engine.clock().publish(at);
-                        // At once, and through whatever is going on below.
+                        // The commit is visible at once, and through flushes and compactions.
                         for name in &names {
                             assert_eq!(get(engine, name, at).as_deref(), Some("v"), "{name}");
                             assert_eq!(get(engine, name, Timestamp(at.0 - 1)), None, "{name}");
@@ -115,9 +115,9 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// A compaction that found everything below the watermark must not come upon files that were flushed meanwhile.
+/// A compaction that found everything below the watermark must not merge files that were flushed meanwhile.
 #[test]
-fn c_a_held_snapshot_stays_as_it_is_while_flushes_race_with_compactions() {
+fn c_a_held_snapshot_never_changes_while_flushes_race_with_compactions() {
     let (_directory, engine) = engine();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -146,7 +146,7 @@ fn c_a_held_snapshot_stays_as_it_is_while_flushes_race_with_compactions() {
                 compact(&engine);
             }
         });
-        // The threads end too when an assertion fails.
+        // The threads also end if an assertion fails.
         let _end = SetOnDrop(&done);
         let raced = || {
             let state = engine.state();
@@ -194,9 +194,9 @@ fn c_versions_that_no_snapshot_reads_are_dropped() {
     assert!(scan(&engine, &all(), Direction::Forward, engine.clock().horizon(), 1).is_empty());
 }
 
-/// Conflicts are found without the tree, which need not know when a version was committed.
+/// Conflict checks do not use the tree, which need not know the timestamp of a version.
 #[test]
-fn d_conflict_checks_do_not_depend_on_what_the_files_remember() {
+fn d_conflict_checks_do_not_depend_on_the_files() {
     let (_directory, engine) = engine();
     let before = engine.clock().horizon();
     let after = put(&engine, "k", "one");
@@ -216,7 +216,7 @@ fn d_conflict_checks_do_not_depend_on_what_the_files_remember() {
     assert!(engine.validate_key(3, KS, &key("k"), after).unwrap());
 }
 
-/// Rows, cache and memtable sizes such that most reads go to files.
+/// The sizes of rows, cache and memtables make most reads go to files.
 #[test]
 fn e_data_may_be_larger_than_the_cache_and_the_write_buffer() {
     let directory = tempfile::tempdir().unwrap();
@@ -243,7 +243,7 @@ fn e_data_may_be_larger_than_the_cache_and_the_write_buffer() {
     assert!(state.cached_bytes <= 2 * options.cache_bytes, "{state:?}");
 }
 
-/// Threads, back-pressure and the log's say are the engine's, not the tree's.
+/// The engine, not the tree, controls threads, stalls and the log's part.
 #[test]
 fn f_nothing_is_flushed_before_the_log_is_durable() {
     let directory = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn f_nothing_is_flushed_before_the_log_is_durable() {
             }
         }
     }
-    // Writers were held back until the failure was known, and are refused since.
+    // Writers stalled until the failure was known, and are rejected since.
     assert!(matches!(refused, Some(Refusal::Error(crate::Error::Poisoned(_)))), "{refused:?}");
     durable.store(true, Ordering::SeqCst);
     assert!(engine.flush_all().is_err(), "a failure is for good");

@@ -1,4 +1,4 @@
-//! What the operations cost. Run with `cargo test --release -p gemel measures -- --ignored --nocapture`.
+//! Measures of the cost of the operations. Run with `cargo test --release -p gemel measures -- --ignored --nocapture`.
 
 use super::*;
 use std::time::Instant;
@@ -47,7 +47,7 @@ fn measures_of_reads_and_commits() {
     };
     timed("point get, first time", ROWS, read(old));
     timed("point get in cache", ROWS, read(old));
-    // Rows with versions above the snapshot, in memory and in files.
+    // Rows get versions above the snapshot, in memory and in files.
     for batch in 0..ROWS / 100 {
         let names: Vec<_> = (0..10).map(|row| (name(batch * 10 + row), Some("new"))).collect();
         commit(&engine, &names);
@@ -59,7 +59,7 @@ fn measures_of_reads_and_commits() {
     timed("get of a key that is not there", ROWS, |number| {
         assert!(!engine.get(KS, &missing[number as usize], old, None, &mut |_, _| ()).unwrap());
     });
-    // Keys are scattered evenly, so this range holds 100 of them, more or less.
+    // Keys are scattered evenly, so this range has about 100 of them.
     let width = u64::MAX / ROWS * 100;
     for (what, at) in [("scan of 100", engine.clock().horizon()), ("historical scan of 100", old)] {
         let mut rows = 0;

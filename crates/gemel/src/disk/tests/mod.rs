@@ -1,4 +1,4 @@
-//! The disk engine as the coordinator sees it.
+//! Tests of the disk engine, used as the coordinator uses it.
 
 mod commits;
 mod contract;
@@ -31,7 +31,7 @@ fn open(path: &Path) -> DiskEngine {
     open_with(path, &Options::default(), no_log())
 }
 
-/// An engine in a directory of its own.
+/// Opens an engine in a directory of its own.
 fn engine() -> (tempfile::TempDir, DiskEngine) {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
@@ -47,7 +47,7 @@ fn write(name: impl AsRef<[u8]>, value: Option<&str>, since: Timestamp) -> Write
     Write { keyspace: KS, key: key(name), value, since, handle: Handle::None }
 }
 
-/// Commits, from a snapshot taken now.
+/// Commits rows on a snapshot taken now.
 fn commit<K: AsRef<[u8]>>(engine: &DiskEngine, rows: &[(K, Option<&str>)]) -> Timestamp {
     let since = engine.clock().horizon();
     let mut writes: Vec<_> = rows.iter().map(|(name, value)| write(name, *value, since)).collect();
@@ -77,7 +77,7 @@ fn all() -> KeyRange {
     KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
 }
 
-/// Up to `most` rows of a scan.
+/// Returns up to `most` rows of a scan.
 fn scan(
     engine: &DiskEngine,
     range: &KeyRange,
@@ -95,7 +95,7 @@ fn scan(
     rows
 }
 
-/// Compacts until nothing is left to do with the present watermark.
+/// Compacts until nothing is left to do with the current watermark.
 fn compact(engine: &DiskEngine) {
     let keyspace = engine.shared.keyspaces.get(KS).unwrap();
     while engine.shared.compact_once(keyspace).unwrap() == super::store::Compaction::Done {}

@@ -9,7 +9,7 @@ enum Step {
     Commit(Vec<(u8, Option<u8>)>),
     Flush,
     Compact,
-    /// Moves the watermark this part of the way to the horizon.
+    /// Moves the watermark by this share of the way to the horizon.
     Collect(u8),
     Reopen,
 }
@@ -77,7 +77,7 @@ proptest! {
                     engine.collect(watermark);
                 }
                 Step::Reopen => {
-                    // A clean end; the last state is what counts behind it.
+                    // A clean end: only the last state counts afterwards.
                     engine.flush_all().unwrap();
                     let last = engine.clock().horizon();
                     drop(engine);

@@ -1,9 +1,9 @@
-//! Closing, and opening again.
+//! Tests of closing and reopening.
 
 use super::*;
 
 #[test]
-fn what_was_flushed_is_there_after_opening_and_restoring_is_idempotent() {
+fn flushed_rows_survive_reopening_and_restoring_is_idempotent() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = Vec::new();
     let engine = open(directory.path());
@@ -22,7 +22,7 @@ fn what_was_flushed_is_there_after_opening_and_restoring_is_idempotent() {
     for _ in 0..2 {
         let engine = open(directory.path());
         assert_eq!(engine.persisted(KS).unwrap(), persisted);
-        assert_eq!(engine.clock().horizon(), persisted, "the clock goes on behind what is in files");
+        assert_eq!(engine.clock().horizon(), persisted, "the clock continues after the commits in files");
         let in_memory = |engine: &DiskEngine| engine.state().memtable_bytes;
         assert_eq!(in_memory(&engine), 0);
         for (name, value, at) in &log {
@@ -37,7 +37,7 @@ fn what_was_flushed_is_there_after_opening_and_restoring_is_idempotent() {
             assert_eq!(get(&engine, name, last).as_ref(), Some(value));
         }
         assert_eq!(scan(&engine, &all(), Direction::Forward, last, 100).len(), 20);
-        // The end is not clean: the second round finds the same.
+        // The end is not clean, so the second round finds the same.
     }
 
     let engine = open(directory.path());
@@ -64,7 +64,7 @@ fn log_records_may_come_in_another_order_than_their_timestamps() {
         engine.restore(KS, &key(format!("{at}")), Some(b"v"), Timestamp(at)).unwrap();
     }
     assert_eq!(engine.persisted(KS).unwrap(), Timestamp::ZERO, "nothing is flushed half way");
-    // More than the buffers hold came back; that must not hold up the first commit.
+    // Recovery restored more than the buffers hold. That must not stall the first commit.
     put(&engine, "5", "v");
     assert_eq!(scan(&engine, &all(), Direction::Forward, Timestamp(5), 10).len(), 5);
 }
