@@ -1,5 +1,6 @@
-//! How fast a database opens after a crash: rows like those of TPC-C's STOCK in the memory engine, once all in a checkpoint and
-//! once all in the log. A second process fills the database and aborts without closing it; this one opens it.
+//! Measures the speed of opening a database after a crash. Rows like those of TPC-C's STOCK are in the memory engine,
+//! once all in a checkpoint and once all in the log. A second process fills the database and aborts without closing it;
+//! this one opens it.
 //!
 //! `cargo run --release -p gemel --example recovery -- [BYTES [DIRECTORY]]`
 
@@ -14,13 +15,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const VALUE_BYTES: usize = 300;
 const ROWS_PER_COMMIT: u64 = 12;
 const DEFAULT_BYTES: u64 = 2_000_000_000;
-/// Opened so often: first with the files as the crash left them, then with what the system keeps of them in memory.
+/// Number of openings: first with the files as the crash left them, then with files that the system has cached.
 const OPENED: usize = 3;
 
-/// Where the rows are when the database crashes.
+/// The place of the rows when the database crashes.
 #[derive(Clone, Copy)]
 enum Content {
-    /// In a checkpoint, with one commit behind it.
+    /// In a checkpoint, with one commit after it.
     Checkpoint,
     /// In the log: half of it inserts rows in order of their keys, the other half updates any of them.
     Log,
@@ -40,7 +41,7 @@ fn key(row: u64) -> [u8; 8] {
     (((row / 100_000) << 32) | (row % 100_000)).to_be_bytes()
 }
 
-/// Fills a new database and ends the process as a crash would.
+/// Fills a new database and ends the process like a crash.
 fn fill(directory: &Path, content: Content, bytes: u64) -> Result<(), Error> {
     let db = Database::open(directory, options())?;
     let stock = db.keyspace("stock", Engine::Memory)?;
@@ -60,7 +61,7 @@ fn fill(directory: &Path, content: Content, bytes: u64) -> Result<(), Error> {
             let row = if number < rows { number } else { state % rows };
             transaction.put(&stock, &key(row), &[state as u8; VALUE_BYTES])?;
         }
-        // Durable with the sync at the end.
+        // The sync at the end makes this commit durable.
         let _ticket = transaction.commit()?;
     }
     if let Content::Checkpoint = content {
@@ -73,10 +74,11 @@ fn fill(directory: &Path, content: Content, bytes: u64) -> Result<(), Error> {
     std::process::abort()
 }
 
-/// Processor time of this process, user and system, where the system tells.
+/// Returns the processor time of this process, user and system, if the system reports it.
 fn processor_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may hold anything: state is field 3, user and system time 14 and 15, in hundredths.
+    // The fields follow the name, which may contain anything. State is field 3; user and system time are 14 and 15, in
+    // hundredths of a second.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some(Duration::from_millis((ticks()? + ticks()?) * 10))

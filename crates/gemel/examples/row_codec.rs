@@ -1,4 +1,5 @@
-//! What the row codec costs, with a row of TPC-C's STOCK table (17 columns): `cargo run --release -p gemel --example row_codec`.
+//! Measures the cost of the row codec with a row of TPC-C's STOCK table (17 columns): `cargo run --release -p gemel
+//! --example row_codec`.
 
 use gemel::row::{ColumnType, KeyLayout, Layout, RowView, Schema, Value};
 use std::hint::black_box;
@@ -59,7 +60,7 @@ fn main() -> gemel::Result<()> {
     measure("encode the key", || key.encode(black_box(&values[..2])).map(drop))
 }
 
-/// Prints the best of some batches, which others on the machine disturb least.
+/// Prints the best of some batches, because other programs disturb it least.
 fn measure(what: &str, mut work: impl FnMut() -> gemel::Result<()>) -> gemel::Result<()> {
     let mut best_ns = f64::INFINITY;
     for _ in 0..BATCHES {

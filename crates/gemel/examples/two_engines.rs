@@ -1,4 +1,4 @@
-//! Two tables in two engines, one transaction over both, a crash, and all is there.
+//! Two tables in two engines, one transaction over both, a crash, and a recovery that loses nothing.
 //!
 //! `cargo run -p gemel --example two_engines`
 
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// Opens the shop: what is left of each article in memory, the orders on disk.
+/// Opens the shop: the stock of each article in memory, the orders on disk.
 fn open(path: &Path) -> Result<Database> {
     let db = Database::open(path, Options::default())?;
     let stock = Schema::new().column("article", ColumnType::Text).column("left", ColumnType::I64);

@@ -1,5 +1,5 @@
-//! What goes wrong over two engines without common snapshots, by the names of Skeena's figures: prevented with
-//! the registry, and there without it, which shows that these tests can fail.
+//! The anomalies of two engines without common snapshots, named after Skeena's figures. The registry prevents them.
+//! Without it they happen, which shows that these tests can fail.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -68,7 +68,7 @@ fn skewed_snapshots_happen_without_the_registry() {
     assert_eq!(skewed_snapshots(false), (0, 1));
 }
 
-/// A later reader with an older view of the disk engine than an earlier one: snapshots that are not monotone.
+/// A later reader gets an older snapshot of the disk engine than an earlier one: snapshots that are not monotone.
 fn order_of_snapshots(csr: bool) -> ((u8, u8), (u8, u8)) {
     let shop = shop(csr);
     let mut early = shop.begin(Isolation::Snapshot);
@@ -87,11 +87,11 @@ fn snapshots_of_both_engines_keep_one_order() {
 
 #[test]
 fn snapshots_of_both_engines_cross_without_the_registry() {
-    // One sees x before y, the other y before x: a long fork.
+    // One reader sees x before y, the other y before x: a long fork.
     assert_eq!(order_of_snapshots(false), ((0, 1), (1, 0)));
 }
 
-/// Figure 2.2: two transactions each read in one engine what the other writes there.
+/// Figure 2.2: each of two transactions reads in one engine a key that the other writes there.
 #[test]
 fn write_skew_over_two_engines_is_prevented_by_serializable_and_allowed_by_snapshot() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
@@ -110,8 +110,8 @@ fn write_skew_over_two_engines_is_prevented_by_serializable_and_allowed_by_snaps
     }
 }
 
-/// The cycle of Figure 2.2 closed by a reader: who reads y and then writes x comes before who writes y; a reader that sees
-/// the second and not the first fits nowhere. No writer has touched both engines with a write.
+/// A reader closes the cycle of Figure 2.2. The transaction that reads y and then writes x comes before the one that
+/// writes y. A reader that sees only the second has no place in a serial order. No writer has written in both engines.
 fn reader_of_a_dependency(csr: bool) -> (u8, u8) {
     let shop = shop(csr);
     let mut reader = shop.begin(Isolation::Serializable);
@@ -188,7 +188,8 @@ fn the_first_of_two_writers_of_a_key_wins_in_both_engines() {
     }
 }
 
-/// An update at read committed is decided on the view of its read, however much is read, committed and collected before its commit.
+/// An update at read committed rests on the snapshot of its read, however much is read, committed and collected before
+/// its commit.
 #[test]
 fn an_update_at_read_committed_is_not_lost_however_old_its_read_is() {
     let shop = shop(true);
@@ -199,7 +200,7 @@ fn an_update_at_read_committed_is_not_lost_however_old_its_read_is() {
         let mut written = shop.begin(Isolation::ReadCommitted);
         written.put(space, b"k", b"late").unwrap();
         shop.run(|writer| writer.put(space, b"k", b"1"));
-        // Enough commits that both engines look for what they may forget.
+        // Enough commits that both engines collect garbage.
         for _ in 0..100 {
             shop.x(&mut late);
             shop.y(&mut written);
@@ -213,7 +214,7 @@ fn an_update_at_read_committed_is_not_lost_however_old_its_read_is() {
     }
 }
 
-/// Hands the keys from `from` on to `each`, until it breaks.
+/// Passes the keys from `from` on to `each`, until it breaks.
 fn scan(
     transaction: &mut Transaction,
     space: &Keyspace,
@@ -228,7 +229,7 @@ fn scan(
     transaction.scan(space, bounds.0, bounds.1, direction, |key, _| each(key)).unwrap();
 }
 
-/// The first key from `from` on.
+/// Returns the first key from `from` on.
 fn first(transaction: &mut Transaction, space: &Keyspace, from: &[u8], direction: Direction) -> Vec<u8> {
     let mut first = Vec::new();
     scan(transaction, space, from, direction, |key| {
@@ -238,7 +239,8 @@ fn first(transaction: &mut Transaction, space: &Keyspace, from: &[u8], direction
     first
 }
 
-/// Two take the first entry of a queue at read committed, as TPC-C's Delivery takes the oldest order: one gets it.
+/// Two transactions take the first entry of a queue at read committed, as TPC-C's Delivery takes the oldest order. One
+/// gets it.
 #[test]
 fn a_row_that_a_scan_at_read_committed_returned_is_not_overwritten_after_another_changed_it() {
     let shop = shop(true);
@@ -254,7 +256,7 @@ fn a_row_that_a_scan_at_read_committed_returned_is_not_overwritten_after_another
             }
             one.delete(space, from).unwrap();
             one.commit().unwrap().wait().unwrap();
-            // Enough commits that both engines look for what they may forget.
+            // Enough commits that both engines collect garbage.
             for _ in 0..100 {
                 shop.y(&mut two);
                 shop.run(|writer| writer.put(space, b"other", b"1"));
@@ -286,7 +288,7 @@ fn a_key_that_a_scan_at_read_committed_found_missing_is_not_overwritten_after_an
     }
 }
 
-/// The newest read of a row counts, and a row that was not read is as before.
+/// The newest read of a row counts. A row that was not read has no earlier snapshot.
 #[test]
 fn a_row_that_was_read_again_or_lies_behind_the_end_of_a_scan_at_read_committed_can_be_written() {
     let shop = shop(true);

@@ -1,4 +1,4 @@
-//! What users, other programs and full disks can do wrong: each is refused in one line, and nothing else suffers.
+//! Wrong use by callers, other programs and full disks: each is rejected in one line, and nothing else suffers.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -24,7 +24,7 @@ fn place() -> Place {
     Place { path: directory.path().join("db"), _directory: directory }
 }
 
-/// Fast: nothing here is about power cuts.
+/// Fast options: these tests have no power cuts.
 fn options() -> Options {
     Options { durability: Durability::None, ..Options::default() }
 }
@@ -39,7 +39,7 @@ fn put(db: &Database, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<(
     transaction.commit()?.wait()
 }
 
-/// The text of a refusal that is the caller's own fault, in one line.
+/// Returns the text of a usage error, which must be one line.
 #[track_caller]
 fn usage<T: std::fmt::Debug>(result: Result<T>) -> String {
     match result.unwrap_err() {
@@ -62,7 +62,7 @@ fn listing(path: &Path) -> Vec<String> {
     names
 }
 
-/// Polls until it is so: garbage is collected in the background.
+/// Polls until `so` is true: garbage is collected in the background.
 #[track_caller]
 fn eventually(what: &str, so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -74,7 +74,7 @@ fn eventually(what: &str, so: impl Fn() -> bool) {
 
 const CHILD: &str = "GEMEL_BAD_INPUT_CHILD";
 
-/// This test binary as another process, which runs one test that finds a path in the environment.
+/// Runs this test binary as another process, with one test that finds a path in the environment.
 fn child(command: &mut Command, test: &str, path: &Path) -> String {
     let output = command
         .args(["--exact", test, "--nocapture"])
@@ -110,7 +110,7 @@ fn a_database_stays_locked_while_its_files_are_deleted() {
     let place = place();
     let db = open(&place);
     for name in listing(&place.path) {
-        // All but the directory of the disk engine.
+        // Removes everything except the directory of the disk engine.
         let _ = fs::remove_file(place.path.join(name));
     }
     assert_words(&usage(Database::open(&place.path, options())), &["is open already"]);
@@ -119,7 +119,7 @@ fn a_database_stays_locked_while_its_files_are_deleted() {
     drop(db);
 }
 
-/// Opens each directory that the parent names on standard input, as soon as it can, and leaves a row there.
+/// Opens each directory that the parent names on standard input, as soon as possible, and writes a row there.
 fn race(racer: &str) {
     for path in std::io::stdin().lines() {
         let path = path.unwrap();
@@ -178,7 +178,7 @@ fn two_processes_that_make_a_database_at_the_same_time_make_one() {
 }
 
 #[test]
-fn a_database_of_a_newer_format_is_refused_by_its_number() {
+fn a_database_of_a_newer_format_is_rejected_by_its_number() {
     let place = place();
     drop(open(&place));
     fs::write(place.path.join("gemel.manifest"), "gemel 7 00000000\n{\"whatever\":1}").unwrap();
@@ -186,7 +186,7 @@ fn a_database_of_a_newer_format_is_refused_by_its_number() {
 }
 
 #[test]
-fn a_manifest_that_is_cut_short_or_changed_is_named_as_damaged() {
+fn a_manifest_that_is_cut_short_or_changed_is_reported_as_damaged() {
     let place = place();
     drop(open(&place));
     let file = place.path.join("gemel.manifest");
@@ -228,7 +228,7 @@ fn a_directory_with_other_things_in_it_stays_as_it_is() {
 }
 
 #[test]
-fn nothing_is_made_where_only_an_existing_database_was_asked_for() {
+fn open_existing_makes_nothing_if_there_is_no_database() {
     let place = place();
     usage(Database::open_existing(&place.path, options()));
     assert!(!place.path.exists());
@@ -243,7 +243,7 @@ fn a_directory_that_can_not_be_written_is_named() {
     let allow = |mode| fs::set_permissions(&place.path, fs::Permissions::from_mode(mode)).unwrap();
     allow(0o555);
     if fs::write(place.path.join("probe"), "").is_ok() {
-        // The superuser writes where it likes. What it can't write is there all the same on Linux.
+        // The superuser can write anywhere, except to this place on Linux.
         let path = Path::new("/proc/self/gemel");
         if path.parent().unwrap().exists() {
             let error = Database::open(path, options()).unwrap_err();
@@ -272,10 +272,10 @@ fn a_table_is_not_made_again_with_another_schema_or_in_the_other_engine() {
     assert_words(&usage(db.table("nobody")), &["no table \"nobody\""]);
     assert_words(&usage(db.create_table("", Engine::Disk, person())), &["is not a valid name"]);
     assert_words(&usage(db.create_table("x", Engine::Disk, person().primary_key(["y"]))), &["y"]);
-    // What was refused has left nothing behind.
+    // The rejected calls have left nothing behind.
     assert_eq!(db.tables(), [("person".to_string(), Engine::Memory)]);
     assert_eq!(db.keyspaces().len(), 2);
-    // The same once more is no fault.
+    // The same call again is no error.
     let same = db.create_table("person", Engine::Memory, person().index("by_name", ["name"])).unwrap();
     assert_eq!(same.schema(), table.schema());
 }
@@ -328,7 +328,7 @@ fn keys_and_values_have_limits_and_bounds_an_order() {
         assert_words(&usage(scan(b"b", b"a")), &["crossed"]);
         assert_eq!(scan(b"a", b"a").unwrap(), 0);
         assert_eq!(scan(b"a", b"z").unwrap(), 1);
-        // None of the refusals has spoilt the transaction.
+        // None of the errors has spoilt the transaction.
         transaction.commit().unwrap().wait().unwrap();
         let mut reader = db.begin(Isolation::Snapshot).unwrap();
         assert_eq!(reader.get(&keyspace, &longest).unwrap().unwrap(), b"v");
@@ -338,7 +338,7 @@ fn keys_and_values_have_limits_and_bounds_an_order() {
 }
 
 #[test]
-fn rows_that_do_not_fit_their_table_are_refused_and_the_transaction_goes_on() {
+fn rows_that_do_not_fit_their_table_are_rejected_and_the_transaction_goes_on() {
     let place = place();
     let db = open(&place);
     let table = db.create_table("person", Engine::Disk, person().unique_index("by_name", ["name"])).unwrap();
@@ -384,7 +384,7 @@ fn a_lost_commit_leaves_nothing_and_is_counted_by_its_reason() {
 }
 
 #[test]
-fn a_transaction_left_open_is_named_and_holds_old_versions_until_it_ends() {
+fn a_transaction_left_open_is_listed_and_holds_old_versions_until_it_ends() {
     let place = place();
     let db = open(&place);
     let (hot, cold) = (db.keyspace("h", Engine::Memory).unwrap(), db.keyspace("c", Engine::Disk).unwrap());
@@ -406,12 +406,12 @@ fn a_transaction_left_open_is_named_and_holds_old_versions_until_it_ends() {
     assert!(state.running[0].age >= Duration::from_millis(60), "{:?}", state.running);
     assert_eq!(state.running[0].isolation, Isolation::Snapshot);
     assert!(state.disk.recent_keys >= 500, "{:?}", state.disk);
-    // Whatever was done meanwhile, it sees what was there when it began.
+    // Whatever happened meanwhile, the transaction sees the state at its begin.
     for keyspace in [&hot, &cold] {
         assert_eq!(forgotten.get(keyspace, b"k").unwrap().unwrap(), b"old");
         assert_eq!(forgotten.get(keyspace, &7_u32.to_be_bytes()).unwrap(), None);
     }
-    // Beside the newest and the one that it sees, nothing need stay; but nothing that it sees was collected.
+    // Only the newest version and the one that it sees must stay; but nothing that it sees was collected.
     drop(forgotten);
     assert!(db.state().running.is_empty());
     eventually("versions are collected", || {
@@ -421,7 +421,7 @@ fn a_transaction_left_open_is_named_and_holds_old_versions_until_it_ends() {
 }
 
 #[test]
-fn a_full_memory_engine_refuses_what_grows_and_nothing_else() {
+fn a_full_memory_engine_rejects_only_writes_that_grow_it() {
     let place = place();
     let options = Options { memory_limit_bytes: 1 << 20, ..options() };
     let db = Database::open(&place.path, options).unwrap();
@@ -438,12 +438,12 @@ fn a_full_memory_engine_refuses_what_grows_and_nothing_else() {
     assert_words(&error.to_string(), &["memory_limit_bytes", "delete rows"]);
     assert!((50..110).contains(&rows), "{rows}");
     assert_eq!(db.state().aborted.failed, 1);
-    // A transaction over both is refused as a whole.
+    // A transaction over both engines is rejected as a whole.
     let mut both = db.begin(Isolation::Snapshot).unwrap();
     both.put(&cold, b"half", b"").unwrap();
     both.put(&hot, b"half", &value).unwrap();
     assert!(matches!(both.commit(), Err(Error::Capacity(_))));
-    // Reading, the other engine and deleting go on.
+    // Reads, the other engine and deletes still work.
     let mut reader = db.begin(Isolation::Snapshot).unwrap();
     assert_eq!(reader.get(&hot, &0_u32.to_be_bytes()).unwrap().unwrap(), value);
     assert_eq!(reader.get(&cold, b"half").unwrap(), None);
@@ -458,7 +458,7 @@ fn a_full_memory_engine_refuses_what_grows_and_nothing_else() {
 }
 
 #[test]
-fn another_log_mode_than_that_of_the_database_is_refused_and_need_not_be_known() {
+fn open_rejects_another_log_mode_and_open_existing_needs_none() {
     for (made, other) in [(LogMode::Shared, LogMode::PerEngine), (LogMode::PerEngine, LogMode::Shared)] {
         let place = place();
         let with = |log| Options { log, ..options() };
@@ -478,7 +478,7 @@ fn another_log_mode_than_that_of_the_database_is_refused_and_need_not_be_known()
 }
 
 #[test]
-fn handles_of_another_database_are_refused() {
+fn handles_of_another_database_are_rejected() {
     let (here, there) = (place(), place());
     let (db, other) = (open(&here), open(&there));
     let mine = db.keyspace("k", Engine::Memory).unwrap();
@@ -498,7 +498,7 @@ fn handles_of_another_database_are_refused() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_told_all_at_once_before_anything_is_made() {
+fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
     let place = place();
     let options = Options {
         csr_capacity: 0,
@@ -526,7 +526,7 @@ fn options_that_make_no_sense_are_told_all_at_once_before_anything_is_made() {
         assert_words(&usage(Database::open(&place.path, options)), &["relaxed", "at most one day"]);
     }
     assert!(!place.path.exists());
-    // No cache is slow, and right.
+    // Without a cache the engine is slow, but correct.
     let db = Database::open(&place.path, Options { cache_bytes: 0, ..self::options() }).unwrap();
     let cold = db.keyspace("c", Engine::Disk).unwrap();
     put(&db, &cold, b"k", b"v").unwrap();
@@ -569,7 +569,7 @@ fn the_largest_values_of_all_options_work() {
     }
 }
 
-/// A log that can't grow any more, as on a full disk: by the system's limit of a file's size, in a process of its own.
+/// A log that can't grow, as on a full disk. The system's limit of a file's size causes it, in a process of its own.
 #[cfg(unix)]
 #[test]
 fn when_the_log_can_not_be_written_nothing_is_acknowledged_any_more_and_nothing_acknowledged_is_lost() {
@@ -620,7 +620,7 @@ fn write_until_the_log_fails(path: &Path) {
     assert_words(&error.to_string(), &["rejects transactions since", "open the database again"]);
     assert!(matches!(db.sync(), Err(Error::Poisoned(_) | Error::Unknown(_))));
     assert!(db.checkpoint().is_err());
-    // What is there can be read on.
+    // Existing rows can still be read.
     let mut reader = db.begin(Isolation::Snapshot).unwrap();
     assert!(reader.get(&cold, &0_u32.to_be_bytes()).unwrap().is_some());
     drop(reader);

@@ -1,4 +1,4 @@
-//! `gemel check`: what it says of good, damaged and unreachable databases.
+//! `gemel check`: its output for good, damaged and unreachable databases.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A shop with two tables, an index and a keyspace; all of it in files as well as in the log.
+/// Makes a shop with two tables, an index and a keyspace, all of it in files as well as in the log.
 fn shop(path: &Path, log: LogMode) {
     let db = Database::open(path, Options { log, ..Options::default() }).unwrap();
     let stock = Schema::new().column("article", ColumnType::Text).column("left", ColumnType::I64);
@@ -30,7 +30,7 @@ fn shop(path: &Path, log: LogMode) {
     transaction.commit().unwrap().wait().unwrap();
 }
 
-/// Exit code and what was printed of `gemel` with these arguments.
+/// Runs `gemel` with these arguments. Returns its exit code and its output.
 fn gemel(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gemel")).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -107,7 +107,7 @@ fn damage_that_keeps_a_database_from_opening_is_damage_too() {
 }
 
 #[test]
-fn what_is_no_database_can_not_be_opened_and_nothing_is_made() {
+fn a_path_without_a_database_is_rejected_and_nothing_is_made() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("nothing");
     let (code, out, err) = gemel(&["check", path.to_str().unwrap()]);
@@ -130,7 +130,7 @@ fn wrong_usage_shows_the_help() {
     }
 }
 
-/// Bytes of the database as `check` counts them, or None when it found damage.
+/// Returns the bytes of the database as `check` counts them, or none if it finds damage.
 fn found(path: &Path) -> Option<Vec<(u64, u64)>> {
     match gemel::check(path) {
         Ok(report) if report.is_good() => {
@@ -141,7 +141,7 @@ fn found(path: &Path) -> Option<Vec<(u64, u64)>> {
     }
 }
 
-/// The files of a database, to begin from anew after each damage.
+/// The files of a database, to be restored after each damage.
 struct Image(Vec<(PathBuf, Vec<u8>)>);
 
 impl Image {
@@ -150,7 +150,7 @@ impl Image {
         Self(files(directory).into_iter().map(read).collect())
     }
 
-    /// What opening cut, wrote or removed, and the damage, are undone.
+    /// Undoes the damage, and everything that opening cut, wrote or removed.
     fn restore(&self, directory: &Path) {
         for path in files(directory) {
             if !self.0.iter().any(|(known, _)| *known == path) {
@@ -204,7 +204,7 @@ fn a_file_that_is_missing_or_cut_short_is_found_unless_it_is_the_end_of_a_log() 
                 None => fs::remove_file(path).unwrap(),
                 Some(length) => fs::write(path, &content[..length]).unwrap(),
             }
-            // Only a crash while the log was written explains a log that lacks its very end.
+            // A log that lacks its very end can come from a crash while it was written.
             let torn = name.ends_with(".log") && keep.is_some_and(|length| length + 1 == content.len());
             assert_eq!(found(directory.path()).is_some(), torn, "{name} cut to {keep:?}");
             image.restore(directory.path());

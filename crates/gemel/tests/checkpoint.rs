@@ -1,4 +1,4 @@
-//! Checkpoints, and what is left of those that came to nothing.
+//! Checkpoints, and the leftovers of failed ones.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ fn a_checkpoint_replaces_the_one_before_and_strays_are_removed_when_the_database
         transaction.commit().unwrap().wait().unwrap();
         db.checkpoint().unwrap();
     }
-    // Nothing has changed since: the same snapshot once more.
+    // Nothing has changed since, so this is the same snapshot again.
     db.checkpoint().unwrap();
     let one = checkpoints();
     assert_eq!(one.len(), 1, "{one:?}");
@@ -40,7 +40,7 @@ fn a_checkpoint_replaces_the_one_before_and_strays_are_removed_when_the_database
     assert_eq!(db.state().recovered.checkpoint_rows, 1);
 }
 
-/// Else a database that is closed before each checkpoint is due has a log that grows for ever.
+/// Otherwise the log of a database that is always closed before a checkpoint is due would grow forever.
 #[test]
 fn log_from_before_the_database_was_opened_counts_towards_the_next_checkpoint() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! Processes that are killed while they work, again and again on one directory. After each: everything that was
-//! acknowledged is there, nothing is there in part, and both engines agree. Every named place in the code is the
-//! place of death at least once.
+//! Processes that are killed while they work, again and again on one directory. After each death, everything
+//! acknowledged is there, nothing is there in part, and both engines agree. Each fail point kills a process at least
+//! once.
 //!
-//! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash` is the long suite. This test has a `main` of its own, so
-//! that its closing line is seen.
+//! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash` is the long suite. This test has a `main` of its own,
+//! so its last line is shown.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -24,7 +24,7 @@ fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
         log,
         commit_stamps,
         durability: Durability::Full,
-        // Small, so that checkpoints, flushes and compactions happen within a second.
+        // Small, so checkpoints, flushes and compactions happen within a second.
         checkpoint_log_bytes: 1 << 20,
         write_buffer_bytes: 1 << 18,
         csr_capacity: 50,
@@ -57,7 +57,7 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Makes files as fast as it can, so that flushes, compactions and checkpoints are on their way at any moment.
+/// Starts flushes, compactions and checkpoints as often as possible, so some are always in progress.
 fn keep_house(db: &Database) {
     loop {
         std::thread::sleep(Duration::from_millis(15));
@@ -65,8 +65,9 @@ fn keep_house(db: &Database) {
     }
 }
 
-/// Works until it is killed. Each transaction moves money from an account in one engine to one in any, counts itself in both
-/// engines, and leaves a row with its number on disk. Prints `worker number` once the commit is durable.
+/// Works until it is killed. Each transaction moves money from an account in one engine to one in any engine, counts
+/// itself in both engines, and inserts a row with its number on disk. Prints `worker number` once the commit is
+/// durable.
 fn work(path: &Path, options: Options, seed: u64, fat: bool) {
     let bank = bank(path, options).unwrap();
     let mut setup = bank.db.begin(Isolation::Serializable).unwrap();
@@ -107,7 +108,7 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
                             &[7; 100],
                         )?;
                         if fat {
-                            // The log soon comes to the end of its segment.
+                            // Long values bring the log to the end of its segment soon.
                             let blob = format!("blob/{worker}");
                             transaction.put(&bank.hot, blob.as_bytes(), &vec![worker as u8; 1 << 20])?;
                         }
@@ -128,17 +129,17 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
     });
 }
 
-/// What a killed process left.
+/// The state that a killed process left.
 #[derive(Default)]
 struct Found {
-    /// Transactions that are there.
+    /// Number of transactions that are there.
     there: u64,
-    /// What is wrong, in one line each.
+    /// Acknowledged commits that are lost, one line each.
     lost: Vec<String>,
     partial: Vec<String>,
 }
 
-/// Opens what a killed process left and holds it against what it acknowledged.
+/// Opens the directory that a killed process left, and compares it with the acknowledged commits.
 fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Found {
     let bank = bank(path, options).unwrap();
     let mut reader = bank.db.begin(Isolation::Snapshot).unwrap();
@@ -177,7 +178,7 @@ fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Fou
         let value = reader.get(space, format!("account/{account}").as_bytes()).unwrap();
         money = money.zip(value).map(|(money, value)| money.wrapping_add(number(&value)));
     }
-    // The very first transaction may not have come through.
+    // The very first transaction may not have been durable.
     if money.is_some_and(|money| money != ACCOUNTS * MONEY) || (money.is_none() && found.there > 0) {
         found.partial.push(format!("the accounts have {money:?} and not {}", ACCOUNTS * MONEY));
     }
@@ -192,7 +193,7 @@ fn mode(index: usize) -> Options {
     options(log, stamps)
 }
 
-/// Where a process is killed from inside, and at which of its visits at the latest.
+/// Fail points at which a process is killed, and the number of the last pass at which that may happen.
 const FAIL_POINTS: &[(&str, u64)] = &[
     ("log.before_write", 100),
     ("log.after_write", 100),
@@ -214,8 +215,8 @@ const FAIL_POINTS: &[(&str, u64)] = &[
     ("disk.after_compact", 3),
 ];
 
-/// Lets a process work on a directory until it dies: at a named place, or by a signal after some time. Returns the last
-/// transaction that each worker was told to be durable, and whether it died by itself.
+/// Lets a process work on a directory until it dies, at a fail point or by a signal after some time. Returns the last
+/// transaction of each worker that was acknowledged as durable, and true if it died at the fail point.
 fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (HashMap<u64, u64>, bool) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.env(CHILD, setting);
@@ -229,7 +230,7 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
         for line in lines.map_while(Result::ok) {
             let mut words = line.split(' ');
             if let (Some("ack"), Some(worker), Some(done)) = (words.next(), words.next(), words.next()) {
-                // The last line may be cut short by the death of its writer.
+                // The last line may be cut short, because its writer was killed.
                 if let (Ok(worker), Ok(done)) = (worker.parse::<u64>(), done.parse::<u64>()) {
                     acks.insert(worker, done);
                 }
@@ -245,7 +246,7 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // By the abort of the named place, not by a panic.
+    // The process ends by the abort of the fail point, not by a panic.
     #[cfg(unix)]
     if let Some(died) = died {
         use std::os::unix::process::ExitStatusExt;
@@ -258,7 +259,7 @@ const NAME: &str = "nothing_acknowledged_is_lost_and_nothing_is_there_in_part";
 
 fn main() -> ExitCode {
     if let Ok(child) = std::env::var(CHILD) {
-        // A panic in one thread is the end of all, and is told from a crash.
+        // A panic in one thread ends the whole process, with an exit code that differs from a crash.
         let tell = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             tell(panic);
@@ -271,7 +272,7 @@ fn main() -> ExitCode {
         work(Path::new(parts.next().unwrap()), mode(mode_index), seed, fat);
         return ExitCode::SUCCESS;
     }
-    // As far as the usual harness goes: a list, and names that are asked for.
+    // Supports two features of the usual harness: a list of tests, and names to select.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--list") {
         if !arguments.iter().any(|argument| argument == "--ignored") {
@@ -294,7 +295,7 @@ fn suite() -> ExitCode {
     let (mut hit, mut by_point, mut there) = (HashSet::new(), 0, [0; 4]);
     let (mut lost, mut partial, mut crash_number) = (0, 0, 0);
     loop {
-        // After all, those places that were not come by in time get as much time as they need, a few times.
+        // At the end, fail points that were not reached in time get as much time as they need, a few times.
         let missed = FAIL_POINTS.iter().find(|(name, _)| !hit.contains(name));
         let extra = crash_number >= crashes;
         if extra && (missed.is_none() || crash_number >= crashes + 2 * FAIL_POINTS.len() as u64) {
@@ -304,7 +305,7 @@ fn suite() -> ExitCode {
         let path = directory.path().join(format!("db{mode_index}"));
         let point = match missed {
             Some((name, _)) if extra => Some((*name, 1)),
-            // Two of three die at a named place, the others whenever the signal comes.
+            // Two of three processes die at a fail point, the others by a signal.
             _ if crash_number % 3 == 2 => None,
             _ => {
                 let turn = crash_number - crash_number / 3;

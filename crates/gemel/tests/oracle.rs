@@ -1,5 +1,5 @@
-//! Threads that do everything at once, every read and commit of theirs recorded from inside and checked exactly: in each
-//! way of stamping and logging commits nothing is wrong, and without the registry much is.
+//! Concurrent threads with all operations. The database records every read and commit, and the oracle checks them
+//! exactly. There are no faults in any way of stamping and logging commits, and many without the registry.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -59,7 +59,7 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
     transaction.commit().map(drop)
 }
 
-/// What is wrong after some time of that, and how many transactions over both engines there were.
+/// Runs the threads for some time. Returns the faults, and the number of commits over both engines.
 fn stress(options: Options, time: Duration) -> (Vec<String>, u64) {
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open(directory.path().join("db"), options).unwrap();
@@ -99,7 +99,7 @@ fn options(csr: bool, commit_stamps: CommitStamps, log: LogMode) -> Options {
         durability: Durability::None,
         csr_capacity: 100,
         csr_recycle: 50,
-        // Small, so that flushes and compactions happen meanwhile.
+        // Small, so flushes and compactions happen meanwhile.
         write_buffer_bytes: 1 << 17,
         ..Options::default()
     }
@@ -111,9 +111,10 @@ fn nothing_is_wrong(commit_stamps: CommitStamps, log: LogMode) {
     assert!(cross > 100, "only {cross} commits over both engines");
 }
 
-/// What the engine returns behind the key at which a reader breaks off is not read by him: no conflict, and no fault.
+/// The engine may return keys after the one at which a scan breaks off. The scan has not read them, so they cause no
+/// conflict and no fault.
 #[test]
-fn a_scan_that_ends_at_an_own_write_has_not_read_what_lies_behind_it() {
+fn a_scan_that_ends_at_an_own_write_has_not_read_the_keys_after_it() {
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open(directory.path().join("db"), Options::default()).unwrap();
     let rows = db.keyspace("rows", Engine::Memory).unwrap();
@@ -160,7 +161,7 @@ fn nothing_is_wrong_with_independent_stamps_and_two_logs() {
 }
 
 #[test]
-fn without_the_registry_much_is_wrong() {
+fn the_oracle_finds_faults_without_the_registry() {
     let (wrong, _) =
         stress(options(false, CommitStamps::Latched, LogMode::Shared), Duration::from_millis(500));
     assert!(wrong.iter().any(|wrong| wrong.contains("in engine 1")), "{:?}", wrong.first());

@@ -1,4 +1,4 @@
-//! Rows are restored on several threads, in any order: what opening brings back is the newest version of each all the same.
+//! Several threads restore rows in any order. Still, opening restores the newest version of each row.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ fn rows(db: &Database, keyspace: &Keyspace) -> Rows {
     rows
 }
 
-/// Commits that insert, update and delete the same keys again and again, and all write one of them.
+/// Commits inserts, updates and deletes of the same keys again and again. All commits write one of the keys.
 fn churn(db: &Database, keyspaces: [&Keyspace; 2], seed: u64) {
     let mut state = seed;
     for commit in 0..COMMITS {
