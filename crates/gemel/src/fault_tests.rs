@@ -1,16 +1,16 @@
-//! The whole database over files that fail: a power cut before each file operation, an error at each, a disk that is full
-//! from any write on, a sync that fails, a file system that is read-only. After each, what was acknowledged is there in
-//! whole, nothing is there in part, both engines agree, and the work goes on.
+//! The whole database over files that fail: a power cut before each file operation, an error at each, a disk that is
+//! full from any write on, a failing sync, a read-only file system. After each fault, acknowledged commits are there as
+//! a whole, nothing is there in part, both engines agree, and work goes on.
 //!
-//! The faults strike manifest, logs and checkpoints. The files of the disk engine are those of the crate `lsm-tree`, which
-//! writes them to a real directory by itself; here they are as they were when the power went, or a little further. That
-//! is what a power cut leaves of them, for the crate makes a table's file and its name durable when it has written it
-//! (`table/writer/mod.rs`, `finish`), then the list of tables, then the file `current` that names the list
-//! (`version/persist.rs`, `file.rs`, `rewrite_atomic`), and removes a table only once a list without it is durable. So
-//! what is not durable is not part of the tree. Nor can the tree be ahead of the log: before each flush the log is made
-//! durable, and here that fails once the power is off.
+//! The faults strike manifest, logs and checkpoints. The crate `lsm-tree` writes the disk engine's files to a real
+//! directory by itself, so here they are as they were at the power cut, or a little newer. A power cut leaves the same,
+//! because the crate makes a table's file and its name durable when it has written it (`table/writer/mod.rs`,
+//! `finish`), then the list of tables, then the file `current` that names the list (`version/persist.rs`, `file.rs`,
+//! `rewrite_atomic`), and removes a table only once a list without it is durable. So non-durable data is not part of
+//! the tree. Nor can the tree be ahead of the log: the log is made durable before each flush, and here that fails once
+//! the power is off.
 //!
-//! What dies in the midst of the disk engine's own writing is in `tests/crash.rs`.
+//! `tests/crash.rs` covers processes that are killed while the disk engine writes.
 
 use crate::check;
 use crate::database::Database;
@@ -32,12 +32,12 @@ use std::sync::Arc;
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
-/// Transactions of one run.
+/// Number of transactions in a run.
 const TRANSACTIONS: i64 = 12;
-/// Primary key of the row that holds the number of the last transaction.
+/// Primary key of the row with the number of the last transaction.
 const LAST: i64 = 1000;
 
-/// A database with one table in each engine, and what is expected of it.
+/// A database with one table in each engine, and its expected content.
 struct Shop {
     db: Database,
     tables: [Table; 2],
@@ -55,7 +55,7 @@ fn shop(files: &FaultyFiles, path: &Path, log: LogMode) -> Result<Shop> {
     Ok(Shop { db, tables })
 }
 
-/// What transaction `n` does to the rows, by primary key.
+/// Applies transaction `n` to the rows, by primary key.
 fn apply(n: i64, rows: &mut BTreeMap<i64, i64>) {
     rows.insert(n % 7, n * 10);
     rows.remove(&((n + 3) % 7));
@@ -69,7 +69,7 @@ fn expected(n: i64) -> BTreeMap<i64, i64> {
 }
 
 impl Shop {
-    /// Transaction `n`: the same in both engines.
+    /// Commits transaction `n`, the same in both engines.
     fn commit(&self, n: i64) -> Result<Ticket> {
         let mut transaction = self.db.begin(Isolation::Serializable)?;
         for table in &self.tables {
@@ -80,7 +80,7 @@ impl Shop {
         transaction.commit()
     }
 
-    /// After an error nothing more is taken, with the reason, and everything can still be read.
+    /// Checks that after an error further transactions are rejected with the reason, and everything can still be read.
     fn is_refused(&self, error: Error) -> Error {
         assert!(matches!(error, Error::Unknown(_) | Error::Poisoned(_)), "{error}");
         for n in 1..3 {
@@ -92,7 +92,7 @@ impl Shop {
         error
     }
 
-    /// All rows of both tables.
+    /// Returns all rows of both tables.
     fn rows(&self) -> Result<[BTreeMap<i64, i64>; 2]> {
         let mut transaction = self.db.begin(Isolation::Snapshot)?;
         let mut all = [BTreeMap::new(), BTreeMap::new()];
@@ -107,27 +107,27 @@ impl Shop {
 }
 
 thread_local! {
-    /// What this thread does once it has flushed the disk engine, for a checkpoint.
+    /// A closure that this thread calls once it has flushed the disk engine for a checkpoint.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// How far a run came.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
-    /// The last transaction whose ticket said that it is durable.
+    /// The last transaction that its ticket reported as durable.
     acknowledged: i64,
-    /// The last that was begun.
+    /// The last transaction that was begun.
     begun: i64,
 }
 
 impl Done {
-    /// Commits up to [`TRANSACTIONS`], sometimes without waiting, writes checkpoints and opens anew in between. Goes
-    /// on as long as it can: a checkpoint that fails is no reason to end.
+    /// Commits up to [`TRANSACTIONS`], sometimes without waiting, and writes checkpoints and reopens in between.
+    /// Continues as long as possible: a failed checkpoint does not end the run.
     fn work(&mut self, files: &FaultyFiles, path: &Path, log: LogMode) -> Result<()> {
         let mut shop = Arc::new(shop(files, path, log)?);
         while self.begun < TRANSACTIONS {
             self.begun += 1;
-            // Every fourth is on its way while the next one, or a checkpoint, comes.
+            // Every fourth commit is still under way when the next one, or a checkpoint, comes.
             let waits = self.begun % 4 != 3;
             match shop.commit(self.begun).and_then(|ticket| if waits { ticket.wait() } else { Ok(()) }) {
                 Ok(()) if waits => self.acknowledged = self.begun,
@@ -147,8 +147,8 @@ impl Done {
         Ok(())
     }
 
-    /// Writes a checkpoint, and commits while it is being written: what the disk engine has flushed lacks it, and
-    /// the snapshot of the memory engine has it.
+    /// Writes a checkpoint, and commits meanwhile: the disk engine's flush lacks the commit, and the memory engine's
+    /// snapshot has it.
     fn checkpoint(&mut self, shop: &Arc<Shop>) -> Result<()> {
         let committed = Arc::new(Mutex::new(None));
         let (during, outcome, next) = (Arc::clone(shop), Arc::clone(&committed), self.begun + 1);
@@ -158,7 +158,7 @@ impl Done {
                 meanwhile();
             }
         });
-        // A log that failed shows at the next commit.
+        // A failure of the log shows at the next commit.
         let _ = shop.db.checkpoint();
         drop(MEANWHILE.take());
         match committed.lock().take() {
@@ -170,7 +170,8 @@ impl Done {
         }
     }
 
-    /// Opens what is left and holds it against what was promised. Then some more work, and all of it once more.
+    /// Opens the files that are left, and compares them with the acknowledged commits. Then works a little more, and
+    /// checks again.
     fn check(&mut self, files: &FaultyFiles, path: &Path, log: LogMode, what: &str) {
         let opened = shop(files, path, log);
         self.hold(&opened.unwrap_or_else(|error| panic!("{what}: {error}")), what);
@@ -197,7 +198,7 @@ impl Done {
     }
 }
 
-/// A place for a database, and files that fail.
+/// A directory for a database, and files that fail.
 struct Place {
     path: PathBuf,
     files: FaultyFiles,
@@ -205,7 +206,7 @@ struct Place {
 }
 
 fn place() -> Place {
-    // In memory where there is such a place: syncs of the disk engine's files take most of the time otherwise.
+    // In memory where possible: otherwise syncs of the disk engine's files take most of the time.
     let memory = Path::new("/dev/shm");
     let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     Place { path: directory.path().join("db"), files: FaultyFiles::default(), _directory: directory }
@@ -213,12 +214,12 @@ fn place() -> Place {
 
 const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
 
-/// Every how many operations a fault is tried. `GEMEL_FAULTS=1` tries each of them.
+/// Returns the distance between operations at which a fault is tried. `GEMEL_FAULTS=1` tries each of them.
 fn stride() -> u64 {
     std::env::var("GEMEL_FAULTS").ok().and_then(|stride| stride.parse().ok()).unwrap_or(5)
 }
 
-/// Runs with a fault at every so manieth operation, until a run comes to its end without one; `run` says so by true.
+/// Runs with a fault at every [`stride`]-th operation until a run ends without one. `run` then returns true.
 fn at_each(first: u64, mut run: impl FnMut(u64) -> bool) -> u64 {
     let mut nth = first;
     while !run(nth) {
@@ -229,21 +230,21 @@ fn at_each(first: u64, mut run: impl FnMut(u64) -> bool) -> u64 {
 }
 
 #[test]
-fn the_workload_comes_to_its_end_when_nothing_fails() {
+fn the_workload_ends_when_nothing_fails() {
     for log in MODES {
         let place = place();
         let mut done = Done::default();
         done.work(&place.files, &place.path, log).unwrap();
         assert!(done.acknowledged >= TRANSACTIONS);
         done.check(&place.files, &place.path, log, "nothing failed");
-        assert!(place.files.made(&place.path), "the directory is made by who makes it durable too");
+        assert!(place.files.made(&place.path), "the directory is not made through the file trait");
     }
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_in_a_power_cut_before_any_file_operation() {
     for log in MODES {
-        // Nothing that was not synced is left; then each piece of it with some luck, twice.
+        // Seed 0 leaves nothing that was not synced. The other two seeds leave each piece of it by chance.
         for seed in 0..3 {
             let cuts = at_each(1 + seed % stride(), |nth| {
                 let place = place();
@@ -256,7 +257,7 @@ fn nothing_acknowledged_is_lost_in_a_power_cut_before_any_file_operation() {
                 };
                 let what = format!("{log:?}, power cut {nth}, seed {seed}");
                 assert!(outcome.is_err() || done.begun >= TRANSACTIONS, "{what}");
-                // And once more while that is being opened.
+                // Another power cut comes while the rest is being opened.
                 left.cut_power(nth % 23 + 1, seed);
                 let again = shop(&left, &place.path, log).map(drop);
                 let left = left.image().unwrap_or_else(|| {
@@ -271,7 +272,8 @@ fn nothing_acknowledged_is_lost_in_a_power_cut_before_any_file_operation() {
     }
 }
 
-/// Runs with a fault, and opens what it leaves: as it is, or after a power cut. False when the fault did not come.
+/// Runs with a fault, and opens the files that are left, as they are or after a power cut. Returns false if the fault
+/// did not strike.
 fn survives(log: LogMode, what: &str, nth: u64, says: &[&str], ask: impl Fn(&FaultyFiles)) -> bool {
     let place = place();
     ask(&place.files);
@@ -304,7 +306,7 @@ fn nothing_acknowledged_is_lost_when_any_file_operation_fails() {
 }
 
 #[test]
-fn a_sync_that_fails_is_never_tried_again_and_ends_all_commits() {
+fn a_failing_sync_is_never_retried_and_ends_all_commits() {
     for log in MODES {
         let says = ["the log could not be written (can't sync", "can't sync"];
         let last = at_each(1, |nth| {
@@ -318,7 +320,7 @@ fn a_sync_that_fails_is_never_tried_again_and_ends_all_commits() {
 fn nothing_acknowledged_is_lost_when_the_disk_is_full_at_any_write() {
     for log in MODES {
         let says = ["the disk is full", "No space left on device"];
-        // Once, as when somebody makes room; and for good.
+        // Full once, as when somebody makes space; and full for good.
         let once = at_each(1, |nth| {
             !survives(log, "full once", nth, &says, |files| files.fail(Operation::Write, nth, ENOSPC, 7))
         });
@@ -341,7 +343,7 @@ fn nothing_acknowledged_is_lost_when_the_file_system_becomes_read_only() {
 }
 
 #[test]
-fn a_database_on_a_read_only_file_system_is_refused_as_such_and_left_as_it_is() {
+fn opening_on_a_read_only_file_system_fails_and_changes_nothing() {
     for log in MODES {
         let place = place();
         let mut done = Done::default();

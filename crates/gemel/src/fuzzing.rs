@@ -1,18 +1,18 @@
-//! Bodies of the fuzz targets in `fuzz/`: arbitrary bytes where the database reads what a disk may have damaged. The same
-//! bodies run as tests, with random bytes and with the inputs in `fuzz/seeds`.
+//! Bodies of the fuzz targets in `fuzz/`. They pass arbitrary bytes to the code that reads files, which a disk may have
+//! damaged. The same bodies run as tests, with random bytes and with the inputs in `fuzz/seeds`.
 
-/// Bytes as the content of a log, and logs that were written and then damaged.
+/// Reads bytes as a log, and reads logs that were written and then damaged.
 pub fn log(data: &[u8]) {
     crate::log::fuzz::bytes_as_a_log(data);
     crate::log::fuzz::a_damaged_log(data);
 }
 
-/// Bytes as a row and as a key of some schema.
+/// Reads bytes as a row and as a key of some schema.
 pub fn rows(data: &[u8]) {
     crate::row::fuzz::bytes_as_a_row(data);
 }
 
-/// Bytes as a record of the log, and as a block of a checkpoint.
+/// Reads bytes as a record of the log, and as a block of a checkpoint.
 pub fn records(data: &[u8]) {
     crate::record::fuzz(data);
     for entry in crate::checkpoint::entries(data) {
@@ -21,7 +21,7 @@ pub fn records(data: &[u8]) {
     }
 }
 
-/// Takes bytes one after the other, and zeros when there are none left.
+/// A source of bytes, which returns zeros when none are left.
 pub(crate) struct Source<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Source<'a> {
@@ -31,12 +31,12 @@ impl<'a> Source<'a> {
         *first
     }
 
-    /// A number below `limit`, which is not zero.
+    /// Returns a number below `limit`, which must not be zero.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (usize::from(self.byte()) << 8 | usize::from(self.byte())) % limit
     }
 
-    /// At most so many bytes.
+    /// Returns at most `most` bytes.
     pub(crate) fn bytes(&mut self, most: usize) -> &'a [u8] {
         let (head, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;
@@ -56,24 +56,24 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_stands_in_a_log_is_read_or_refused(data in bytes()) {
+        fn arbitrary_logs_are_read_or_rejected(data in bytes()) {
             super::log(&data);
         }
 
         #[test]
-        fn whatever_stands_in_a_row_or_key_is_read_or_refused(data in bytes()) {
+        fn arbitrary_rows_and_keys_are_read_or_rejected(data in bytes()) {
             super::rows(&data);
         }
 
         #[test]
-        fn whatever_stands_in_a_record_or_checkpoint_is_read_or_refused(data in bytes()) {
+        fn arbitrary_records_and_checkpoints_are_read_or_rejected(data in bytes()) {
             super::records(&data);
         }
     }
 
-    /// What the fuzzer found worth keeping: inputs that take ways of their own.
+    /// Runs the inputs that the fuzzer kept because each takes a path of its own.
     #[test]
-    fn the_fuzzers_inputs_are_read_or_refused() {
+    fn the_fuzzers_inputs_are_read_or_rejected() {
         for target in ["log", "rows", "records"] {
             let run = match target {
                 "log" => super::log,

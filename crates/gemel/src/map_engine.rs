@@ -1,5 +1,5 @@
-//! An engine of a few lines, for tests: a map under a mutex. It shows how little Skeena asks of an engine, stands in as
-//! the third one, and is the plain model against which the real ones can be held.
+//! An engine of a few lines, for tests: a map under a mutex. It shows how little Skeena needs of an engine, serves as
+//! the third engine, and is the plain model for the real ones.
 
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 struct Cell {
     owner: u64,
-    /// By ascending timestamp.
+    /// Versions by ascending timestamp.
     versions: Vec<(Timestamp, Option<Box<[u8]>>)>,
 }
 
@@ -27,7 +27,7 @@ impl Cell {
     }
 }
 
-/// See the module.
+/// A plain engine for tests. The module's comment describes it.
 pub(crate) struct MapEngine {
     name: &'static str,
     clock: Clock,

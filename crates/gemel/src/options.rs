@@ -8,13 +8,13 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 /// The moment at which a commit's ticket resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When the commit's log record is durable.
+    /// The ticket resolves when the commit's log record is durable.
     #[default]
     Full,
-    /// At once. The log is made durable at this interval, at most one day. A crash may lose the newest commits, but
-    /// none in part.
+    /// The ticket resolves at once. The log is made durable at this interval, at most one day. A crash may lose
+    /// the newest commits, but none in part.
     Relaxed(Duration),
-    /// At once. The log is written, and the operating system decides when it becomes durable.
+    /// The ticket resolves at once. The log is written, and the operating system decides when it becomes durable.
     None,
 }
 

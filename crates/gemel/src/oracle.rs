@@ -1,4 +1,5 @@
-//! What each transaction saw and did, recorded from inside, and a check of it: an exact oracle for tests.
+//! An exact oracle for tests: a record of the reads and writes of each transaction, taken inside the database, and its
+//! check.
 
 use crate::clock::Timestamp;
 use crate::engine::{Direction, MAX_ENGINES};
@@ -8,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-/// One key that was read.
+/// A read of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Number of the engine; the anchor is zero.
@@ -17,29 +18,30 @@ pub struct Access {
     pub keyspace: u32,
     /// The key.
     pub key: Vec<u8>,
-    /// The snapshot on which it was read.
+    /// Snapshot of the read.
     pub at: Timestamp,
-    /// The commit that wrote what was read; none when there was nothing; zero when the engine has forgotten it.
+    /// Timestamp of the commit that wrote the value; none if there was no value; zero if the engine has forgotten it.
     pub version: Option<Timestamp>,
 }
 
-/// One range that was scanned.
+/// A scan of one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
     /// Number of the engine; the anchor is zero.
     pub engine: usize,
     /// Number of the keyspace.
     pub keyspace: u32,
-    /// Where it began, in the order of the keys.
+    /// Lower bound of the keys that the scan covered.
     pub lower: Bound<Vec<u8>>,
-    /// Where it ended: when the reader broke off, at the last key that he saw.
+    /// Upper bound of the keys that the scan covered. A scan that broke off covers the keys up to the last one that it
+    /// passed.
     pub upper: Bound<Vec<u8>>,
-    /// Its direction.
+    /// Direction of the scan.
     pub direction: Direction,
-    /// The snapshot on which it was read.
+    /// Snapshot of the scan.
     pub at: Timestamp,
-    /// The keys that the engine returned, in that order, and the commit that wrote each; zero when the engine has
-    /// forgotten it. The transaction's own writes are not among them.
+    /// Keys that the engine returned, in that order, and the timestamp of the commit that wrote each; zero if the
+    /// engine has forgotten it. The transaction's own writes are not among them.
     pub rows: Vec<(Vec<u8>, Timestamp)>,
 }
 
@@ -60,7 +62,7 @@ impl Scanned {
     }
 }
 
-/// One key that was written.
+/// A write of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Number of the engine; the anchor is zero.
@@ -69,26 +71,27 @@ pub struct Written {
     pub keyspace: u32,
     /// The key.
     pub key: Vec<u8>,
-    /// Whether it was deleted.
+    /// True if the key was deleted.
     pub deleted: bool,
 }
 
-/// One transaction.
+/// The record of one transaction.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Its number.
+    /// Number of the transaction.
     pub number: u64,
-    /// Its isolation.
+    /// Isolation level of the transaction.
     pub isolation: Isolation,
-    /// Its snapshot in each engine that it touched. With read committed there are none but the first of the anchor.
+    /// Snapshot in each engine that the transaction used. At read committed there is only the first snapshot of the
+    /// anchor.
     pub snapshots: [Option<Timestamp>; MAX_ENGINES],
-    /// What it read by key.
+    /// Reads by key.
     pub accesses: Vec<Access>,
-    /// What it read by scans.
+    /// Reads by scans.
     pub scans: Vec<Scanned>,
-    /// What it wrote.
+    /// Writes.
     pub writes: Vec<Written>,
-    /// Its commit timestamp in each engine; all none for one that only read.
+    /// Commit timestamp in each engine; none in all engines if the transaction only read.
     pub commits: [Option<Timestamp>; MAX_ENGINES],
 }
 
@@ -108,7 +111,7 @@ impl Trace {
     }
 }
 
-/// Collects the traces of committed transactions.
+/// A collector of the traces of committed transactions.
 #[derive(Debug, Default)]
 pub struct Recorder {
     traces: Mutex<Vec<Trace>>,
@@ -119,21 +122,26 @@ impl Recorder {
         self.traces.lock().push(trace);
     }
 
-    /// All traces so far.
+    /// Returns all traces so far, and removes them.
     #[must_use]
     pub fn take(&self) -> Vec<Trace> {
         std::mem::take(&mut self.traces.lock())
     }
 }
 
-/// A key's versions: who wrote each, and whether it is a deletion.
+/// The versions of a key: the transaction that wrote each, and true if it is a deletion.
 type Versions = BTreeMap<Timestamp, (u64, bool)>;
 type AllVersions<'a> = BTreeMap<(usize, u32, &'a [u8]), Versions>;
 
-/// Checks a complete record of a database's transactions since it was empty: every read is of the newest version at or
-/// below its snapshot; every scan returned each key of its range that has such a version, and nothing else; of two transactions that overlapped and wrote the same key one did not commit; what a serializable
-/// transaction read and others overwrote is still so when it commits its own writes; snapshots are
-/// monotone over the engines; no snapshot splits a commit. Returns what is wrong, a sentence each.
+/// Checks a complete record of a database's transactions since it was empty. Returns the faults, a sentence each. The
+/// rules:
+///
+/// - Every read returns the newest version at or below its snapshot.
+/// - Every scan returns exactly the keys of its range that have such a version.
+/// - If two transactions overlap and write the same key, one of them does not commit.
+/// - Everything that a serializable transaction read is still current when it commits its own writes.
+/// - Snapshots are monotone over the engines.
+/// - No snapshot splits a commit.
 #[must_use]
 pub fn check(traces: &[Trace]) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -166,18 +174,18 @@ pub fn check(traces: &[Trace]) -> Vec<String> {
     wrong
 }
 
-/// The commit that wrote what a reader at `at` sees; none when there is nothing.
+/// Returns the timestamp of the version that a reader at `at` sees, or none if it sees none.
 fn visible(of_key: &Versions, at: Timestamp) -> Option<Timestamp> {
     let newest = of_key.range(..=at).next_back();
     newest.filter(|(_, (_, deleted))| !deleted).map(|(at, _)| *at)
 }
 
-/// Whether an engine says the right version of one that is there: it may have forgotten when that was written.
+/// Returns true if an engine reported the right version. It may have forgotten the timestamp.
 fn is_version(said: Timestamp, expected: Timestamp) -> bool {
     said == expected || said == Timestamp::ZERO
 }
 
-/// Of a serializable transaction: that nobody else wrote a key between its being read at `at` and the commit.
+/// Checks, for a serializable transaction, that nobody else wrote a key between its read at `at` and the commit.
 fn check_unchanged(
     trace: &Trace,
     (engine, key, at): (usize, &[u8], Timestamp),
@@ -285,8 +293,8 @@ fn check_overlaps(trace: &Trace, versions: &AllVersions<'_>, wrong: &mut Vec<Str
     }
 }
 
-/// Snapshots of the anchor and of `engine` are monotone, and split no commit: one sweep over both, sorted by the
-/// anchor's timestamp.
+/// Checks that snapshots of the anchor and of `engine` are monotone and split no commit. It sweeps over both, sorted by
+/// the anchor's timestamp.
 fn check_pairs(traces: &[Trace], engine: usize, wrong: &mut Vec<String>) {
     let mut snapshots: Vec<(Timestamp, Timestamp, u64)> = traces
         .iter()
@@ -294,7 +302,7 @@ fn check_pairs(traces: &[Trace], engine: usize, wrong: &mut Vec<String>) {
         .filter_map(|trace| Some((trace.snapshots[0]?, trace.snapshots[engine]?, trace.number)))
         .collect();
     snapshots.sort_unstable();
-    // The largest so far, among those of strictly smaller anchor timestamps.
+    // The largest snapshot so far, among those with strictly smaller anchor timestamps.
     let mut largest: Option<(Timestamp, u64)> = None;
     for group in snapshots.chunk_by(|a, b| a.0 == b.0) {
         if let (Some((before, other)), Some(first)) = (largest, group.first())
@@ -322,7 +330,8 @@ fn check_pairs(traces: &[Trace], engine: usize, wrong: &mut Vec<String>) {
         }
     }
     for (anchor, other, number) in &snapshots {
-        // Commits are monotone, so the last one that is seen in the anchor and the first that is not decide.
+        // Commits are monotone, so only two can violate the rule: the last one seen in the anchor, and the first one
+        // not seen.
         let seen = commits.partition_point(|commit| commit.0 <= *anchor);
         if let Some(last) = seen.checked_sub(1).and_then(|index| commits.get(index))
             && last.1 > *other

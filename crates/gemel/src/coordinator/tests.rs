@@ -1,4 +1,4 @@
-//! The protocol over three plain engines: what holds for two holds for any number, since it asks so little of an engine.
+//! The protocol over three plain engines. It needs so little of an engine that it works with any number of them.
 
 use super::*;
 use crate::error::Error;
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 const ENGINES: usize = 3;
-/// The orders in which a reader may go through the engines.
+/// All orders in which a reader may read the engines.
 const WAYS: [[usize; ENGINES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 struct Rig {
@@ -56,14 +56,14 @@ impl Rig {
         transaction.put(&self.spaces[engine], b"k", &value.to_be_bytes()).unwrap();
     }
 
-    /// Puts one value into all engines.
+    /// Commits one value in all engines.
     fn commit_everywhere(&self, value: u64) {
         let mut transaction = self.begin(Isolation::Snapshot);
         (0..ENGINES).for_each(|engine| self.write(&mut transaction, engine, value));
         drop(transaction.commit().unwrap());
     }
 
-    /// What a snapshot has in each engine, read in the given order.
+    /// Reads the engines in the given order, and returns the values of the snapshot.
     fn look(&self, transaction: &mut Transaction, way: [usize; ENGINES]) -> Result<[u64; ENGINES]> {
         let mut seen = [0; ENGINES];
         for engine in way {
@@ -73,11 +73,11 @@ impl Rig {
     }
 }
 
-/// Commits, and reads, that a test of threads side by side has at least.
+/// Minimum number of commits, and of reads, in a test of concurrent threads.
 const ENOUGH: u64 = 50;
 
-/// Writers that count in all three engines or in one or two of them, readers in all orders; what each saw is checked
-/// by the oracle as well.
+/// Runs writers that count in all three engines or in one or two of them, and readers in all orders. The oracle checks
+/// the record of all of them.
 fn stress(stamps: CommitStamps) -> (u64, u64) {
     let rig = rig(Options { commit_stamps: stamps, csr_capacity: 20, csr_recycle: 10, ..Options::default() });
     let recorder = Arc::new(Recorder::default());
@@ -97,12 +97,12 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
                             Ok([a, b, c]) => {
                                 assert!(a == b && b == c, "a snapshot splits a commit: {a} {b} {c}");
                                 (0..ENGINES).for_each(|engine| rig.write(&mut transaction, engine, a + 1));
-                                // Others beside it, in one or two engines, so that stamps don't go in step.
+                                // Another commit in one or two engines keeps the timestamps of the engines out of step.
                                 let mut beside = rig.begin(Isolation::Snapshot);
                                 let put = [writer, round % ENGINES].into_iter().try_for_each(|engine| {
                                     beside.put(&rig.spaces[engine], &[b'o', writer as u8], b"1")
                                 });
-                                // Its snapshot may have become too old for the registry in between.
+                                // The transaction's snapshot may have become too old for the registry meanwhile.
                                 if let Err(error) = put.and_then(|()| beside.commit().map(drop)) {
                                     assert!(error.is_retryable(), "{error}");
                                 }
@@ -141,7 +141,8 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
             })
             .collect();
         std::thread::sleep(Duration::from_millis(700));
-        // A busy machine gets longer. A thread that failed counts no more, and tells why when it is joined.
+        // A busy machine gets more time. A thread that failed makes no progress, and reports its failure when it is
+        // joined.
         let failed = || writers.iter().chain(&readers).any(std::thread::ScopedJoinHandle::is_finished);
         while [committed, read].iter().any(|count| count.load(Ordering::Relaxed) <= ENOUGH) && !failed() {
             std::thread::sleep(Duration::from_millis(5));
@@ -158,7 +159,7 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
 }
 
 #[test]
-fn transactions_over_three_engines_are_seen_whole_and_in_one_order() {
+fn transactions_over_three_engines_are_atomic_and_have_one_order() {
     for stamps in [CommitStamps::Latched, CommitStamps::Independent] {
         let (commits, reads) = stress(stamps);
         assert!(commits > ENOUGH && reads > ENOUGH, "{stamps:?}: {commits} commits, {reads} reads");
@@ -166,7 +167,7 @@ fn transactions_over_three_engines_are_seen_whole_and_in_one_order() {
 }
 
 #[test]
-fn a_snapshot_of_three_engines_is_of_one_moment_whatever_comes_between_its_reads() {
+fn a_snapshot_of_three_engines_is_consistent_whatever_commits_between_its_reads() {
     for way in WAYS {
         let look = |csr| {
             let rig = rig(Options { csr, ..Options::default() });
@@ -184,7 +185,8 @@ fn a_snapshot_of_three_engines_is_of_one_moment_whatever_comes_between_its_reads
     }
 }
 
-/// Each reads all and writes in its own engine: of three only one may commit. At snapshot isolation all do.
+/// Each transaction reads all engines and writes in its own. Only one of three may commit at serializable; all do at
+/// snapshot isolation.
 #[test]
 fn write_skew_over_three_engines_is_caught_at_serializable() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
@@ -205,7 +207,7 @@ fn write_skew_over_three_engines_is_caught_at_serializable() {
     }
 }
 
-/// Each reads in one engine and writes in the next: a ring, in which no two share two engines.
+/// Each transaction reads in one engine and writes in the next. They form a ring, and no two of them share two engines.
 #[test]
 fn a_ring_of_dependencies_over_three_engines_is_caught_at_serializable() {
     let rig = rig(Options::default());
@@ -218,9 +220,9 @@ fn a_ring_of_dependencies_over_three_engines_is_caught_at_serializable() {
     assert!((1..ENGINES).contains(&committed), "{committed} of a ring committed");
 }
 
-/// The same with threads that commit at the same moment.
+/// Threads that commit at the same moment race for one place per round.
 #[test]
-fn of_transactions_that_race_for_the_last_place_over_three_engines_one_gets_it() {
+fn one_transaction_wins_the_race_for_the_last_place_over_three_engines() {
     for stamps in [CommitStamps::Latched, CommitStamps::Independent] {
         let rig = rig(Options { commit_stamps: stamps, ..Options::default() });
         let barrier = std::sync::Barrier::new(ENGINES);
@@ -234,7 +236,7 @@ fn of_transactions_that_race_for_the_last_place_over_three_engines_one_gets_it()
                             let mut transaction = rig.begin(Isolation::Serializable);
                             let seen = rig.look(&mut transaction, WAYS[(round as usize + engine) % 6]);
                             barrier.wait();
-                            // The place of this round is free while the engines sum up to its number.
+                            // The place of this round is free while the sum over the engines equals the round's number.
                             let Ok(seen) = seen else { return 0 };
                             rig.write(&mut transaction, engine, seen[engine] + 1);
                             u64::from(transaction.commit().is_ok())
@@ -252,7 +254,7 @@ fn of_transactions_that_race_for_the_last_place_over_three_engines_one_gets_it()
 }
 
 #[test]
-fn old_versions_stay_in_all_three_engines_as_long_as_a_snapshot_may_read_them() {
+fn old_versions_stay_in_all_three_engines_while_a_snapshot_may_read_them() {
     let rig = rig(Options::default());
     rig.commit_everywhere(1);
     let mut reader = rig.begin(Isolation::Snapshot);
@@ -266,15 +268,15 @@ fn old_versions_stay_in_all_three_engines_as_long_as_a_snapshot_may_read_them() 
     assert_eq!(rig.maps.iter().map(|map| map.versions()).collect::<Vec<_>>(), [1; ENGINES]);
 }
 
-/// A place, whom to tell that it is reached, and who says when to go on.
+/// A fail point, a channel that reports its pass, and a channel that lets the thread continue.
 type Stop = (&'static str, Sender<()>, Receiver<()>);
 
 thread_local! {
-    /// Where this thread stops the next time that it comes by the named place: tells so, then waits until told to go on.
+    /// The fail point at which this thread stops at its next pass: it reports, then waits.
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// Fail points are the process's, so only a thread that asked for it stops at one.
+/// Registers a stop. Fail points belong to the process, so only a thread that registered one stops there.
 fn stop_at(place: &'static str, reached: Sender<()>, go_on: Receiver<()>) {
     on_fail_point(place, move || {
         let mine = STOP.with_borrow_mut(|held| held.take_if(|(asked, ..)| *asked == place));
@@ -286,12 +288,13 @@ fn stop_at(place: &'static str, reached: Sender<()>, go_on: Receiver<()>) {
     STOP.set(Some((place, reached, go_on)));
 }
 
-/// Runs `during` while a commit of 1 everywhere stands at `place`; it gets what lets the commit go on.
+/// Runs `during` while a commit of 1 in all engines is stopped at `place`. `during` gets the sender that lets the
+/// commit continue.
 fn with_a_commit_at<R>(rig: &Rig, place: &'static str, during: impl FnOnce(Sender<()>) -> R) -> R {
     with_stopped(place, || rig.commit_everywhere(1), during)
 }
 
-/// Runs `during` while `commit` stands at `place` in a thread of its own.
+/// Runs `during` while `commit` is stopped at `place` in a thread of its own.
 fn with_stopped<R>(
     place: &'static str,
     commit: impl FnOnce() + Send,
@@ -306,7 +309,7 @@ fn with_stopped<R>(
         });
         told.recv().unwrap();
         let result = during(go_on.clone());
-        // It may have been let go already.
+        // The thread may have continued already.
         let _ = go_on.send(());
         committer.join().unwrap();
         result
@@ -315,7 +318,7 @@ fn with_stopped<R>(
 
 /// Figure 2.1 (b) of Skeena: the snapshot falls between a commit's two publications.
 #[test]
-fn a_reader_between_two_publications_of_a_commit_waits_and_sees_it_whole() {
+fn a_reader_between_two_publications_of_a_commit_waits_and_sees_all_of_it() {
     for engine in [1, 2] {
         let rig = rig(Options::default());
         let seen = with_a_commit_at(&rig, "commit.between_publications", |go_on| {
@@ -343,7 +346,7 @@ fn a_reader_between_two_publications_sees_half_of_a_commit_without_the_registry(
     assert_eq!(seen, [1, 0, 0]);
 }
 
-/// Read committed has no common snapshot, and still sees no commit in part once it has seen it in the anchor.
+/// Read committed has no common snapshot. Still a reader that has seen a commit in the anchor sees the rest of it.
 #[test]
 fn a_reader_at_read_committed_waits_for_the_rest_of_a_commit_too() {
     let rig = rig(Options::default());
@@ -355,8 +358,8 @@ fn a_reader_at_read_committed_waits_for_the_rest_of_a_commit_too() {
     });
 }
 
-/// The prototype drew a commit's timestamp before it marked it as committing: a reader that came in between saw the
-/// old version first and the new one later.
+/// The prototype drew a commit's timestamp before it marked the transaction as committing. A reader that began in
+/// between saw the old version first and the new one later.
 #[test]
 fn a_reader_that_begins_after_a_commit_drew_its_timestamps_never_sees_it() {
     for place in ["commit.after_append", "commit.after_install"] {
@@ -372,11 +375,12 @@ fn a_reader_that_begins_after_a_commit_drew_its_timestamps_never_sees_it() {
     }
 }
 
-/// The printed algorithm of the thesis gives a session an older snapshot of the other engine than its own commit there.
+/// With the algorithm as printed in the thesis, a session gets an older snapshot of the other engine than its own
+/// commit there.
 #[test]
 fn a_session_sees_its_own_commit_at_once_in_every_engine() {
     let rig = rig(Options::default());
-    // Keeps a mapping at this anchor timestamp, older than what the session commits.
+    // Keeps an entry at this anchor timestamp, older than the session's commits.
     let mut older = rig.begin(Isolation::Snapshot);
     assert_eq!(rig.look(&mut older, WAYS[0]).unwrap(), [0; ENGINES]);
     for value in 1..20 {
@@ -391,13 +395,14 @@ fn a_session_sees_its_own_commit_at_once_in_every_engine() {
     assert_eq!(rig.look(&mut older, WAYS[0]).unwrap(), [0; ENGINES]);
 }
 
-/// The prototype marked a transaction without a snapshot for rollback at its end, and let it do all its work first.
+/// The prototype let a transaction without a snapshot do all its work first, and rolled it back at its end.
 #[test]
 fn a_snapshot_that_cannot_be_served_fails_at_once_and_not_at_the_commit() {
     let rig = rig(Options { csr_capacity: 1, ..Options::default() });
     let mut late = rig.begin(Isolation::Snapshot);
-    // At read committed a write needs no snapshot, so only the commit is entered. It fills the partition and waits behind one of
-    // the second engine alone: the late one would need an entry of its own, before the last of a full partition.
+    // At read committed a write needs no snapshot, so only the commit makes an entry. It fills the partition, and waits
+    // behind a commit in the second engine alone. The late reader would need an entry of its own, before the last of a
+    // full partition.
     let write = |engines: &[usize], key: &[u8]| {
         let mut transaction = rig.begin(Isolation::ReadCommitted);
         for engine in engines {

@@ -1,4 +1,4 @@
-//! Opening and closing while something else is under way, stopped where it matters.
+//! Opening and closing while something else is under way, stopped at the critical places.
 
 use super::*;
 use crate::files::fail_point::on_fail_point;
@@ -6,7 +6,7 @@ use crate::options::Durability;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
-/// Calls `step` at the first pass of a fail point by a thread that `who` picks.
+/// Calls `step` at the first pass of a fail point by a thread for which `who` is true.
 fn once_at(
     name: &'static str,
     who: impl Fn() -> bool + Send + Sync + 'static,
@@ -33,7 +33,7 @@ fn has(db: &Database, key: &[u8]) -> bool {
 }
 
 #[test]
-fn a_database_that_another_made_just_before_the_lock_was_taken_is_opened_and_not_made_again() {
+fn a_database_made_just_before_the_lock_is_taken_is_opened_and_not_made_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let (here, other) = (std::thread::current().id(), path.clone());
@@ -46,8 +46,8 @@ fn a_database_that_another_made_just_before_the_lock_was_taken_is_opened_and_not
     assert!(has(&db, b"other's"), "the other's database was overwritten");
 }
 
-/// A database whose housekeeper stands at a fail point of its first checkpoint until something is sent, with a last commit
-/// that nothing but closing makes durable.
+/// Opens a database whose housekeeper waits at a fail point of its first checkpoint until something is sent. Only
+/// closing makes its last commit durable.
 fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Sender<()>) {
     let (go, going) = mpsc::channel();
     let going = Mutex::new(going);
@@ -57,8 +57,8 @@ fn with_a_checkpoint_at(place: &'static str, path: &Path) -> (Database, mpsc::Se
     (db, go)
 }
 
-/// A database whose housekeeper takes a step at a fail point of its first checkpoint, with a last commit that nothing but
-/// closing makes durable.
+/// Opens a database whose housekeeper takes a step at a fail point of its first checkpoint. Only closing makes its last
+/// commit durable.
 fn with_a_checkpoint_that(
     place: &'static str,
     path: &Path,
@@ -90,14 +90,14 @@ fn with_a_checkpoint_that(
 }
 
 #[test]
-fn closing_waits_for_the_checkpoint_that_is_under_way_and_makes_the_last_commit_durable() {
+fn closing_waits_for_a_checkpoint_in_progress_and_makes_the_last_commit_durable() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let (db, go) = with_a_checkpoint_at("checkpoint.before_sync", &path);
     let other = db.clone();
     drop(db);
     let closing = std::thread::spawn(move || other.close());
-    // If closing did not wait it would be done by now, most of the time.
+    // A close that does not wait would nearly always be done by now.
     std::thread::sleep(Duration::from_millis(100));
     assert!(!closing.is_finished(), "closed while a checkpoint was being written");
     go.send(()).unwrap();
@@ -107,7 +107,7 @@ fn closing_waits_for_the_checkpoint_that_is_under_way_and_makes_the_last_commit_
 
 /// The log's thread can't wait for the housekeeper, which may be waiting for the log.
 #[test]
-fn a_database_whose_last_handle_goes_in_a_callback_of_the_log_closes_all_the_same() {
+fn a_database_closes_when_a_callback_of_the_log_drops_the_last_handle() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let (db, go) = with_a_checkpoint_at("checkpoint.before_rename", &path);
@@ -116,9 +116,9 @@ fn a_database_whose_last_handle_goes_in_a_callback_of_the_log_closes_all_the_sam
     assert!(has(&opened_once_it_is_closed(&path), b"last"));
 }
 
-/// Nor can it close a database itself, which ends its own thread.
+/// The log's thread can't close a database itself either, because closing ends that thread.
 #[test]
-fn a_database_whose_housekeeper_died_and_whose_last_handle_goes_in_a_callback_of_the_log_closes_too() {
+fn a_database_with_a_dead_housekeeper_closes_when_a_callback_of_the_log_drops_the_last_handle() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let db = with_a_checkpoint_that("checkpoint.before_manifest", &path, || panic!("as the test wants it"));
@@ -126,8 +126,8 @@ fn a_database_whose_housekeeper_died_and_whose_last_handle_goes_in_a_callback_of
     assert!(has(&opened_once_it_is_closed(&path), b"last"));
 }
 
-/// Drops the last handle on a log's thread. As long as that thread has not ended, its log may lack what it is to write, so
-/// nobody may open the directory.
+/// Drops the last handle on a log's thread. Until that thread has ended, its log may lack bytes, so nobody may open the
+/// directory.
 fn let_go_in_a_callback_of_the_log(db: Database) {
     let path = db.path().to_path_buf();
     let waiter = Arc::new(crate::log::waiter::Waiter::new(1));

@@ -2,7 +2,7 @@
 //! positions. It knows no files, so a model checker can run it (see `model.rs`).
 //!
 //! One mutex guards all of it. The writer takes the whole buffer; while it writes and syncs, the next batch collects.
-//! That is the whole group commit. A waiter for a position either enters the queue before the writer publishes that
+//! Group commit needs nothing more. A waiter for a position either enters the queue before the writer publishes that
 //! position, or sees the position published: both happen under the mutex.
 
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};

@@ -1,8 +1,8 @@
-//! The oracle finds each kind of fault in records made by hand, and nothing in good ones.
+//! The oracle finds each kind of fault in hand-made records, and no fault in good ones.
 
 use super::*;
 
-/// A transaction at (1, 1) of both engines.
+/// Returns a transaction with snapshot (1, 1) of both engines.
 fn trace(number: u64) -> Trace {
     let mut trace = Trace::new(number, Isolation::Serializable, Timestamp(1));
     trace.snapshots[1] = Some(Timestamp(1));
@@ -42,7 +42,7 @@ impl Trace {
     }
 }
 
-/// Asserts one complaint that holds `words`.
+/// Asserts that there is one fault, and that it contains `words`.
 fn found(traces: &[Trace], words: &str) {
     let wrong = check(traces);
     assert!(wrong.len() == 1 && wrong[0].contains(words), "{words}: {wrong:?}");
@@ -62,7 +62,7 @@ fn a_good_record_is_good() {
 }
 
 #[test]
-fn reads_of_old_of_missing_and_of_deleted_versions_are_found() {
+fn reads_of_old_missing_and_deleted_versions_are_found() {
     let newer = trace(2).at(2, 2).wrote(0, "x", 3);
     found(&[writer(), newer, trace(3).at(3, 2).read(0, "x", Some(2))], "read version");
     found(&[writer(), trace(3).at(2, 2).read(0, "x", None)], "read version");
@@ -73,17 +73,17 @@ fn reads_of_old_of_missing_and_of_deleted_versions_are_found() {
 }
 
 #[test]
-fn two_that_overlap_and_wrote_the_same_are_found() {
+fn overlapping_writes_of_the_same_key_are_found() {
     let lost = trace(2).wrote(0, "x", 3).only(Isolation::Snapshot);
     found(&[writer(), lost.clone()], "overlap and both wrote");
     assert!(check(&[writer(), lost.only(Isolation::ReadCommitted)]).is_empty());
 }
 
 #[test]
-fn write_skew_is_found_among_serializable_ones_and_allowed_to_snapshots() {
+fn write_skew_is_found_at_serializable_and_allowed_at_snapshot() {
     let other = trace(2).read(0, "x", None).wrote(1, "y", 3);
     let skewed = trace(1).read(1, "y", None).wrote(0, "x", 2);
-    // The other has a place in the anchor's order too, as it read there.
+    // The other transaction has a commit timestamp in the anchor too, because it read there.
     let mut other = other;
     other.commits[0] = Some(Timestamp(3));
     found(&[skewed.clone(), other.clone()], "serializable transaction 2 read");
@@ -109,7 +109,7 @@ fn commits_that_cross_or_share_a_timestamp_are_found() {
 }
 
 #[test]
-fn a_scan_that_lost_a_row_or_returned_one_too_many_or_was_overtaken_is_found() {
+fn a_scan_that_misses_or_adds_a_row_or_is_overtaken_is_found() {
     let scan = |rows: &[(&str, u64)]| {
         let mut trace = trace(3).at(2, 2);
         trace.scans.push(Scanned {

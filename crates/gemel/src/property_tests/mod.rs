@@ -1,10 +1,10 @@
-//! Random transactions over tables of both engines, interleaved in one thread, at all isolation levels, with checkpoints,
-//! clean ends and power cuts in between, against a model of a few sorted maps.
+//! Random transactions over tables of both engines, interleaved in one thread, at all isolation levels, with
+//! checkpoints, clean ends and power cuts in between. A model of a few sorted maps predicts the results.
 //!
-//! In one thread everything but the refusals is determined, so the model says exactly what each read returns, which
-//! snapshot of the disk engine belongs with one of the memory engine (by the rule of `DESIGN.md`, applied to all pairs
-//! there ever were), and what a power cut may leave. Of refusals it says which must be and which may be: the
-//! database may refuse a commit for something close to what was read.
+//! In one thread everything except aborts is determined. So the model predicts exactly each read, the snapshot of the
+//! disk engine that belongs with one of the memory engine (by the rule of `DESIGN.md`, applied to all pairs there ever
+//! were), and the possible states after a power cut. For aborts it predicts which must and which may happen: the
+//! database may abort a commit for a change near something that was read.
 //!
 //! `GEMEL_PROPERTIES=5000` runs that many sequences of steps.
 
@@ -26,9 +26,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Tables; those with even numbers are in memory.
+/// Number of tables. Those with even numbers are in memory.
 const TABLES: usize = 3;
-/// Transactions that are open at once.
+/// Number of transactions that are open at once.
 const SLOTS: usize = 4;
 
 /// Table and primary key.
@@ -36,7 +36,7 @@ type Place = (usize, i64);
 /// Group (in an index) and code (in a unique index, unless null).
 type Row = (i64, Option<i64>);
 type Rows = BTreeMap<Place, Row>;
-/// Own writes: none deletes.
+/// Own writes; none deletes.
 type Own = BTreeMap<Place, Option<Row>>;
 /// Primary keys and rows, in the order of a read.
 type Answer = Vec<(i64, Row)>;
@@ -44,7 +44,7 @@ type Answer = Vec<(i64, Row)>;
 #[derive(Clone, Debug)]
 enum Read {
     Get(Place),
-    /// At most so many rows of a table, by primary key or by group.
+    /// Scans up to a number of rows of a table, by primary key or by group.
     Scan {
         table: usize,
         by_group: bool,
@@ -67,13 +67,13 @@ enum Step {
     Begin(usize),
     Read(usize, Read),
     Write(usize, Write),
-    /// And whether to wait until it is durable.
+    /// Commits the transaction of a slot. If true, waits until the commit is durable.
     Commit(usize, bool),
     Rollback(usize),
     Checkpoint,
     /// Closes the database and opens it.
     Reopen,
-    /// With a seed for what is left of what was not synced.
+    /// Cuts the power. The seed selects which unsynced changes are left.
     PowerCut(u64),
 }
 
@@ -83,7 +83,7 @@ struct Plan {
     stamps: CommitStamps,
     capacity: usize,
     recycle: u64,
-    /// Of the transactions, one after the other.
+    /// Isolation levels of the transactions, one after the other.
     levels: Vec<Isolation>,
     steps: Vec<Step>,
 }
@@ -139,7 +139,7 @@ struct Run {
     plan: Plan,
     path: PathBuf,
     files: FaultyFiles,
-    /// None while it is closed to be opened again.
+    /// The database; none while it is being reopened.
     db: Option<Database>,
     tables: Vec<Table>,
     world: World,
@@ -211,7 +211,7 @@ fn write(tables: &[Table], transaction: &mut Transaction, write: &Write) -> Resu
 
 impl Run {
     fn new(plan: &Plan) -> Self {
-        // In memory where there is such a place: most of the time are syncs of the disk engine's files otherwise.
+        // In memory where possible: otherwise syncs of the disk engine's files take most of the time.
         let memory = Path::new("/dev/shm");
         let directory =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -236,7 +236,7 @@ impl Run {
         self.db.as_ref().unwrap().begin(isolation).unwrap()
     }
 
-    /// The transaction of a slot, begun if there is none.
+    /// Returns the transaction of a slot, and begins it if there is none.
     fn take(&mut self, slot: usize) -> (Transaction, Open) {
         if let Some(open) = self.open[slot].take() {
             return open;
@@ -255,7 +255,8 @@ impl Run {
         (self.begin(isolation), open)
     }
 
-    /// What a transaction sees of a table's engine, own writes included, and on which state that is.
+    /// Returns the rows that a transaction sees of a table's engine, with its own writes, and the number of the
+    /// engine's state below them.
     fn see(&mut self, open: &mut Open, table: usize) -> (Rows, usize) {
         let at = self.world.view(open, engine(table));
         open.used.entry(table).or_insert(at);
@@ -268,11 +269,11 @@ impl Run {
         let (Read::Get((table, _)) | Read::Scan { table, .. }) = what;
         let rows = match read(&self.tables, &mut transaction, what) {
             Ok(rows) => rows,
-            // Only the registry refuses here, when its partition is closed. The transaction is over.
+            // Only the registry aborts here, if its partition is closed. The transaction is over.
             Err(error) => return assert!(matches!(error, Error::Csr(_)), "{error}"),
         };
         let (seen, _) = self.see(&mut open, *table);
-        // At read committed, what it wrote before may not fit any more to what others committed since.
+        // At read committed, the transaction's earlier writes may contradict later commits of others.
         if !self.world.is_overtaken(&open) {
             assert_eq!(rows, answer(what, &seen), "{what:?} at {:?}", open.isolation);
         }
@@ -292,11 +293,11 @@ impl Run {
         let (seen, at) = self.see(&mut open, place.0);
         let expected = effect(what, &seen);
         if self.world.is_overtaken(&open) {
-            // It can't commit any more.
+            // The transaction can't commit any more.
         } else {
             match &outcome {
-                Ok(()) => assert!(expected.is_some(), "{what:?} should have been refused"),
-                Err(Error::Constraint(_)) => assert_eq!(expected, None, "{what:?} was refused"),
+                Ok(()) => assert!(expected.is_some(), "{what:?} should have been rejected"),
+                Err(Error::Constraint(_)) => assert_eq!(expected, None, "{what:?} was rejected"),
                 Err(error) => panic!("{what:?}: {error}"),
             }
         }
@@ -329,7 +330,7 @@ impl Run {
                         let rows = world.sides[engine(table)].newest().iter().filter(|row| row.0.0 == table);
                         let codes: Vec<_> = rows.filter_map(|(_, (_, code))| *code).collect();
                         let unique: BTreeSet<_> = codes.iter().collect();
-                        assert_eq!(codes.len(), unique.len(), "a code is there twice in table {table}");
+                        assert_eq!(codes.len(), unique.len(), "a code exists twice in table {table}");
                     }
                 }
                 if waits {
@@ -338,7 +339,7 @@ impl Run {
                 }
             }
             Err(Error::Conflict { kind, .. }) => {
-                assert!(writes && world.may_conflict(&open), "refused ({kind:?}) for nothing");
+                assert!(writes && world.may_conflict(&open), "aborted ({kind:?}) for nothing");
                 if kind == Conflict::Read {
                     assert_eq!(open.isolation, Isolation::Serializable);
                     world.stamp(&open, false);
@@ -362,7 +363,7 @@ impl Run {
     fn reopen(&mut self, files: FaultyFiles) {
         self.open = [const { None }; SLOTS];
         self.tables.clear();
-        // The one that is open has the lock.
+        // The open database holds the lock.
         drop(self.db.take());
         self.files = files;
         let (db, tables) = open(&self.files, &self.path, &self.plan);
@@ -413,7 +414,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn transactions_over_both_engines_do_as_a_few_sorted_maps_would(plan in plan()) {
+    fn transactions_over_both_engines_behave_like_a_few_sorted_maps(plan in plan()) {
         let mut run = Run::new(&plan);
         for step in &plan.steps {
             run.step(step);

@@ -1,12 +1,12 @@
-//! The model: what each engine held after each of its timestamps, and by that what a read returns, a commit must come to
-//! and a power cut may leave.
+//! The model: the rows of each engine after each of its timestamps. From these follow the result of a read, the outcome
+//! of a commit, and the states that a power cut may leave.
 
 use super::{Answer, Own, Place, Read, Row, Rows, Write};
 use crate::engine::Direction;
 use crate::options::{Isolation, LogMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a read returns over these rows.
+/// Returns the result of a read over these rows.
 pub(super) fn answer(read: &Read, rows: &Rows) -> Answer {
     match read {
         Read::Get(place) => rows.get(place).map(|row| (place.1, *row)).into_iter().collect(),
@@ -27,7 +27,7 @@ pub(super) fn answer(read: &Read, rows: &Rows) -> Answer {
     }
 }
 
-/// What a write does to the rows; none when it must be refused, and else whether it changes something.
+/// Returns the effect of a write on the rows: none if it must be rejected, otherwise the change, if there is one.
 pub(super) fn effect(write: &Write, rows: &Rows) -> Option<Option<(Place, Option<Row>)>> {
     let taken = |place: Place, row: Row| {
         row.1.is_some()
@@ -46,11 +46,11 @@ pub(super) fn effect(write: &Write, rows: &Rows) -> Option<Option<(Place, Option
 /// An engine's history since the database was opened.
 #[derive(Debug)]
 pub(super) struct Side {
-    /// Its rows after each timestamp, the first as it was opened.
+    /// The engine's rows after each timestamp. The first state is the one after opening.
     pub(super) states: Vec<Rows>,
-    /// What was written at each.
+    /// Places written at each timestamp.
     pub(super) writes: Vec<BTreeSet<Place>>,
-    /// And codes that came or went with that, by table.
+    /// Codes that appeared or disappeared at each timestamp, by table.
     pub(super) codes: Vec<BTreeSet<(usize, i64)>>,
 }
 
@@ -72,19 +72,19 @@ impl Side {
     }
 }
 
-/// What the model knows of a transaction that is open.
+/// The model's knowledge of an open transaction.
 pub(super) struct Open {
     pub(super) isolation: Isolation,
     pub(super) anchor: usize,
-    /// Once selected.
+    /// Snapshot of the disk engine, once selected.
     pub(super) disk: Option<usize>,
-    /// Own writes, and on which state of the engine each was decided.
+    /// Own writes, and the number of the engine's state on which each rests.
     pub(super) own: BTreeMap<Place, (Option<Row>, usize)>,
-    /// Codes that came or went with these, by table: entries of the unique index are written too.
+    /// Codes that appeared or disappeared with these, by table: entries of the unique index are written too.
     pub(super) own_codes: BTreeMap<(usize, i64), usize>,
-    /// What was read, over which own writes, and what came back.
+    /// Reads, the own writes at that time, and the results.
     pub(super) reads: Vec<(Read, Own, Answer)>,
-    /// For each table that was used, the state at the first time.
+    /// State of each table that was used, as of the first use.
     pub(super) used: BTreeMap<usize, usize>,
 }
 
@@ -105,13 +105,13 @@ pub(super) fn over(rows: &Rows, own: impl IntoIterator<Item = (Place, Option<Row
 
 pub(super) struct World {
     pub(super) sides: [Side; 2],
-    /// Anchor timestamp, the most that older snapshots may see, the least that others must.
+    /// Entries: anchor timestamp, the largest disk timestamp for older snapshots, the smallest for the others.
     pub(super) pairs: Vec<(usize, usize, usize)>,
     /// Commits that wrote in both engines.
     pub(super) crossing: Vec<(usize, usize)>,
     /// Timestamps of both engines after each commit.
     pub(super) history: Vec<(usize, usize)>,
-    /// That of the last commit that is durable for sure.
+    /// Timestamps of the last commit that is certainly durable.
     pub(super) acknowledged: (usize, usize),
 }
 
@@ -121,7 +121,7 @@ impl World {
         Self { sides, pairs: Vec::new(), crossing: Vec::new(), history: vec![(0, 0)], acknowledged: (0, 0) }
     }
 
-    /// The state of an engine that a transaction sees.
+    /// Returns the state of an engine that a transaction sees.
     pub(super) fn view(&mut self, open: &mut Open, engine: usize) -> usize {
         if open.isolation == Isolation::ReadCommitted {
             return self.sides[engine].now();
@@ -140,7 +140,8 @@ impl World {
         })
     }
 
-    /// Whether one of its writes is of something that was committed since it was decided.
+    /// Returns true if one of the transaction's writes is of a row that was committed since the state on which it
+    /// rests.
     pub(super) fn is_overtaken(&self, open: &Open) -> bool {
         let rows = open.own.iter().any(|(place, (_, since))| {
             self.sides[engine(place.0)].written_since(*since).any(|written| written == place)
@@ -150,14 +151,14 @@ impl World {
         })
     }
 
-    /// Whether anything changed in a table that it used.
+    /// Returns true if anything changed in a table that the transaction used.
     pub(super) fn may_conflict(&self, open: &Open) -> bool {
         open.used.iter().any(|(table, since)| {
             self.sides[engine(*table)].written_since(*since).any(|written| written.0 == *table)
         })
     }
 
-    /// Whether something that it read would be otherwise now.
+    /// Returns true if one of the transaction's reads would have another result now.
     pub(super) fn is_stale(&self, open: &Open) -> bool {
         open.reads.iter().any(|(read, own, result)| {
             let (Read::Get((table, _)) | Read::Scan { table, .. }) = read;
@@ -166,7 +167,8 @@ impl World {
         })
     }
 
-    /// Draws the timestamps of a commit, which then does this or, when it is refused, nothing.
+    /// Draws the timestamps of a commit. If `commits`, applies the transaction's writes; an aborted commit changes
+    /// nothing.
     pub(super) fn stamp(&mut self, open: &Open, commits: bool) {
         let mut touched = [false; 2];
         open.own.keys().for_each(|place| touched[engine(place.0)] = true);
@@ -194,12 +196,12 @@ impl World {
         }
     }
 
-    /// All that was committed is durable.
+    /// Notes that all commits are durable.
     pub(super) fn acknowledge(&mut self) {
         self.acknowledged = self.history.last().copied().unwrap_or_default();
     }
 
-    /// Whether a power cut may leave these rows.
+    /// Returns true if a power cut may leave these rows.
     pub(super) fn may_leave(&self, log: LogMode, rows: &[Rows; 2]) -> bool {
         let fits = |a: usize, d: usize| {
             a >= self.acknowledged.0
@@ -209,7 +211,7 @@ impl World {
         };
         match log {
             LogMode::Shared => self.history.iter().any(|(a, d)| fits(*a, *d)),
-            // The logs may end at different commits, as long as none has one half only.
+            // The logs may end at different commits, as long as no commit has only one half.
             LogMode::PerEngine => (0..=self.sides[0].now()).any(|a| {
                 let whole = |d| self.crossing.iter().all(|(c, e)| (a >= *c) == (d >= *e));
                 (0..=self.sides[1].now()).any(|d| whole(d) && fits(a, d))
