@@ -59,7 +59,7 @@ impl Logs {
                         Log::append_both((&logs[one], &buffers[one]), (&logs[two], &buffers[two])).map(drop)
                     }
                     _ => Err(Error::Usage(
-                        "a log for each engine needs two engines: use the shared log".into(),
+                        "a log for each engine supports only two engines: use the shared log".into(),
                     )),
                 }
             }
