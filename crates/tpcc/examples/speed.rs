@@ -1,4 +1,4 @@
-//! How fast this crate makes its data: `cargo run --release -p lydite-tpcc --example speed`.
+//! Speed of this crate's data generation: `cargo run --release -p lydite-tpcc --example speed`.
 
 use lydite_tpcc::consistency::Evaluator;
 use lydite_tpcc::nurand::CLoad;

@@ -1,5 +1,5 @@
-//! Co-access (the Dike paper, section 4.3.2): fixed groups of warehouses that appear together in one dUpdateStock, as often as
-//! was asked for.
+//! Co-access (the Dike paper, section 4.3.2): fixed groups of warehouses that appear together in one dUpdateStock, at a
+//! configured rate.
 
 use crate::distribution::Remote;
 use crate::ids::WarehouseId;
@@ -9,7 +9,7 @@ use crate::transaction::{MAX_ORDER_LINES, UpdateStock};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The groups of the active warehouses, and how often a dUpdateStock is of one whole group.
+/// The groups of the active warehouses, and the share of dUpdateStocks that use one whole group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoAccess {
     percent: f64,
@@ -19,7 +19,8 @@ pub struct CoAccess {
 #[derive(Debug, PartialEq)]
 struct Groups {
     first: WarehouseId,
-    /// The warehouses of all groups, each as long as a transaction has rounds, and in the order of their numbers.
+    /// The warehouses of all groups, group after group. Each group has `rounds` warehouses in the order of their
+    /// numbers.
     members: Vec<WarehouseId>,
     rounds: usize,
     /// The group of each active warehouse.
@@ -27,11 +28,11 @@ struct Groups {
 }
 
 impl CoAccess {
-    /// Groups of `rounds` warehouses each, of the `warehouses` from `first` on. Members of a group are on different nodes as
-    /// far as that can be had; where nothing is known of nodes, a group is what is the same modulo the number of groups.
+    /// Splits the `warehouses` from `first` on into groups of `rounds`. Members of a group are on different nodes as
+    /// far as possible. Without a placement, a group has the warehouses with equal numbers modulo the number of groups.
     ///
     /// # Errors
-    /// There can't be such groups: why, and what to do.
+    /// Fails if no such groups exist. The message says why and what to do.
     pub fn new(
         percent: f64,
         rounds: u32,
@@ -41,17 +42,18 @@ impl CoAccess {
     ) -> Result<Self, String> {
         if !(2..=MAX_ORDER_LINES as u32).contains(&rounds) {
             return Err(format!(
-                "groups of {rounds} can't be had: a group has 2 to {MAX_ORDER_LINES} warehouses"
+                "groups of {rounds} warehouses are not possible: a group has 2 to {MAX_ORDER_LINES} warehouses"
             ));
         }
         if !warehouses.is_multiple_of(rounds) {
             return Err(format!(
-                "{warehouses} active warehouses can't be parted into groups of {rounds}: use a multiple of {rounds}"
+                "{warehouses} active warehouses can't be split into groups of {rounds}: use a multiple of {rounds}"
             ));
         }
         if percent < 100.0 && warehouses < 2 * rounds {
             return Err(format!(
-                "{warehouses} active warehouses are one group of {rounds}, and nothing is outside of it: use at least {}",
+                "{warehouses} active warehouses form one group of {rounds}, and no warehouse is outside of it: use at least \
+                 {}",
                 2 * rounds
             ));
         }
@@ -63,7 +65,7 @@ impl CoAccess {
         let mut group_of = vec![0; by_node.len()];
         let mut members = Vec::with_capacity(by_node.len());
         for group in 0..count {
-            // A node's warehouses are neighbours, so that steps as long as possible seldom meet the same node.
+            // Warehouses of a node are neighbours here, so the longest possible steps seldom meet the same node.
             let mut of_group: Vec<WarehouseId> = by_node.iter().skip(group).step_by(count).copied().collect();
             of_group.sort_unstable();
             of_group.iter().for_each(|id| group_of[(id.0 - first.0) as usize] = group);
@@ -73,25 +75,25 @@ impl CoAccess {
         Ok(Self { percent, groups })
     }
 
-    /// The same groups, met more often: as many percent, at least as now.
+    /// Returns the same groups, used by `percent` of the transactions.
     #[must_use]
     pub fn at(&self, percent: f64) -> Self {
         Self { percent, groups: Arc::clone(&self.groups) }
     }
 
-    /// How often, in percent.
+    /// Returns the share of dUpdateStocks that use a whole group, in percent.
     #[must_use]
     pub fn percent(&self) -> f64 {
         self.percent
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.groups.members.len() / self.groups.rounds
     }
 
-    /// The group of an active warehouse, in the order of numbers.
+    /// Returns the group of an active warehouse, in the order of numbers.
     #[must_use]
     pub fn group(&self, id: WarehouseId) -> &[WarehouseId] {
         let Groups { first, ref members, rounds, ref group_of } = *self.groups;
@@ -100,7 +102,8 @@ impl CoAccess {
         &members[range]
     }
 
-    /// The warehouses of a dUpdateStock of `home`: its whole group, or it and others from outside of the group.
+    /// Draws the warehouses of a dUpdateStock of `home`: its whole group, or the home and warehouses outside of the
+    /// group.
     pub(crate) fn draw(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
         let group = self.group(home);
         if stream.unit_open_low() <= self.percent / 100.0 {
@@ -117,7 +120,7 @@ impl CoAccess {
         drawn
     }
 
-    /// Whether it is of one whole group.
+    /// True if the dUpdateStock uses one whole group.
     #[must_use]
     pub fn is_of_a_group(&self, update: &UpdateStock) -> bool {
         let warehouses = update.rounds.iter().map(|round| &round.supply_w_id);

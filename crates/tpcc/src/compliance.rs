@@ -1,4 +1,4 @@
-//! How the standard would judge a run: pure judgement over plain facts, rule by rule.
+//! Judgement of a run by the standard: pure functions over plain facts, rule by rule.
 
 use crate::deck::Mix;
 use crate::limits::{
@@ -11,37 +11,37 @@ use crate::statistics::InputStatistics;
 use crate::transaction::TransactionKind;
 use serde::Serialize;
 
-/// Whether a measured value lies where it must.
+/// Position of a measured value relative to its valid window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Within the window.
+    /// Inside the window.
     Inside,
     /// Outside, and by more than chance explains.
     Outside,
-    /// Outside or not measured at all, but within three standard errors of the prescribed value: a longer run
-    /// may well come out inside.
+    /// Not measured, or outside but within three standard errors of the prescribed value: a longer run may come out
+    /// inside.
     TooFewSamples,
 }
 
 /// The verdict on one window of clause 5.5.1.5, or on one type's share of the mix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InputVerdict {
-    /// Of what, with the unit.
+    /// Name of the quantity, with its unit.
     pub title: String,
-    /// The measured value; none without samples.
+    /// Measured value; none without samples.
     pub value: Option<f64>,
-    /// The least valid value.
+    /// Least valid value.
     pub low: f64,
-    /// The greatest valid value.
+    /// Greatest valid value.
     pub high: f64,
-    /// How many inputs the value comes from.
+    /// Number of inputs behind the value.
     pub samples: u64,
-    /// The judgement.
+    /// Judgement of the value.
     pub verdict: Verdict,
 }
 
-/// What a value is held against.
+/// The valid window of a value.
 struct Window {
     title: String,
     low: f64,
@@ -59,7 +59,7 @@ impl Window {
             Some(value) if (self.low..=self.high).contains(&value) => Verdict::Inside,
             Some(value) => {
                 let error = self.deviation / (samples as f64).sqrt();
-                // No sample size helps inputs that are not meant to be inside.
+                // More samples do not help if the prescribed value itself is outside.
                 let meant_inside = (self.low..=self.high).contains(&self.prescribed);
                 if meant_inside && (value - self.prescribed).abs() <= 3.0 * error {
                     Verdict::TooFewSamples
@@ -72,8 +72,8 @@ impl Window {
     }
 }
 
-/// Judges the windows of clauses 5.5.1.5 and 9.2.2.5. With one active warehouse nothing can be remote, and the
-/// two windows on remote inputs are left out.
+/// Judges the windows of clauses 5.5.1.5 and 9.2.2.5. With one active warehouse nothing can be remote, so the two
+/// windows on remote inputs are left out.
 #[must_use]
 pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec<InputVerdict> {
     let orders = statistics.count(TransactionKind::NewOrder);
@@ -106,8 +106,8 @@ pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec
         .collect()
 }
 
-/// Judges the shares of the four types that have a minimum (clause 5.2.3), and those of types that the standard does
-/// not have, in percent. `mix` is what the run was asked for.
+/// Judges the mix in percent: the shares of the four types that have a minimum (clause 5.2.3), and those of types that
+/// the standard does not have. `mix` is the configured mix.
 #[must_use]
 pub fn judge_mix(statistics: &InputStatistics, mix: &Mix) -> Vec<InputVerdict> {
     let prescribed = mix.percent();
@@ -144,16 +144,16 @@ pub struct ResponseTimes {
 /// The isolation level of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Isolation {
-    /// What the database calls it.
+    /// Name of the level in the database.
     pub name: String,
-    /// Whether these programs get level 3 of clause 3.4.1 from it; none if that is not known.
+    /// True if the level gives these programs level 3 of clause 3.4.1; none if that is unknown.
     pub level_3: Option<bool>,
 }
 
-/// What is known of a run. Whatever is not known is none, and the rules that need it stay open.
+/// Facts of a run. An unknown fact is none, and the rules that need it stay open.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFacts {
-    /// How districts are spread over the warehouses; none if each has ten.
+    /// Skew of the districts over the warehouses; none if each has ten.
     pub data_skew: Option<DataSkew>,
     /// Rows of ITEM and of each district.
     pub size: Size,
@@ -161,32 +161,32 @@ pub struct RunFacts {
     pub wait_factor: Option<f64>,
     /// Terminals for each configured warehouse.
     pub terminals_per_warehouse: f64,
-    /// Whether each terminal keeps its warehouse for the whole run.
+    /// True if each terminal keeps its warehouse for the whole run.
     pub fixed_warehouses: bool,
-    /// From [`judge_mix`].
+    /// Verdicts of [`judge_mix`].
     pub mix: Vec<InputVerdict>,
-    /// From [`judge_inputs`].
+    /// Verdicts of [`judge_inputs`].
     pub inputs: Vec<InputVerdict>,
-    /// Response times as the terminal sees them, in the order of [`TransactionKind::ALL`]. Delivery: of its
-    /// interactive part, or of all if nothing is deferred.
+    /// Response times that the terminal sees, in the order of [`TransactionKind::ALL`]. For Delivery: of its
+    /// interactive part, or of the whole transaction if nothing is deferred.
     pub response: [Option<ResponseTimes>; TransactionKind::COUNT],
     /// 90th percentile, in seconds, of the time from queuing a Delivery until all its districts are done.
     pub deferred_delivery_p90_s: Option<f64>,
-    /// Deliveries done.
+    /// Deliveries that are done.
     pub deliveries: u64,
-    /// Deliveries that skipped at least one district for want of an undelivered order.
+    /// Deliveries that skipped at least one district because it had no undelivered order.
     pub skipped_deliveries: u64,
     /// Length of the measurement interval in minutes.
     pub measured_minutes: f64,
     /// New orders per minute for each configured warehouse.
     pub nopm_per_warehouse: f64,
-    /// Whether a commit survives the loss of power.
+    /// True if a commit survives a loss of power.
     pub durable_commits: Option<bool>,
-    /// Whether the database's files are on a file system in memory.
+    /// True if the database's files are on a file system in memory.
     pub storage_in_memory: bool,
-    /// The isolation level.
+    /// Isolation level of the run.
     pub isolation: Option<Isolation>,
-    /// Whether transactions that only read were played on replicas, which may show the past.
+    /// True if transactions that only read ran on replicas, which may show the past.
     pub reads_replicas: bool,
     /// Numbers of the violated consistency conditions; none if they were not checked.
     pub conditions_violated: Option<Vec<u8>>,
@@ -197,16 +197,16 @@ pub struct RunFacts {
 pub struct Compliance {
     /// The rule in a few words.
     pub rule: &'static str,
-    /// Where the standard has it.
+    /// Clause of the standard.
     pub clause: &'static str,
-    /// Whether the run keeps it; none if that cannot be told.
+    /// True if the run keeps the rule; none if that is unknown.
     pub met: Option<bool>,
-    /// What was found.
+    /// Finding behind the judgement.
     pub note: String,
 }
 
-/// Judges a run by each rule, in the order in which a reader wants them. A run that meets all of them is still
-/// no TPC-C result, and the last rules say so.
+/// Judges a run by each rule, the most interesting ones first. A run that meets all rules is still no TPC-C result, and
+/// the last rules say so.
 #[must_use]
 pub fn judge(facts: &RunFacts) -> Vec<Compliance> {
     vec![
@@ -251,7 +251,7 @@ fn population(facts: &RunFacts) -> Compliance {
     let note = match &facts.data_skew {
         None => "ten districts for each warehouse".to_owned(),
         Some(skew) => {
-            format!("districts are spread over the warehouses by {skew}, ten for each are the standard's")
+            format!("districts are spread over the warehouses by {skew}, the standard has ten for each")
         }
     };
     rule("districts per warehouse", "4.3.3.1", Some(facts.data_skew.is_none()), note)
@@ -299,7 +299,7 @@ fn interval(facts: &RunFacts) -> Compliance {
 fn terminals(facts: &RunFacts) -> Compliance {
     let count = facts.terminals_per_warehouse;
     let wanted = f64::from(crate::input::TERMINALS_PER_WAREHOUSE);
-    // The number comes from a division of whole numbers; ten is ten exactly.
+    // The count is a quotient of whole numbers, so ten is exactly ten.
     rule("terminals per warehouse", "4.2.1", Some(count == wanted), format!("{count:.2}, {wanted} wanted"))
 }
 
@@ -312,7 +312,7 @@ fn fixed_warehouses(facts: &RunFacts) -> Compliance {
     rule("warehouse fixed per terminal", "2.4.1.1", Some(facts.fixed_warehouses), note)
 }
 
-/// One rule over several windows: broken if one is outside, open if one has too few samples.
+/// Judges one rule over several windows: broken if one value is outside, open if one has too few samples.
 fn verdicts(name: &'static str, clause: &'static str, verdicts: &[InputVerdict]) -> Compliance {
     if verdicts.is_empty() {
         return rule(name, clause, None, "not recorded");
@@ -447,7 +447,7 @@ fn durability(facts: &RunFacts) -> Compliance {
         Some(true) => "commits wait for durable storage; failures were not tested",
         Some(false) => "a commit may be lost with power",
     };
-    // Settings alone can break the rule; only the tests of clause 3.5.4 can show that it is kept.
+    // Settings alone can break the rule. Only the tests of clause 3.5.4 can show that it is kept.
     let met = (facts.durable_commits == Some(false) || facts.storage_in_memory).then_some(false);
     rule("durability", "3.5", met, note)
 }

@@ -1,6 +1,6 @@
-//! The twelve consistency conditions (clause 3.3.2) as data.
+//! The consistency conditions (clause 3.3.2) as data.
 //!
-//! SQL targets check them with queries of their own; for a store without SQL, [`Evaluator`] reads the rows.
+//! SQL targets check them with queries of their own. For a store without SQL, [`Evaluator`] reads the rows.
 
 mod evaluator;
 mod extra;
@@ -13,22 +13,22 @@ use crate::schema::Table;
 /// A consistency condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// 1 to 12: the last part of the clause's number; from 13 on those of [`EXTRA_CONDITIONS`].
+    /// Number: 1 to 12 is the last part of the clause's number; 13 and more are [`EXTRA_CONDITIONS`].
     pub number: u8,
-    /// The clause; the table's name of a condition that the standard does not have.
+    /// Clause of the standard, or the table's name for a condition that the standard does not have.
     pub clause: &'static str,
-    /// In one line.
+    /// Title of one line.
     pub title: &'static str,
-    /// What must hold in every state between transactions.
+    /// Statement that holds in every state between transactions.
     pub statement: &'static str,
-    /// The tables that it reads.
+    /// Tables that the condition reads.
     pub reads: &'static [Table],
 }
 
-/// How many conditions there are.
+/// Number of conditions in the standard.
 pub const CONDITION_COUNT: usize = 12;
 
-/// All conditions, by number. Those from 5 on need not be demonstrated in an audit (clause 3.3.3.1), but a
+/// The conditions of the standard, by number. An audit need not demonstrate those from 5 on (clause 3.3.3.1), but a
 /// correct database keeps them too.
 pub static CONDITIONS: [Condition; CONDITION_COUNT] = [
     Condition {

@@ -1,4 +1,4 @@
-//! How the type of the next transaction is chosen (clause 5.2.4): from a deck of cards or by weights.
+//! Choice of the type of the next transaction (clause 5.2.4): from a deck of cards or by weights.
 
 use crate::random::Stream;
 use crate::transaction::TransactionKind::{self, Delivery, NewOrder, OrderStatus, Payment, StockLevel};
@@ -23,7 +23,7 @@ const NEW_DECK: [TransactionKind; CARDS] = {
     cards
 };
 
-/// A terminal's deck: dealt without replacement, shuffled anew for every pass.
+/// A terminal's deck. It is dealt without replacement and shuffled again for every pass.
 #[derive(Clone, Debug)]
 pub struct Deck {
     cards: [TransactionKind; CARDS],
@@ -32,13 +32,13 @@ pub struct Deck {
 
 impl Default for Deck {
     fn default() -> Self {
-        // Exhausted, so that the first card comes from the first shuffle.
+        // The deck is dealt to the end, so the first draw shuffles it.
         Self { cards: NEW_DECK, dealt: CARDS as u8 }
     }
 }
 
 impl Deck {
-    /// The next card.
+    /// Draws the next card.
     pub fn draw(&mut self, stream: &mut Stream) -> TransactionKind {
         if usize::from(self.dealt) == CARDS {
             stream.shuffle(&mut self.cards);
@@ -50,26 +50,26 @@ impl Deck {
     }
 }
 
-/// How the types of transactions are mixed.
+/// Choice of the transaction types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Mix {
-    /// Each terminal deals from a [`Deck`] of its own (clause 5.2.4.2): 43.48 % New-Order, 43.48 % Payment,
-    /// 4.35 % of each other type, exactly over every pass.
+    /// Each terminal deals from its own [`Deck`] (clause 5.2.4.2): 43.48 % New-Order, 43.48 % Payment, 4.35 % of each
+    /// other type, exact over every pass.
     #[default]
     Deck,
     /// Each transaction is drawn by weight (clause 5.2.4.1).
     Weights(Weights),
 }
 
-/// Shares of the types, which sum to 100 %.
+/// Shares of the types. They sum to 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// In thousandths of a percent, in the order of [`TransactionKind::ALL`].
+    /// Shares in thousandths of a percent, in the order of [`TransactionKind::ALL`].
     thousandths: [u32; TransactionKind::COUNT],
 }
 
-/// Why a text is not a mix, as it goes on behind the text.
+/// The reason why a text is not a mix. The message continues a sentence that begins with the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixError(String);
 
@@ -90,22 +90,22 @@ impl std::error::Error for MixError {}
 const PERCENT: u32 = 1_000;
 
 impl Weights {
-    /// Shares in percent, kept to a thousandth of a percent. Types that are not named have none.
+    /// Returns shares from percentages, kept to a thousandth of a percent. Types without a name in `shares` get none.
     ///
     /// # Errors
-    /// If one is negative or not a number, or if they do not sum to 100.
+    /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
     pub fn new(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
         let mut percent = [0.0; TransactionKind::COUNT];
         for (kind, share) in shares {
             percent[kind.index()] += share;
         }
         if let Some(wrong) = percent.iter().find(|share| !(0.0..=100.0).contains(*share)) {
-            return Err(MixError(format!("is no mix: {wrong} is not a percentage")));
+            return Err(MixError(format!("is not a mix: {wrong} is not a percentage")));
         }
         let thousandths = percent.map(|share| (share * f64::from(PERCENT)).round() as u32);
         if thousandths.iter().sum::<u32>() != 100 * PERCENT {
             let sum: f64 = percent.iter().sum();
-            return Err(MixError(format!("is no mix: the shares sum to {sum}")));
+            return Err(MixError(format!("is not a mix: the shares sum to {sum}")));
         }
         Ok(Self { thousandths })
     }
@@ -124,35 +124,35 @@ impl Weights {
 }
 
 impl Mix {
-    /// Draw by weight, shares of the standard's types in percent; see [`Weights::new`].
+    /// Returns a draw by weight with shares of the standard's types in percent; see [`Weights::new`].
     ///
     /// # Errors
-    /// If one is negative or not a number, or if they do not sum to 100.
+    /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
     pub fn weights(percent: [f64; TransactionKind::STANDARD.len()]) -> Result<Self, MixError> {
         Self::shares(TransactionKind::STANDARD.into_iter().zip(percent))
     }
 
-    /// Draw by weight; see [`Weights::new`].
+    /// Returns a draw by weight; see [`Weights::new`].
     ///
     /// # Errors
-    /// If one is negative or not a number, or if they do not sum to 100.
+    /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
     pub fn shares(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
         Weights::new(shares).map(Self::Weights)
     }
 
-    /// Whether a type has a share.
+    /// True if a type has a share.
     #[must_use]
     pub fn has(&self, kind: TransactionKind) -> bool {
         self.percent()[kind.index()] > 0.0
     }
 
-    /// The types with a share that the standard does not have.
+    /// Returns the types with a share that the standard does not have.
     pub fn extra(&self) -> impl Iterator<Item = TransactionKind> + use<> {
         let mix = *self;
         TransactionKind::ALL.into_iter().filter(move |&kind| !kind.is_standard() && mix.has(kind))
     }
 
-    /// The expected share of each type in percent, in the order of [`TransactionKind::ALL`].
+    /// Returns the expected share of each type in percent, in the order of [`TransactionKind::ALL`].
     #[must_use]
     pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
         match self {
@@ -164,7 +164,7 @@ impl Mix {
         }
     }
 
-    /// The type of a terminal's next transaction; `deck` is the terminal's own.
+    /// Draws the type of a terminal's next transaction; `deck` is the terminal's own.
     pub fn draw(&self, deck: &mut Deck, stream: &mut Stream) -> TransactionKind {
         match self {
             Self::Deck => deck.draw(stream),
@@ -173,8 +173,8 @@ impl Mix {
     }
 }
 
-/// `deck`, or the percentages of the standard's types separated by commas; if others have a share, all that have one
-/// with their names.
+/// Writes `deck`, or the percentages of the standard's types separated by commas. If other types have a share, writes
+/// each type that has one with its name.
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.percent();
@@ -192,14 +192,14 @@ impl fmt::Display for Mix {
     }
 }
 
-/// Reads `new_order=80`. `text`: all of the mix.
+/// Reads one share by name, like `new_order=80`. `text` is the whole mix.
 fn named_share(part: &str, text: &str) -> Result<(TransactionKind, f64), MixError> {
-    let unreadable = || MixError(format!("is no mix: cannot read {text:?}"));
+    let unreadable = || MixError(format!("is not a mix: cannot read {text:?}"));
     let (name, share) = part.split_once('=').ok_or_else(unreadable)?;
     let name = name.trim();
     let kind = TransactionKind::from_name(name).ok_or_else(|| {
         let names = TransactionKind::ALL.map(TransactionKind::name).join(", ");
-        MixError(format!("is no mix: there is no type {name:?}, but {names}"))
+        MixError(format!("is not a mix: there is no type {name:?}, only {names}"))
     })?;
     Ok((kind, share.trim().parse().map_err(|_| unreadable())?))
 }
@@ -216,7 +216,7 @@ impl FromStr for Mix {
             for part in text.split(',') {
                 let (kind, share) = named_share(part, text)?;
                 if shares.iter().any(|(named, _)| *named == kind) {
-                    return Err(MixError(format!("is no mix: {} is named twice", kind.name())));
+                    return Err(MixError(format!("is not a mix: {} is named twice", kind.name())));
                 }
                 shares.push((kind, share));
             }
@@ -226,10 +226,10 @@ impl FromStr for Mix {
             .split(',')
             .map(|share| share.trim().parse())
             .collect::<Result<_, _>>()
-            .map_err(|_| MixError(format!("is no mix: cannot read {text:?}")))?;
+            .map_err(|_| MixError(format!("is not a mix: cannot read {text:?}")))?;
         let shares: [f64; TransactionKind::STANDARD.len()] = shares
             .try_into()
-            .map_err(|shares: Vec<f64>| MixError(format!("is no mix: {} shares", shares.len())))?;
+            .map_err(|shares: Vec<f64>| MixError(format!("is not a mix: {} shares", shares.len())))?;
         Self::weights(shares)
     }
 }
@@ -264,7 +264,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Mix>().unwrap().to_string(), text);
         }
-        // The order of names does not matter, and without others the standard's need none.
+        // Names may come in any order, and the standard's types alone print without names.
         assert_eq!("payment = 50, new_order=50 ".parse::<Mix>().unwrap().to_string(), "50,50,0,0,0");
         assert_eq!(" 45, 43,4,4,4 ".parse::<Mix>().unwrap(), Mix::weights([45., 43., 4., 4., 4.]).unwrap());
     }
@@ -272,17 +272,17 @@ mod tests {
     #[test]
     fn a_wrong_mix_says_what_is_wrong_and_what_to_give() {
         for (text, wrong) in [
-            ("45,43,4,4,5", "is no mix: the shares sum to 101"),
-            ("45,43,4,4", "is no mix: 4 shares"),
-            ("45,43,4,4,x", "is no mix: cannot read \"45,43,4,4,x\""),
-            ("145,-45,0,0,0", "is no mix: 145 is not a percentage"),
-            ("NaN,50,50,0,0", "is no mix: NaN is not a percentage"),
-            ("45,43,4,4,4,0", "is no mix: 6 shares"),
-            ("update_stock=99", "is no mix: the shares sum to 99"),
-            ("update_stock=50,new_order", "is no mix: cannot read \"update_stock=50,new_order\""),
-            ("update_stock=50,update_stock=50", "is no mix: update_stock is named twice"),
-            ("restock=100", "is no mix: there is no type \"restock\", but new_order, payment,"),
-            ("update_stock=-1,new_order=101", "is no mix: 101 is not a percentage"),
+            ("45,43,4,4,5", "is not a mix: the shares sum to 101"),
+            ("45,43,4,4", "is not a mix: 4 shares"),
+            ("45,43,4,4,x", "is not a mix: cannot read \"45,43,4,4,x\""),
+            ("145,-45,0,0,0", "is not a mix: 145 is not a percentage"),
+            ("NaN,50,50,0,0", "is not a mix: NaN is not a percentage"),
+            ("45,43,4,4,4,0", "is not a mix: 6 shares"),
+            ("update_stock=99", "is not a mix: the shares sum to 99"),
+            ("update_stock=50,new_order", "is not a mix: cannot read \"update_stock=50,new_order\""),
+            ("update_stock=50,update_stock=50", "is not a mix: update_stock is named twice"),
+            ("restock=100", "is not a mix: there is no type \"restock\", only new_order, payment,"),
+            ("update_stock=-1,new_order=101", "is not a mix: 101 is not a percentage"),
         ] {
             let error = text.parse::<Mix>().unwrap_err().to_string();
             assert!(error.starts_with(wrong), "{error}");

@@ -1,7 +1,8 @@
-//! Distribution control: how many transactions touch several nodes, and how many (the Dike paper, section 4.2.1).
+//! Distribution control: the share of transactions that touch several nodes, and the number of nodes that they touch
+//! (the Dike paper, section 4.2.1).
 //!
-//! A New-Order is distributed if it touches more than one node; its degree is the number of nodes that it touches, that
-//! of its home warehouse included. Which node has which warehouse comes from a [`Placement`].
+//! A New-Order is distributed if it touches more than one node. Its degree is the number of nodes that it touches, its
+//! home's node included. A [`Placement`] says which warehouse is on which node.
 
 use crate::ids::WarehouseId;
 use crate::named_enum;
@@ -12,17 +13,18 @@ use arrayvec::ArrayVec;
 use std::fmt;
 
 named_enum! {
-    /// How the warehouses of a distributed order are picked; the names are those of the command line and of results.
+    /// Strategy that picks the warehouses of a distributed order. The command line and results use these names.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
     pub enum Strategy {
-        /// As the paper prints it: Equation 2 for the number of keys, Algorithm 1 for the keys. It knows the shares of the nodes
-        /// only, draws as if with replacement, and may draw the home warehouse; so both ratio and degree fall short.
+        /// The paper's text: Equation 2 for the number of keys, Algorithm 1 for the keys. It knows only the shares of
+        /// the nodes, draws as if with replacement, and may draw the home warehouse. So both ratio and degree fall
+        /// short.
         Paper = "paper",
-        /// So many different warehouses that the mean degree is exactly the one that was asked for, from the numbers of
-        /// warehouses on each node. A draw whose warehouses are all on the home's node is drawn again, since it would
-        /// not be distributed.
+        /// A number of different warehouses that makes the mean degree exactly the configured one. It knows the number
+        /// of warehouses on each node. If all drawn warehouses are on the home's node, it draws again, because the
+        /// order would not be distributed.
         Expected = "expected",
-        /// As many nodes as the degree, and a warehouse on each: every distributed order has this degree.
+        /// One warehouse on each of as many nodes as the degree: every distributed order has exactly this degree.
         #[default]
         Placed = "placed",
     }
@@ -34,53 +36,54 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// What is asked for.
+/// The configured distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DistributionAsked {
     /// Share of New-Orders that touch more than one node, in percent from 0 to 100.
     pub ratio_percent: f64,
-    /// Nodes that each of them touches, from 2.
+    /// Nodes that each distributed order touches, from 2.
     pub degree: u32,
-    /// How their warehouses are picked.
+    /// Strategy that picks the warehouses.
     pub strategy: Strategy,
-    /// Share of Payments by a customer of a warehouse on another node, in percent; clause 2.5.1.2 if there is none.
+    /// Share of Payments by a customer of a warehouse on another node, in percent; none for clause 2.5.1.2.
     pub payment_percent: Option<f64>,
-    /// Share of Stock-Levels over as many nodes as the degree (the paper's dStockLevel), in percent; none as the standard has it.
+    /// Share of Stock-Levels over as many nodes as the degree (the paper's dStockLevel), in percent; none for the
+    /// standard's Stock-Level.
     pub stock_level_percent: Option<f64>,
 }
 
-/// How many keys a distributed order gets.
+/// Number of keys of a distributed order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Keys {
-    /// That of the home warehouse included; or one more.
+    /// Number of keys, the home warehouse's included; an order may get one more.
     fewest: u32,
-    /// How often one more, from 0 to 1.
+    /// Probability of one more key, from 0 to 1.
     more: f64,
 }
 
-/// What was asked for, on a placement.
+/// The configured distribution on a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     asked: DistributionAsked,
     placement: Placement,
     first: WarehouseId,
     warehouses: u32,
-    /// The active warehouses of each node; none on some.
+    /// Active warehouses of each node; empty for some.
     on: Vec<Vec<WarehouseId>>,
-    /// The nodes with active warehouses.
+    /// Nodes with active warehouses.
     nodes: Vec<u32>,
-    /// By the home's node.
+    /// Number of keys by the home's node.
     keys: Vec<Keys>,
 }
 
-/// The warehouses other than the home that a distributed order is supplied by, each once.
+/// Warehouses other than the home that supply a distributed order, each once.
 pub type Remote = ArrayVec<WarehouseId, MAX_ORDER_LINES>;
 
 impl Distribution {
-    /// What is asked for, of the `warehouses` from `first` on.
+    /// Fits the configured distribution to the `warehouses` from `first` on.
     ///
     /// # Errors
-    /// It can't be had there: what is in the way, and what to do.
+    /// Fails if the placement can't give this distribution. The message says why and what to do.
     pub fn new(
         asked: DistributionAsked,
         placement: &Placement,
@@ -95,8 +98,7 @@ impl Distribution {
         let DistributionAsked { degree, strategy, .. } = asked;
         if degree as usize > nodes.len() {
             return Err(format!(
-                "degree {degree} is more than the nodes that have active warehouses, which are {}: ask for less, or use more \
-                 nodes",
+                "degree {degree} is more than the {} nodes with active warehouses: use a smaller degree or more nodes",
                 nodes.len()
             ));
         }
@@ -113,19 +115,19 @@ impl Distribution {
         Ok(Self { asked, placement: placement.clone(), first, warehouses, on, nodes, keys })
     }
 
-    /// What was asked for.
+    /// Returns the configured distribution.
     #[must_use]
     pub fn asked(&self) -> DistributionAsked {
         self.asked
     }
 
-    /// Where the warehouses are.
+    /// Returns the placement of the warehouses.
     #[must_use]
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
 
-    /// The mean number of keys of a distributed order, that of its home included, over all homes.
+    /// Returns the mean number of keys of a distributed order over all homes, the home's key included.
     #[must_use]
     pub fn mean_keys(&self) -> f64 {
         let of = |&node: &u32| {
@@ -135,21 +137,21 @@ impl Distribution {
         self.nodes.iter().map(of).sum::<f64>() / f64::from(self.warehouses)
     }
 
-    /// What Theorem 4.1 says of an order with as many keys as the degree, drawn uniformly over equal nodes: how much its
-    /// mean degree falls short.
+    /// Returns the shortfall of the mean degree that Theorem 4.1 predicts for orders with as many keys as the degree,
+    /// drawn uniformly over equal nodes.
     #[must_use]
     pub fn theorem_4_1(&self) -> f64 {
         let (nodes, degree) = (self.nodes.len() as f64, f64::from(self.asked.degree));
         degree - nodes + nodes * (1.0 - 1.0 / nodes).powf(degree)
     }
 
-    /// The other warehouses that an order of `home` is supplied by; none if it is not to be distributed.
+    /// Draws the other warehouses that supply an order of `home`; none if the order is not distributed.
     #[must_use]
     pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
         self.remote_of(self.asked.ratio_percent, home, stream)
     }
 
-    /// The other warehouses whose stock a Stock-Level of `home` counts; none if it is not to be distributed.
+    /// Draws the other warehouses whose stock a Stock-Level of `home` counts; none if it is not distributed.
     #[must_use]
     pub fn stock_level_remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
         match self.asked.stock_level_percent {
@@ -179,8 +181,8 @@ impl Distribution {
         }
     }
 
-    /// The warehouse of a Payment's customer, if that is controlled: on another node than the home's in as many cases as
-    /// were asked for, all those equally likely, else the home.
+    /// Draws the warehouse of a Payment's customer if that is controlled. It is on another node than the home in the
+    /// configured share of cases, all such warehouses equally likely; else it is the home.
     #[must_use]
     pub fn customer_warehouse(&self, home: WarehouseId, stream: &mut Stream) -> Option<WarehouseId> {
         let percent = self.asked.payment_percent?;
@@ -188,7 +190,7 @@ impl Distribution {
             return Some(home);
         }
         let home_node = self.placement.node(home);
-        // There are two nodes at least, since that is the least degree.
+        // The least degree is 2, so there are at least two nodes and the loop ends.
         loop {
             let id = WarehouseId(self.first.0 + stream.below(self.warehouses));
             if self.placement.node(id) != home_node {
@@ -197,7 +199,7 @@ impl Distribution {
         }
     }
 
-    /// So many different active warehouses, all equally likely.
+    /// Draws `count` different active warehouses other than `but`, all equally likely.
     fn draw(&self, count: u32, but: Option<WarehouseId>, stream: &mut Stream) -> Remote {
         let mut drawn = Remote::new();
         while drawn.len() < count as usize {
@@ -209,7 +211,8 @@ impl Distribution {
         drawn
     }
 
-    /// A warehouse on each of so many nodes other than the home's, all nodes and all their warehouses equally likely.
+    /// Draws a warehouse on each of `count` nodes other than the home's. All nodes are equally likely, and so are the
+    /// warehouses of a node.
     fn draw_on_nodes(&self, count: u32, home: u32, stream: &mut Stream) -> Remote {
         let mut drawn = Remote::new();
         let mut taken = [home; MAX_ORDER_LINES + 1];
@@ -225,25 +228,25 @@ impl Distribution {
     }
 }
 
-/// So many keys, if an order of one of so many warehouses can have them.
+/// Returns this number of keys if an order can have so many.
 fn fitting(keys: u32, warehouses: u32) -> Result<Keys, String> {
     if keys > warehouses {
         return Err(format!(
-            "it takes {keys} different warehouses for each order, and {warehouses} are active: use more warehouses, or ask \
-             for a smaller degree"
+            "each order needs {keys} different warehouses, and {warehouses} are active: use more warehouses or a smaller \
+             degree"
         ));
     }
     if keys > MAX_ORDER_LINES as u32 {
         return Err(format!(
-            "it takes {keys} different warehouses for each order, and an order has {MAX_ORDER_LINES} lines at most (clause \
-             2.4.1.3): ask for a smaller degree"
+            "each order needs {keys} different warehouses, and an order has at most {MAX_ORDER_LINES} lines (clause \
+             2.4.1.3): use a smaller degree"
         ));
     }
     Ok(Keys { fewest: keys, more: 0.0 })
 }
 
-/// Equation 2: the number of keys c with N - Σ (1 - p_i)^c = n. Algorithm 1 draws as many as the next whole number, the
-/// home's included.
+/// Solves Equation 2 for the number of keys c: N - Σ (1 - p_i)^c = n. Algorithm 1 draws the next whole number of keys,
+/// the home's included.
 fn paper_keys(counts: &[u32], warehouses: u32, degree: u32) -> Result<Keys, String> {
     if degree as usize == counts.len() {
         return Err(format!(
@@ -269,10 +272,10 @@ fn paper_keys(counts: &[u32], warehouses: u32, degree: u32) -> Result<Keys, Stri
     fitting(high.ceil() as u32, warehouses)
 }
 
-/// The mean degree of orders with `keys` different keys, at least one of them on another node than the home's, which is
-/// number `home` of the nodes. What is on other nodes is drawn without replacement.
+/// Returns the mean degree of orders with `keys` different keys, at least one of them on another node than the home's.
+/// The home is on node `home`. Keys are drawn without replacement.
 fn expected_degree(counts: &[u32], home: usize, warehouses: u32, keys: u32) -> f64 {
-    // None of the keys but the home's on a node with so many of the others.
+    // Probability that a node with `count` warehouses gets none of the other keys.
     let none_of = |count: u32| -> f64 {
         (0..keys - 1)
             .map(|drawn| {
@@ -287,7 +290,8 @@ fn expected_degree(counts: &[u32], home: usize, warehouses: u32, keys: u32) -> f
     1.0 + touched / (1.0 - all_at_home)
 }
 
-/// The numbers of keys, and how often one more, for which the mean degree is exactly the one that was asked for.
+/// Returns the number of keys, and the probability of one more, for which the mean degree is exactly the configured
+/// one.
 fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> Result<Keys, String> {
     let asked = f64::from(degree);
     let most = warehouses.min(MAX_ORDER_LINES as u32);
@@ -295,7 +299,7 @@ fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> R
     let mut below = mean(2);
     for keys in 2..=most {
         if keys == most {
-            // Rounding alone may leave it short.
+            // Only rounding may leave the mean short here.
             if below >= asked - 1e-9 {
                 return Ok(Keys { fewest: keys, more: 0.0 });
             }
@@ -303,14 +307,14 @@ fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> R
         }
         let above = mean(keys + 1);
         if asked <= above {
-            // More keys need not mean more nodes: two nodes are two.
+            // More keys need not mean more nodes: two nodes stay two.
             let more = if asked <= below { 0.0 } else { (asked - below) / (above - below) };
             return Ok(Keys { fewest: keys, more });
         }
         below = above;
     }
     Err(format!(
-        "a mean degree of {degree} takes more than {most} different warehouses for each order, which reach {below:.3}: ask \
-         for a smaller degree, or use the strategy placed"
+        "a mean degree of {degree} takes more than {most} different warehouses for each order, which reach {below:.3}: \
+         use a smaller degree or the strategy placed"
     ))
 }

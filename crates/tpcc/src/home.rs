@@ -1,25 +1,28 @@
-//! Imbalance control: which warehouses are the homes of transactions, and how often (the Dike paper, section 4.3).
+//! Imbalance control: the shares of transactions that the home warehouses get (the Dike paper, section 4.3).
 
 use crate::ids::WarehouseId;
 use crate::random::Stream;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the homes of transactions are spread over the active warehouses, the first of which is the most frequent.
+/// Skew of the homes over the active warehouses. The first warehouse is the most frequent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Skew {
-    /// Warehouse k in proportion to k to the power of -s; 0 is uniform.
+    /// Zipf: warehouse k in proportion to k to the power of -s; 0 is uniform.
     Zipf(f64),
-    /// Warehouse k of W in proportion to the exponential distribution of this rate between (k-1)/W and k/W; 0 is uniform.
+    /// Exponential: warehouse k of W in proportion to the exponential distribution of this rate between (k-1)/W and
+    /// k/W; 0 is uniform.
     Exponential(f64),
-    /// The first part of the warehouses gets this part of the transactions, alike among themselves, and so do the others.
+    /// Hotspot: the first part of the warehouses shares one part of the transactions evenly, and the other warehouses
+    /// share the rest evenly.
     Hotspot {
         /// Part of the warehouses, between 0 and 1.
         keys: f64,
         /// Part of the transactions, from 0 to 1.
         accesses: f64,
     },
-    /// As many contiguous ranges of warehouses of equal size as there are shares, which are taken in proportion.
+    /// Explicit: as many contiguous ranges of warehouses of equal size as there are shares. Each range gets
+    /// transactions in proportion to its share.
     Explicit(Vec<f64>),
 }
 
@@ -40,18 +43,18 @@ impl fmt::Display for Skew {
 impl FromStr for Skew {
     type Err = String;
 
-    /// Reads what [`Skew`] is displayed as.
+    /// Reads the displayed form of a [`Skew`].
     fn from_str(text: &str) -> Result<Self, String> {
         let known = "use zipf(0.99), exponential(3), hotspot(0.2,0.8) or explicit(0.8,0.1,0.1)";
         let cut = text.strip_suffix(')').and_then(|text| text.split_once('('));
-        let (name, numbers) = cut.ok_or_else(|| format!("is no distribution: {known}"))?;
+        let (name, numbers) = cut.ok_or_else(|| format!("is not a distribution: {known}"))?;
         let numbers = numbers
             .split(',')
             .map(|number| {
                 number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
             })
             .collect::<Option<Vec<f64>>>()
-            .ok_or_else(|| format!("has something else than numbers from 0 in it: {known}"))?;
+            .ok_or_else(|| format!("has parts that are not numbers from 0: {known}"))?;
         match (name.trim(), &numbers[..]) {
             ("zipf", &[s]) => Ok(Self::Zipf(s)),
             ("exponential", &[rate]) => Ok(Self::Exponential(rate)),
@@ -59,7 +62,7 @@ impl FromStr for Skew {
                 Ok(Self::Hotspot { keys, accesses })
             }
             ("hotspot", &[_, _]) => {
-                Err("has a part of the warehouses between 0 and 1, and one of the transactions up to 1"
+                Err("needs a part of the warehouses between 0 and 1, and a part of the transactions up to 1"
                     .into())
             }
             ("explicit", shares)
@@ -67,14 +70,14 @@ impl FromStr for Skew {
             {
                 Ok(Self::Explicit(numbers))
             }
-            ("explicit", _) => Err("has shares of which one at least is more than 0".into()),
-            _ => Err(format!("is no distribution: {known}")),
+            ("explicit", _) => Err("needs at least one share of more than 0".into()),
+            _ => Err(format!("is not a distribution: {known}")),
         }
     }
 }
 
 impl Skew {
-    /// The share of each warehouse, in their order; together 1.
+    /// Returns the share of each warehouse in their order; they sum to 1.
     fn shares(&self, warehouses: u32) -> Result<Vec<f64>, String> {
         let all = f64::from(warehouses);
         let ranks = || (1..=warehouses).map(f64::from);
@@ -89,7 +92,7 @@ impl Skew {
                 let hot = (keys * all).round();
                 if hot < 1.0 || hot >= all {
                     return Err(format!(
-                        "{self} makes {hot} of {warehouses} warehouses hot: one at least must be, and one not"
+                        "{self} makes {hot} of {warehouses} warehouses hot: at least one must be hot, and at least one not"
                     ));
                 }
                 ranks()
@@ -99,7 +102,7 @@ impl Skew {
             Self::Explicit(shares) => {
                 let parts = shares.len() as u64;
                 if parts > u64::from(warehouses) {
-                    return Err(format!("{self} has {parts} shares, and there are {warehouses} warehouses"));
+                    return Err(format!("{self} has {parts} shares for {warehouses} warehouses: use at most one share for each"));
                 }
                 let first = |part: u64| part * u64::from(warehouses) / parts;
                 let of = |(part, share): (u64, &f64)| {
@@ -114,15 +117,15 @@ impl Skew {
     }
 }
 
-/// Homes that are drawn by their shares, each in constant time (Walker's alias method).
+/// Home warehouses that are drawn by their shares, each in constant time (Walker's alias method).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homes {
     skew: Skew,
     first: WarehouseId,
     shares: Vec<f64>,
-    /// Which of a run's it is.
+    /// Number among the distributions of homes in a run.
     number: u32,
-    /// For each warehouse: how much of its slot is its own, and whose the rest is.
+    /// Slot of each warehouse: the part that is its own, and the warehouse that has the rest.
     slots: Vec<(f64, u32)>,
 }
 
@@ -130,14 +133,14 @@ impl Homes {
     /// Spreads homes over the `warehouses` from `first` on.
     ///
     /// # Errors
-    /// There are too few warehouses for it.
+    /// Fails if there are too few warehouses for the skew.
     pub fn new(skew: Skew, first: WarehouseId, warehouses: u32) -> Result<Self, String> {
         let shares = skew.shares(warehouses)?;
         Ok(Self::of_shares(skew, first, shares))
     }
 
-    /// The same with the order of the warehouses moved on by so many: the first of it is that number behind the first active
-    /// one, and so on around.
+    /// Returns the same skew with the order of the warehouses moved by `by`: the first in the order is the warehouse
+    /// that many places after the first active one, and the last one is followed by the first.
     #[must_use]
     pub fn moved_on(&self, by: u32) -> Self {
         let mut shares = self.shares.clone();
@@ -163,43 +166,43 @@ impl Homes {
         Self { skew, first, shares, number: 0, slots }
     }
 
-    /// The same, told apart from others of the run by this number.
+    /// Returns the same homes with another number among the distributions of the run.
     #[must_use]
     pub fn numbered(self, number: u32) -> Self {
         Self { number, ..self }
     }
 
-    /// Which of a run's it is, from 0.
+    /// Returns the number among the distributions of homes in a run, from 0.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// What they are spread by.
+    /// Returns the skew of the homes.
     #[must_use]
     pub fn skew(&self) -> &Skew {
         &self.skew
     }
 
-    /// The share of each warehouse from the first on; together 1.
+    /// Returns the share of each warehouse from the first on; they sum to 1.
     #[must_use]
     pub fn shares(&self) -> &[f64] {
         &self.shares
     }
 
-    /// The place of a warehouse among the active ones.
+    /// Returns the place of a warehouse among the active ones.
     #[must_use]
     pub fn place(&self, warehouse: WarehouseId) -> usize {
         (warehouse.0 - self.first.0) as usize
     }
 
-    /// The warehouse at a place.
+    /// Returns the warehouse at a place.
     #[must_use]
     pub fn at(&self, place: usize) -> WarehouseId {
         WarehouseId(self.first.0 + place as u32)
     }
 
-    /// A home.
+    /// Draws a home.
     pub fn draw(&self, stream: &mut Stream) -> WarehouseId {
         let slot = stream.below(self.slots.len() as u32);
         let (own, other) = self.slots[slot as usize];

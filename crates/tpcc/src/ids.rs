@@ -1,11 +1,11 @@
-//! Identifiers of TPC-C rows: one type for each, so that they cannot be mixed up.
+//! Identifiers of TPC-C rows, each of its own type, so that they cannot be mixed up.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Districts of each warehouse (clause 1.2.1).
 pub const DISTRICTS_PER_WAREHOUSE: u8 = 10;
-/// The greatest I_ID of any database: rows of ITEM at the standard's [`crate::Size`] (clause 4.3.3.1).
+/// Greatest I_ID of any database: the rows of ITEM at the standard's [`crate::Size`] (clause 4.3.3.1).
 pub const ITEMS: u32 = 100_000;
 
 macro_rules! id {
@@ -16,7 +16,7 @@ macro_rules! id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The number as the database stores it.
+            /// Returns the number as the database stores it.
             #[must_use]
             pub fn get(self) -> i64 {
                 i64::from(self.0)
@@ -32,38 +32,38 @@ macro_rules! id {
 }
 
 id! {
-    /// W_ID, from 1.
+    /// Number of a warehouse: W_ID, from 1.
     WarehouseId(u32)
 }
 id! {
-    /// D_ID, from 1 within a warehouse; up to 10 unless data is skewed.
+    /// Number of a district: D_ID, from 1 within a warehouse; up to 10 unless data is skewed.
     DistrictId(u16)
 }
 id! {
-    /// C_ID, from 1 within a district; up to 3 000 at the standard's size.
+    /// Number of a customer: C_ID, from 1 within a district; up to 3 000 at the standard's size.
     CustomerId(u32)
 }
 id! {
-    /// I_ID, 1 to 100 000; a greater one is unused (clause 2.4.1.4).
+    /// Number of an item: I_ID, 1 to 100 000; a greater one is unused (clause 2.4.1.4).
     ItemId(u32)
 }
 id! {
-    /// O_ID, from 1 within a district; 3 001 is the first that a run makes at the standard's size.
+    /// Number of an order: O_ID, from 1 within a district; a run's first one is 3 001 at the standard's size.
     OrderId(u32)
 }
 id! {
-    /// O_CARRIER_ID, 1 to 10.
+    /// Number of a carrier: O_CARRIER_ID, 1 to 10.
     CarrierId(u8)
 }
 
 impl DistrictId {
-    /// The districts of a warehouse that has `count`.
+    /// Returns the districts of a warehouse that has `count`.
     pub fn up_to(count: u16) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + use<> {
         (1..=count).map(Self)
     }
 
-    /// The number of the column S_DIST_xx that orders of this district show, 1 to 10. Districts behind the tenth, which
-    /// the standard does not have, begin again with the first.
+    /// Returns the number of the column S_DIST_xx that orders of this district show, 1 to 10. From the eleventh
+    /// district on, which the standard does not have, the columns repeat.
     #[must_use]
     pub fn stock_column(self) -> u8 {
         (self.0.wrapping_sub(1) % u16::from(DISTRICTS_PER_WAREHOUSE)) as u8 + 1

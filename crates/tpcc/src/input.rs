@@ -1,7 +1,7 @@
-//! What terminals enter (clauses 2.4.1 to 2.8.1), the same for the same seed.
+//! Inputs of terminals (clauses 2.4.1 to 2.8.1). Equal seeds give equal inputs.
 //!
-//! A terminal carries its own random stream and deck, 64 bytes in all, so a million of them fit one process and
-//! their inputs do not depend on which thread runs them.
+//! A terminal carries its own random stream and deck, 64 bytes in all. So a million terminals fit into one process, and
+//! their inputs do not depend on the thread that runs them.
 
 use crate::coaccess::CoAccess;
 use crate::deck::{Deck, Mix};
@@ -25,11 +25,11 @@ use std::sync::Arc;
 /// Terminals of each warehouse (clause 4.2.1), each with a district of its own for Stock-Level.
 pub const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS_PER_WAREHOUSE as u32;
 
-/// An I_ID that no item has: the last line of an order that is to be rolled back asks for it (clause 2.4.1.5).
+/// An I_ID that no item has. The last line of an order that must roll back names it (clause 2.4.1.5).
 pub const UNUSED_ITEM: ItemId = ItemId(ITEMS + 1);
 
 named_enum! {
-    /// Of which table the rows are that transactions contend for.
+    /// Table that holds the hot rows.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Contended {
         /// S_QUANTITY of one item in one warehouse.
@@ -40,18 +40,19 @@ named_enum! {
     }
 }
 
-/// A row that transactions contend for.
+/// A hot row: one that many transactions compete for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HotRow {
-    /// The stock of an item.
+    /// The stock of an item in a warehouse.
     Stock(WarehouseId, ItemId),
-    /// A district, which is no terminal's own.
+    /// A district that is no terminal's own.
     District(WarehouseId, DistrictId),
 }
 
 impl HotRow {
-    /// The one with this number, from 0, where the active warehouses begin at `first`: item 1 of the first warehouse, item 2 of
-    /// the next one, and so on; or the last district of the first warehouse, that of the next one, and so on.
+    /// Returns hot row `number`, from 0, where `first` is the first active warehouse. Rows of stock are item 1 of the
+    /// first warehouse, item 2 of the next one, and so on. Districts are the last one of the first warehouse, the last
+    /// one of the next warehouse, and so on.
     #[must_use]
     pub fn nth(of: Contended, number: u32, first: WarehouseId, warehouses: u32) -> Self {
         let w_id = WarehouseId(first.0 + number % warehouses);
@@ -63,42 +64,42 @@ impl HotRow {
 }
 
 named_enum! {
-    /// In which order a dUpdateBalance takes its warehouses.
+    /// Order in which a dUpdateBalance locks its warehouses.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum BalanceOrder {
-        /// By number, so that no two wait for each other in a ring.
+        /// By number, so no two transactions wait for each other in a ring.
         #[default]
         Ascending = "ascending",
-        /// The home first, then the others as they are drawn: rings are part of the load, as the Dike paper has it in its
-        /// function test (section 5).
+        /// The home first, then the others in the order of drawing. Deadlocks are part of the load, as in the function
+        /// test of the Dike paper (section 5).
         Drawn = "drawn",
     }
 }
 
-/// Which warehouses a dUpdateBalance or dSelectBalance is of: the home, and others.
+/// Warehouses of a dUpdateBalance or dSelectBalance: the home and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalancePlan {
-    /// How many together: 1 to 15, and at most the active ones.
+    /// Number of warehouses in one transaction: 1 to 15, and at most the active ones.
     pub warehouses: u32,
-    /// Their order.
+    /// Order of the warehouses.
     pub order: BalanceOrder,
 }
 
-/// Two, the fewest that a transaction over several has.
+/// Two warehouses, the fewest that make a transaction distributed.
 impl Default for BalancePlan {
     fn default() -> Self {
         Self { warehouses: 2, order: BalanceOrder::default() }
     }
 }
 
-/// What the inputs of all terminals of a run have in common.
+/// Settings that all terminals of a run share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlan {
     /// Seed of all terminals.
     pub seed: u64,
     /// The first of the active warehouses.
     pub first_warehouse: WarehouseId,
-    /// How many warehouses are active, at least 1.
+    /// Number of active warehouses, at least 1.
     pub warehouses: u32,
     /// Districts of each warehouse.
     pub districts: Districts,
@@ -106,26 +107,28 @@ pub struct InputPlan {
     pub size: Size,
     /// The constants C of NURand.
     pub constants: RunConstants,
-    /// How types of transactions are chosen.
+    /// Choice of the transaction types.
     pub mix: Mix,
-    /// Which warehouses supply an order; as clause 2.4.1.5 has it if there is none.
+    /// Choice of the warehouses that supply an order; none for clause 2.4.1.5.
     pub distribution: Option<Arc<Distribution>>,
-    /// The homes of transactions; each terminal has its own if there is none.
+    /// Choice of the home warehouses; none if each terminal keeps its own.
     pub homes: Option<Arc<Homes>>,
-    /// The rows that [`Terminal::contending`] goes for, and no other transaction that would change them.
+    /// The hot rows. Only [`Terminal::contending`] uses them: no other transaction changes them.
     pub hot: Vec<HotRow>,
-    /// Where the warehouses are, if that is known.
+    /// Placement of the warehouses, if it is known.
     pub placement: Option<Arc<Placement>>,
-    /// Rounds of each dUpdateStock, each of another warehouse: 1 to 15, and at most the active warehouses.
+    /// Rounds of each dUpdateStock, each at another warehouse: 1 to 15, and at most the active warehouses.
     pub update_stock_rounds: u32,
-    /// Which warehouses its rounds are of, in groups of as many; any if there is none.
+    /// Groups of warehouses for the rounds of a dUpdateStock, each as large as there are rounds; none for any
+    /// warehouses.
     pub coaccess: Option<CoAccess>,
-    /// Which warehouses each dUpdateBalance and dSelectBalance is of.
+    /// Warehouses of each dUpdateBalance and dSelectBalance.
     pub balances: BalancePlan,
 }
 
 impl InputPlan {
-    /// A plan over the first `warehouses` of a database loaded with `c_load`, the standard's rows and ten districts each.
+    /// Returns a plan over the first `warehouses` of a database that was loaded with `c_load`, the standard's rows and
+    /// ten districts for each warehouse.
     #[must_use]
     pub fn new(seed: u64, warehouses: u32, c_load: CLoad, mix: Mix) -> Self {
         let (first_warehouse, constants) = (WarehouseId(1), RunConstants::new(seed, c_load));
@@ -147,7 +150,7 @@ impl InputPlan {
         }
     }
 
-    /// A plan over all warehouses of a database that was loaded with `meta`.
+    /// Returns a plan over all warehouses of a database that was loaded with `meta`.
     #[must_use]
     pub fn on(meta: &DatabaseMeta, seed: u64, mix: Mix) -> Self {
         Self {
@@ -157,7 +160,7 @@ impl InputPlan {
         }
     }
 
-    /// The first `count` inputs of all terminals, which take turns.
+    /// Returns the first `count` inputs of all terminals, which take turns.
     #[must_use]
     pub fn in_turn(&self, count: usize) -> Vec<Transaction> {
         let mut terminals: Vec<Terminal> = (0..self.terminals()).map(|index| self.terminal(index)).collect();
@@ -169,15 +172,15 @@ impl InputPlan {
             .collect()
     }
 
-    /// How many terminals there are.
+    /// Returns the number of terminals.
     #[must_use]
     pub fn terminals(&self) -> u32 {
         self.warehouses * TERMINALS_PER_WAREHOUSE
     }
 
-    /// Terminal `index`, from 0: ten for each warehouse, one for each of its districts; where data is skewed, several for the
-    /// same if there are fewer. An index from [`InputPlan::terminals`] on names a further terminal of a warehouse that has
-    /// its ten already.
+    /// Returns terminal `index`, from 0. Each warehouse has ten terminals, one for each of its districts. If data is
+    /// skewed and a warehouse has fewer districts, terminals share them. An index from [`InputPlan::terminals`] on
+    /// names a further terminal of a warehouse that already has its ten.
     #[must_use]
     pub fn terminal(&self, index: u32) -> Terminal {
         let w_id = WarehouseId(index / TERMINALS_PER_WAREHOUSE % self.warehouses + self.first_warehouse.0);
@@ -191,16 +194,16 @@ impl InputPlan {
         }
     }
 
-    /// Whether transactions contend for a district.
+    /// True if the district is a hot row.
     #[must_use]
     pub fn is_hot(&self, w_id: WarehouseId, d_id: DistrictId) -> bool {
         self.hot.contains(&HotRow::District(w_id, d_id))
     }
 
-    /// One of the districts of a warehouse that nobody contends for, all equally likely.
+    /// Draws one of the districts of a warehouse that are no hot rows, all equally likely.
     fn cool_district(&self, w_id: WarehouseId, stream: &mut Stream) -> DistrictId {
         loop {
-            // At most one of ten is hot.
+            // At most one of ten districts is hot, so this loop ends.
             let d_id = self.any_district(w_id, stream);
             if !self.is_hot(w_id, d_id) {
                 return d_id;
@@ -208,12 +211,12 @@ impl InputPlan {
         }
     }
 
-    /// One of a warehouse's districts, all equally likely.
+    /// Draws one of the districts of a warehouse, all equally likely.
     fn any_district(&self, w_id: WarehouseId, stream: &mut Stream) -> DistrictId {
         DistrictId(stream.uniform(1, u32::from(self.districts.of(w_id).max(1))) as u16)
     }
 
-    /// One of the active warehouses other than `home`, all equally likely; `home` if there is no other.
+    /// Draws one of the active warehouses other than `home`, all equally likely; `home` if it is the only one.
     pub fn other_warehouse(&self, home: WarehouseId, stream: &mut Stream) -> WarehouseId {
         if self.warehouses == 1 {
             return home;
@@ -224,26 +227,26 @@ impl InputPlan {
     }
 }
 
-/// One emulated user and where the inputs of its future transactions come from.
+/// An emulated user and the source of its future inputs.
 #[derive(Clone, Debug)]
 pub struct Terminal {
     stream: Stream,
     deck: Deck,
-    /// Its home without control of homes.
+    /// Home warehouse, unless homes are controlled.
     own: WarehouseId,
-    /// Its home at the moment.
+    /// Home warehouse of the current transaction.
     w_id: WarehouseId,
     d_id: DistrictId,
 }
 
 impl Terminal {
-    /// Its home warehouse, fixed for the run (clause 2.4.1.1).
+    /// Returns the home warehouse, which is fixed for the run (clause 2.4.1.1).
     #[must_use]
     pub fn warehouse(&self) -> WarehouseId {
         self.w_id
     }
 
-    /// Its own district, which counts for Stock-Level only (clause 2.8.1.1).
+    /// Returns the terminal's own district, which only Stock-Level uses (clause 2.8.1.1).
     #[must_use]
     pub fn district(&self) -> DistrictId {
         self.d_id
@@ -279,12 +282,12 @@ impl Terminal {
         }
     }
 
-    /// A New-Order for the hot row number `row`. If that is of stock it is the order's first line, and the order is of the
-    /// terminal's own district, so that it meets no other terminal's anywhere else; stock is asked for by warehouse and item, so
-    /// the hot row comes first. If that is a district it is the order's own.
+    /// Makes a New-Order that uses hot row number `row`. A hot row of stock is the first line of an order in the
+    /// terminal's own district. So the order meets no other terminal's order anywhere else, and its hot row is locked
+    /// first, since stock is locked by warehouse and item. A hot district is the order's district.
     ///
     /// # Panics
-    /// If the plan has no such row.
+    /// Panics if the plan has no such row.
     pub fn contending(&mut self, plan: &InputPlan, row: usize) -> Transaction {
         let order = match plan.hot[row] {
             HotRow::Stock(w_id, i_id) => {
@@ -303,10 +306,10 @@ impl Terminal {
         Transaction::NewOrder(order)
     }
 
-    /// Clause 2.4.1. The same item may occur twice in an order.
+    /// Makes a New-Order (clause 2.4.1). The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        // Where data is skewed each session has a warehouse to itself, with all of its districts.
+        // With skewed data each session has a warehouse to itself, with all districts of it.
         let own = !plan.hot.is_empty() && plan.districts.skew().is_none();
         let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
         let c_id = plan.constants.customer(stream, plan.size);
@@ -339,7 +342,7 @@ impl Terminal {
         order
     }
 
-    /// Clause 2.4.1, but for the warehouses that supply it.
+    /// Makes a New-Order (clause 2.4.1) whose supplying warehouses are given.
     fn distributed(
         &mut self,
         plan: &InputPlan,
@@ -349,7 +352,7 @@ impl Terminal {
         remote: &Remote,
     ) -> NewOrder {
         let (w_id, stream) = (self.w_id, &mut self.stream);
-        // The last line is the home's: it may be of an unused item, for which no warehouse is asked.
+        // The last line is the home's: it may name the unused item, which has no supplying warehouse to touch.
         let line_count = (line_count as usize).max(remote.len() + 1);
         let lines = (0..line_count)
             .map(|line| OrderLineInput {
@@ -365,7 +368,7 @@ impl Terminal {
         NewOrder { w_id, d_id, c_id, lines }
     }
 
-    /// Clause 2.5.1.
+    /// Makes a Payment (clause 2.5.1).
     fn payment(&mut self, plan: &InputPlan) -> Payment {
         let stream = &mut self.stream;
         let d_id = plan.cool_district(self.w_id, stream);
@@ -389,14 +392,14 @@ impl Terminal {
         }
     }
 
-    /// Clause 2.6.1.
+    /// Makes an Order-Status (clause 2.6.1).
     fn order_status(&mut self, plan: &InputPlan) -> OrderStatus {
         let stream = &mut self.stream;
         let d_id = plan.any_district(self.w_id, stream);
         OrderStatus { w_id: self.w_id, d_id, customer: any_customer(plan, stream) }
     }
 
-    /// Clause 2.7.1.
+    /// Makes a Delivery (clause 2.7.1).
     fn delivery(&mut self, plan: &InputPlan) -> Delivery {
         Delivery {
             w_id: self.w_id,
@@ -405,7 +408,8 @@ impl Terminal {
         }
     }
 
-    /// Clause 2.8.1; where data is skewed for any district, since the warehouse's ten terminals have not one each.
+    /// Makes a Stock-Level (clause 2.8.1). With skewed data it draws any district, because the ten terminals of a
+    /// warehouse do not have one each.
     fn stock_level(&mut self, plan: &InputPlan) -> StockLevel {
         let d_id = match plan.districts.skew() {
             None => self.d_id,
@@ -418,7 +422,7 @@ impl Terminal {
         StockLevel { w_id: self.w_id, d_id, threshold, others }
     }
 
-    /// Two items, drawn as those of an order.
+    /// Makes a dUpdateItem of two different items, drawn like those of an order.
     fn update_item(&mut self, plan: &InputPlan) -> UpdateItem {
         let one = plan.constants.item(&mut self.stream, plan.size);
         let mut other = one;
@@ -428,7 +432,8 @@ impl Terminal {
         UpdateItem { w_id: self.w_id, items: [one.min(other), one.max(other)] }
     }
 
-    /// A round of the home, the others of as many other warehouses, all equally likely unless there are groups.
+    /// Makes a dUpdateStock: one round at the home, the others at as many other warehouses. Without co-access all other
+    /// warehouses are equally likely.
     fn update_stock(&mut self, plan: &InputPlan) -> UpdateStock {
         let (w_id, stream) = (self.w_id, &mut self.stream);
         let mut warehouses: Remote = match &plan.coaccess {
@@ -447,7 +452,7 @@ impl Terminal {
         UpdateStock { w_id, rounds }
     }
 
-    /// That of the home, and those of others, all equally likely.
+    /// Makes the warehouses of a dUpdateBalance or dSelectBalance: the home and others, all equally likely.
     fn balances(&mut self, plan: &InputPlan) -> WarehouseBalances {
         let w_id = self.w_id;
         let mut warehouses: Remote = std::iter::once(w_id).collect();
@@ -459,7 +464,7 @@ impl Terminal {
     }
 }
 
-/// Adds warehouses other than `home` that are not among them until there are so many, which must be active.
+/// Adds warehouses other than `home` until there are `count` different ones. So many must be active.
 fn add_others(plan: &InputPlan, home: WarehouseId, count: u32, warehouses: &mut Remote, stream: &mut Stream) {
     while warehouses.len() < count as usize {
         let other = plan.other_warehouse(home, stream);
@@ -469,7 +474,7 @@ fn add_others(plan: &InputPlan, home: WarehouseId, count: u32, warehouses: &mut 
     }
 }
 
-/// Takes the next item instead of a hot one.
+/// Replaces each hot item by the next one that is not hot.
 fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
     if plan.hot.is_empty() {
         return;
@@ -481,7 +486,7 @@ fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
     }
 }
 
-/// 60 % by last name, 40 % by number (clauses 2.5.1.2 and 2.6.1.2).
+/// Draws a customer: 60 % by last name, 40 % by number (clauses 2.5.1.2 and 2.6.1.2).
 fn any_customer(plan: &InputPlan, stream: &mut Stream) -> CustomerSelector {
     if stream.percent(60) {
         CustomerSelector::LastName(plan.constants.last_name(stream, plan.size))

@@ -1,25 +1,25 @@
-//! The numbers of the standard, each with its clause, as tables.
+//! The limits of the standard with their clauses, as tables.
 
 use crate::transaction::TransactionKind;
 
-/// What the standard asks of one type of transaction.
+/// Limits of the standard for one type of transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KindLimits {
-    /// Which type.
+    /// The type.
     pub kind: TransactionKind,
-    /// The least share of all transactions in percent (clause 5.2.3); none for New-Order, which takes the rest.
+    /// Least share of all transactions in percent (clause 5.2.3); none for New-Order, which takes the rest.
     pub min_mix_percent: Option<f64>,
-    /// The least keying time in seconds, a constant (clause 5.2.5.7).
+    /// Least keying time in seconds, a constant (clause 5.2.5.7).
     pub keying_s: f64,
-    /// The least mean think time in seconds, exponentially distributed (clause 5.2.5.7).
+    /// Least mean think time in seconds, exponentially distributed (clause 5.2.5.7).
     pub mean_think_s: f64,
-    /// Nine in ten response times must be below this, in seconds (clause 5.2.5.7). Delivery: of its interactive
-    /// part, the answer that it was queued.
+    /// Bound of the 90th percentile of response times, in seconds (clause 5.2.5.7). For Delivery it bounds the
+    /// interactive part, the answer that the Delivery was queued.
     pub p90_response_s: f64,
 }
 
-/// The limits of each type, in the order of [`TransactionKind::ALL`]. Of types that it does not have the standard asks
-/// nothing.
+/// Limits of each type, in the order of [`TransactionKind::ALL`]. The standard has no limits for types of the Dike
+/// paper.
 pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
     KindLimits {
         kind: TransactionKind::NewOrder,
@@ -73,40 +73,40 @@ const fn nothing(kind: TransactionKind) -> KindLimits {
 }
 
 impl TransactionKind {
-    /// What the standard asks of this type.
+    /// Returns the limits of the standard for this type.
     #[must_use]
     pub fn limits(self) -> &'static KindLimits {
         &KINDS[self.index()]
     }
 }
 
-/// Think times may be cut at so many times their mean (clause 5.2.5.4).
+/// Least multiple of their mean at which think times may be cut (clause 5.2.5.4).
 pub const THINK_CUT_MEANS: f64 = 10.0;
 
-/// The mean of response times may exceed their 90th percentile by less than this, in seconds (clause 5.2.5.6).
+/// Bound in seconds for the excess of the mean response time over the 90th percentile (clause 5.2.5.6).
 pub const MEAN_ABOVE_P90_TOLERANCE_S: f64 = 0.1;
 
-/// Nine in ten deliveries must be done so many seconds after they were queued (clause 2.7.2.2).
+/// Bound in seconds for nine in ten Deliveries, from queueing to completion (clause 2.7.2.2).
 pub const DEFERRED_DELIVERY_S: f64 = 80.0;
 
-/// The most deliveries that may find a district without an undelivered order, in percent (clause 2.7.4.2);
-/// one is always allowed.
+/// Most Deliveries that may find a district without an undelivered order, in percent (clause 2.7.4.2). One is always
+/// allowed.
 pub const MAX_SKIPPED_DELIVERIES_PERCENT: f64 = 1.0;
 
-/// The least new orders per minute for each configured warehouse (clause 4.1.3).
+/// Least new orders per minute for each configured warehouse (clause 4.1.3).
 pub const MIN_NOPM_PER_WAREHOUSE: f64 = 9.0;
 
-/// The new orders per minute that a warehouse cannot exceed at the standard's keying and think times (clause 4.1.3).
+/// Most new orders per minute that a warehouse can reach at the standard's keying and think times (clause 4.1.3).
 pub const MAX_NOPM_PER_WAREHOUSE: f64 = 12.86;
 
-/// The shortest measurement interval in minutes (clause 5.5.2.1).
+/// Shortest measurement interval in minutes (clause 5.5.2.1).
 pub const MIN_MEASURED_MINUTES: f64 = 120.0;
 
-/// The isolation level that all types but Stock-Level need: no dirty write, dirty read, non-repeatable read
-/// nor phantom (clause 3.4.1).
+/// Isolation level that all types but Stock-Level need: no dirty write, dirty read, non-repeatable read or phantom
+/// (clause 3.4.1).
 pub const ISOLATION_LEVEL: u8 = 3;
 
-/// What must lie within a window for the inputs of a run to be valid.
+/// Quantity that must lie within a window for the inputs of a run to be valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputQuantity {
     /// New-Orders that roll back, in percent of New-Orders.
@@ -117,34 +117,34 @@ pub enum InputQuantity {
     RemoteLines,
     /// Payments by customers of another warehouse, in percent of Payments.
     RemotePayments,
-    /// Payments that name the customer, in percent of Payments.
+    /// Payments that select the customer by last name, in percent of Payments.
     PaymentsByName,
-    /// Order-Statuses that name the customer, in percent of Order-Statuses.
+    /// Order-Statuses that select the customer by last name, in percent of Order-Statuses.
     OrderStatusByName,
 }
 
 /// A window of clauses 5.5.1.5 and 9.2.2.5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InputWindow {
-    /// Of what.
+    /// The quantity.
     pub quantity: InputQuantity,
-    /// In words, with the unit.
+    /// Name of the quantity, with its unit.
     pub title: &'static str,
-    /// The least valid value.
+    /// Least valid value.
     pub low: f64,
-    /// What the generation of inputs aims at.
+    /// Value at which the inputs aim.
     pub prescribed: f64,
-    /// The greatest valid value.
+    /// Greatest valid value.
     pub high: f64,
     /// Standard deviation of one sample around `prescribed`, in the same unit.
     pub deviation: f64,
 }
 
-/// The clause that all [`INPUT_WINDOWS`] come from.
+/// Clause of all [`INPUT_WINDOWS`].
 pub const INPUT_WINDOWS_CLAUSE: &str = "5.5.1.5";
 
-/// All windows. A percentage p has the deviation sqrt(p (100 - p)); eleven equally likely numbers of lines have
-/// sqrt(10).
+/// All windows. A percentage p has the deviation sqrt(p (100 - p)). Eleven equally likely numbers of lines have the
+/// deviation sqrt(10).
 pub const INPUT_WINDOWS: [InputWindow; 6] = [
     InputWindow {
         quantity: InputQuantity::Rollbacks,
@@ -196,8 +196,8 @@ pub const INPUT_WINDOWS: [InputWindow; 6] = [
     },
 ];
 
-/// The most warehouses that this kit takes on: ten million emulated users, several times what one machine can play.
-/// Ours, not the standard's.
+/// Most warehouses that Lydite accepts: ten million emulated users, several times what one machine can play. This limit
+/// is not the standard's.
 pub const MAX_WAREHOUSES: u32 = 1_000_000;
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_full_deck_at_zero_response_time_stays_below_the_upper_bound_of_clause_4_1_3() {
-        // Seconds that 23 cards take a terminal, and ten new orders of ten terminals in that time.
+        // Seconds that a terminal needs for 23 cards. In this time ten terminals make ten new orders each.
         let cycle: f64 = [10.0, 10.0, 1.0, 1.0, 1.0]
             .iter()
             .zip(KINDS)

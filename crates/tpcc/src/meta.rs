@@ -1,9 +1,9 @@
-//! What Lydite stores with a database that it loaded, so that a later run can be judged against it.
+//! Description of a loaded database, which Lydite stores with it for later runs.
 
 use crate::nurand::CLoad;
 use crate::scale::{Districts, Size};
 
-/// Version of [`crate::population`]: the same version, seed and scale give the same rows.
+/// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
 
 /// The content of the `lydite_meta` table, apart from the state of the load.
@@ -11,7 +11,7 @@ pub const POPULATION_VERSION: u32 = 1;
 pub struct DatabaseMeta {
     /// Configured warehouses.
     pub warehouses: u32,
-    /// Districts of each warehouse; of what is stored by what they are spread, if they are not ten each.
+    /// Districts of each warehouse. The database stores their skew if they are not ten each.
     pub districts: Districts,
     /// Rows of ITEM and of each district.
     pub size: Size,
@@ -19,15 +19,15 @@ pub struct DatabaseMeta {
     pub seed: u64,
     /// C-Load of C_LAST (clause 2.1.6.1).
     pub c_load: CLoad,
-    /// [`POPULATION_VERSION`] at loading.
+    /// [`POPULATION_VERSION`] of the load.
     pub population: u32,
-    /// Version of Lydite that loaded it.
+    /// Version of Lydite that loaded the database.
     pub lydite: String,
 }
 
 impl DatabaseMeta {
-    /// Ten districts in each of `warehouses`, the standard's rows, these and C-Load from `seed` by the present population, loaded by version
-    /// `lydite`.
+    /// Returns a description of `warehouses` with ten districts each and the standard's rows. Seed and C-Load come from
+    /// `seed`, the population is the present one, and `lydite` is the version of Lydite that loads.
     #[must_use]
     pub fn uniform(warehouses: u32, seed: u64, lydite: impl Into<String>) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl DatabaseMeta {
         }
     }
 
-    /// The warehouses in words: `2 warehouses`, or `1 small warehouse`.
+    /// Returns the warehouses in words: `2 warehouses`, or `1 small warehouse`.
     #[must_use]
     pub fn warehouses_in_words(&self) -> String {
         let plural = if self.warehouses == 1 { "" } else { "s" };

@@ -1,5 +1,5 @@
-//! Exact decimals. Money and rates are integers of their smallest unit; no binary float ever holds one
-//! (clause 1.3.1 requires exact numeric types for them).
+//! Exact decimals. Money and rates are whole numbers of their smallest unit and never binary floats, because clause
+//! 1.3.1 requires exact numeric types.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,22 +17,22 @@ pub struct Cents(pub i64);
 pub struct Rate(pub i32);
 
 impl Cents {
-    /// The price of `quantity` pieces at this price each (OL_AMOUNT, clause 2.4.2.2).
+    /// Returns the price of `quantity` pieces at this price each (OL_AMOUNT, clause 2.4.2.2).
     #[must_use]
     pub fn times(self, quantity: u32) -> Self {
         Self(self.0 * i64::from(quantity))
     }
 }
 
-/// The total of an order, `sum * (1 - discount) * (1 + w_tax + d_tax)` (clause 2.4.2.2), rounded half away
-/// from zero to the cent, as the terminal shows it.
+/// Returns the total of an order as the terminal shows it: `sum * (1 - discount) * (1 + w_tax + d_tax)` (clause
+/// 2.4.2.2), rounded to the cent, half away from zero.
 #[must_use]
 pub fn order_total(sum: Cents, discount: Rate, w_tax: Rate, d_tax: Rate) -> Cents {
     const ONE: i128 = 10_000;
     let exact = i128::from(sum.0) * (ONE - i128::from(discount.0)) * (ONE + i128::from(w_tax.0 + d_tax.0));
     let unit = ONE * ONE;
     let rounded = if exact < 0 { (exact - unit / 2) / unit } else { (exact + unit / 2) / unit };
-    // 15 lines of at most 9 999.99 with at most 40 % tax: far inside i64.
+    // At most 15 lines of 9 999.99 with 40 % tax: far inside i64.
     Cents(rounded as i64)
 }
 

@@ -1,7 +1,7 @@
-//! Enums whose variants have a name each, as it is written in databases, on command lines and in results.
+//! Enums whose variants have a name each, for databases, command lines and results.
 
-/// Declares an enum whose variants are written with their names, and gives it `ALL` in the order of the declaration,
-/// `COUNT`, `index` (the place in `ALL`, for tables with an entry for each), `name` and `from_name`.
+/// Declares an enum whose variants have names. Adds `ALL` in the order of the declaration, `COUNT`, `index` (the place
+/// in `ALL`, for tables with an entry for each variant), `name` and `from_name`.
 ///
 /// ```
 /// lydite_tpcc::named_enum! {
@@ -29,24 +29,24 @@ macro_rules! named_enum {
         }
 
         impl $Enum {
-            /// How many there are.
+            /// Number of variants.
             $visibility const COUNT: usize = [$($name),+].len();
-            /// All, in the order of their numbers.
+            /// All variants, in the order of their declaration.
             $visibility const ALL: [Self; Self::COUNT] = [$(Self::$Variant),+];
 
-            /// Its number, from 0, for tables with an entry for each.
+            /// Returns the place of the variant in `ALL`, for tables with an entry for each variant.
             #[must_use]
             $visibility const fn index(self) -> usize {
                 self as usize
             }
 
-            /// The one with this name.
+            /// Returns the variant with this name.
             #[must_use]
             $visibility fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }
 
-            /// Its name.
+            /// Returns the name of the variant.
             #[must_use]
             $visibility const fn name(self) -> &'static str {
                 match self {

@@ -6,7 +6,7 @@ use crate::scale::Size;
 use crate::text::LastName;
 use serde::{Deserialize, Serialize};
 
-/// The constant C of C_LAST with which a database was loaded, 0 to 255.
+/// The constant C of C_LAST for loading (C-Load), 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CLoad(pub u8);
@@ -26,20 +26,20 @@ const A_LAST: u32 = 255;
 const A_C_ID: u32 = 1_023;
 const A_ITEM: u32 = 8_191;
 
-/// NURand(A, x, y) with the constant `c` (clause 2.1.6).
+/// Returns NURand(A, x, y) with the constant `c` (clause 2.1.6).
 #[must_use]
 pub fn nurand(stream: &mut Stream, a: u32, c: u32, x: u32, y: u32) -> u32 {
     let mixed = stream.uniform(0, a) | stream.uniform(x, y);
     (mixed + c) % (y - x + 1) + x
 }
 
-/// The exact probability of each value of NURand(`a`, `x`, `y`) with the constant `c`: entry i is that of x + i.
-/// Needs `a` = 2^k - 1, as all of the standard's are.
+/// Returns the exact probability of each value of NURand(`a`, `x`, `y`) with the constant `c`: entry i belongs to x +
+/// i. `a` must be 2^k - 1, as every A of the standard is.
 #[must_use]
 pub fn nurand_probabilities(a: u32, c: u32, x: u32, y: u32) -> Vec<f64> {
     debug_assert!((a + 1).is_power_of_two());
     // The OR leaves the bits above `a` as they are. Below, a value with n ones becomes each of its supersets with
-    // probability 2^n / (a + 1): first weigh each value so, then sum over subsets, one bit at a time.
+    // probability 2^n / (a + 1). So weigh each value first, then sum over subsets, one bit at a time.
     let mut weights = vec![0_u64; ((y | a) + 1) as usize];
     for value in x..=y {
         weights[value as usize] += 1 << (value & a).count_ones();
@@ -63,13 +63,13 @@ pub fn nurand_probabilities(a: u32, c: u32, x: u32, y: u32) -> Vec<f64> {
 }
 
 impl CLoad {
-    /// The exact probability of each number, 0 to 999, of a C_LAST that is drawn at load time at the standard's size.
+    /// Returns the exact probability of each number, 0 to 999, of a C_LAST drawn by a load of the standard's size.
     #[must_use]
     pub fn last_name_probabilities(self) -> Vec<f64> {
         nurand_probabilities(A_LAST, u32::from(self.0), 0, 999)
     }
 
-    /// The constant that `seed` gives a new database.
+    /// Returns the constant that `seed` gives a new database.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         Self(Stream::new(seed, Purpose::LoadConstants, 0).below(256) as u8)
@@ -77,68 +77,68 @@ impl CLoad {
 }
 
 impl RunConstants {
-    /// Draws the constants of a run on a database loaded with `c_load`. C-Run is uniform over the values that
+    /// Draws the constants of a run on a database that was loaded with `c_load`. C-Run is uniform over the values that
     /// the delta rule of clause 2.1.6.1 allows.
     #[must_use]
     pub fn new(seed: u64, c_load: CLoad) -> Self {
         let mut stream = Stream::new(seed, Purpose::RunConstants, 0);
         let allowed: Vec<u32> = (0..=A_LAST).filter(|&c| delta_is_valid(u32::from(c_load.0), c)).collect();
-        // Every C-Load has valid partners: one of c_load + 65 and c_load - 65 is always within 0..=255.
+        // Every C-Load has valid partners: c_load + 65 or c_load - 65 is always within 0..=255.
         let c_last = allowed[stream.below(allowed.len() as u32) as usize];
         Self { c_last, c_id: stream.uniform(0, A_C_ID), ol_i_id: stream.uniform(0, A_ITEM) }
     }
 
-    /// C_LAST of a customer asked for by name.
+    /// Draws C_LAST of a customer who is selected by name.
     #[must_use]
     pub fn last_name(&self, stream: &mut Stream, size: Size) -> LastName {
         last_name(nurand(stream, A_LAST, self.c_last, 0, size.last_names() - 1))
     }
 
-    /// The exact probability of each number, 0 to 999, of a C_LAST that is asked for at the standard's size.
+    /// Returns the exact probability of each number, 0 to 999, of a C_LAST drawn by a run at the standard's size.
     #[must_use]
     pub fn last_name_probabilities(&self) -> Vec<f64> {
         nurand_probabilities(A_LAST, self.c_last, 0, 999)
     }
 
-    /// The exact probability of each C_ID; entry 0 is that of 1.
+    /// Returns the exact probability of each C_ID; entry 0 belongs to C_ID 1.
     #[must_use]
     pub fn customer_probabilities(&self, size: Size) -> Vec<f64> {
         nurand_probabilities(A_C_ID, self.c_id, 1, size.customers())
     }
 
-    /// The exact probability of each OL_I_ID; entry 0 is that of 1.
+    /// Returns the exact probability of each OL_I_ID; entry 0 belongs to OL_I_ID 1.
     #[must_use]
     pub fn item_probabilities(&self, size: Size) -> Vec<f64> {
         nurand_probabilities(A_ITEM, self.ol_i_id, 1, size.items())
     }
 
-    /// C_ID of an ordering or paying customer.
+    /// Draws C_ID of an ordering or paying customer.
     #[must_use]
     pub fn customer(&self, stream: &mut Stream, size: Size) -> CustomerId {
         CustomerId(nurand(stream, A_C_ID, self.c_id, 1, size.customers()))
     }
 
-    /// OL_I_ID of an order line.
+    /// Draws OL_I_ID of an order line.
     #[must_use]
     pub fn item(&self, stream: &mut Stream, size: Size) -> ItemId {
         ItemId(nurand(stream, A_ITEM, self.ol_i_id, 1, size.items()))
     }
 }
 
-/// Whether C-Load and C-Run differ as clause 2.1.6.1 demands: by 65 to 119, but neither 96 nor 112.
+/// True if C-Load and C-Run differ as clause 2.1.6.1 demands: by 65 to 119, but neither by 96 nor by 112.
 #[must_use]
 pub fn delta_is_valid(c_load: u32, c_run: u32) -> bool {
     let delta = c_load.abs_diff(c_run);
     (65..=119).contains(&delta) && delta != 96 && delta != 112
 }
 
-/// C_LAST at load time for a customer beyond the first of each name in a district (clause 4.3.3.1).
+/// Draws C_LAST at load time, for customers after the first one of each name in a district (clause 4.3.3.1).
 #[must_use]
 pub fn load_last_name(stream: &mut Stream, c_load: CLoad, size: Size) -> LastName {
     last_name(nurand(stream, A_LAST, u32::from(c_load.0), 0, size.last_names() - 1))
 }
 
-/// The last name of `number`, 0 to 999: one syllable per decimal digit (clause 4.3.2.3).
+/// Returns the last name of `number`, 0 to 999: one syllable for each decimal digit (clause 4.3.2.3).
 #[must_use]
 pub fn last_name(number: u32) -> LastName {
     const SYLLABLES: [&str; 10] =
@@ -146,7 +146,7 @@ pub fn last_name(number: u32) -> LastName {
     debug_assert!(number <= 999);
     let mut name = LastName::new();
     for place in [100, 10, 1] {
-        // The longest name, three syllables of five letters, has 15.
+        // The longest name, three syllables of five letters, has 15 bytes.
         name.push_str(SYLLABLES[(number / place % 10) as usize]);
     }
     name

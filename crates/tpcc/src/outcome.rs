@@ -1,5 +1,5 @@
-//! What the terminal must show for each transaction (clauses 2.4.3 to 2.8.3), typed. Drivers outside of this process
-//! answer with fields of these names; what may be absent is to be said, not left out.
+//! Typed answers: the fields that a terminal must show for each transaction (clauses 2.4.3 to 2.8.3). Drivers outside
+//! of this process answer with fields of these names. An optional field must be present, null if it has no value.
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::money::{Cents, Rate};
@@ -10,28 +10,28 @@ use serde::Deserialize;
 /// The answer to a committed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Clause 2.4.3.3.
+    /// Answer to a New-Order (clause 2.4.3.3).
     NewOrder(NewOrderOutcome),
-    /// Clause 2.5.3.4.
+    /// Answer to a Payment (clause 2.5.3.4).
     Payment(Box<PaymentOutcome>),
-    /// Clause 2.6.3.3.
+    /// Answer to an Order-Status (clause 2.6.3.3).
     OrderStatus(OrderStatusOutcome),
-    /// Clause 2.7.2.3: the lines of the result file.
+    /// Lines of the result file of a Delivery (clause 2.7.2.3).
     Delivery(DeliveryOutcome),
-    /// Clause 2.8.3.3.
+    /// Answer to a Stock-Level (clause 2.8.3.3).
     StockLevel(StockLevelOutcome),
-    /// Of the Dike paper's dUpdateStock, which shows nothing of its own.
+    /// Answer to the Dike paper's dUpdateStock, whose terminal shows nothing.
     UpdateStock(UpdateStockOutcome),
-    /// Of the Dike paper's dUpdateItem.
+    /// Answer to the Dike paper's dUpdateItem.
     UpdateItem(UpdateItemOutcome),
-    /// Of the Dike paper's dUpdateBalance, which shows nothing.
+    /// Answer to the Dike paper's dUpdateBalance, whose terminal shows nothing.
     UpdateBalance,
-    /// Of the Dike paper's dSelectBalance.
+    /// Answer to the Dike paper's dSelectBalance.
     SelectBalance(SelectBalanceOutcome),
 }
 
 impl Outcome {
-    /// The same answer without the times that the database's clock gave, so that answers of two runs can be compared.
+    /// Returns the same answer without the times of the database's clock, so answers of two runs compare equal.
     #[must_use]
     pub fn without_clock(mut self) -> Self {
         match &mut self {
@@ -54,11 +54,11 @@ impl Outcome {
     }
 }
 
-/// Output of a committed New-Order. What the input already holds (W_ID, D_ID, C_ID, the lines' item, supplying
-/// warehouse and quantity) is not repeated.
+/// Output of a committed New-Order. It does not repeat the input (W_ID, D_ID, C_ID, and the item, supplying warehouse
+/// and quantity of each line).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NewOrderOutcome {
-    /// O_ID that the order was given.
+    /// O_ID of the new order.
     pub o_id: OrderId,
     /// O_ENTRY_D, the database's clock.
     pub entry_d: Timestamp,
@@ -72,7 +72,7 @@ pub struct NewOrderOutcome {
     pub w_tax: Rate,
     /// D_TAX.
     pub d_tax: Rate,
-    /// total-amount, rounded to the cent.
+    /// Field total-amount, rounded to the cent.
     pub total: Cents,
     /// One entry for each line of the input, in its order.
     pub lines: Vec<NewOrderLine>,
@@ -85,7 +85,7 @@ pub struct NewOrderLine {
     pub i_name: Text<24>,
     /// S_QUANTITY after the update.
     pub s_quantity: i32,
-    /// Whether both I_DATA and S_DATA contain `ORIGINAL`: shown as `B`, else `G`.
+    /// True if both I_DATA and S_DATA contain `ORIGINAL`: shown as `B`, else `G`.
     pub brand: bool,
     /// I_PRICE.
     pub i_price: Cents,
@@ -93,10 +93,10 @@ pub struct NewOrderLine {
     pub amount: Cents,
 }
 
-/// What the terminal shows of an order that was rolled back for its unused item (clause 2.4.3.4).
+/// Output of a New-Order that was rolled back because of its unused item (clause 2.4.3.4).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RolledBackOrder {
-    /// The number that the order would have had.
+    /// O_ID that the order would have had.
     pub o_id: OrderId,
     /// C_LAST.
     pub c_last: LastName,
@@ -150,7 +150,7 @@ pub struct PaymentOutcome {
     pub c_discount: Rate,
     /// C_BALANCE after the payment.
     pub c_balance: Cents,
-    /// The first 200 characters of C_DATA after the update; only for bad credit.
+    /// The first 200 characters of C_DATA after the update; none for good credit.
     #[serde(deserialize_with = "Option::deserialize")]
     pub c_data: Option<Text<200>>,
 }
@@ -198,15 +198,16 @@ pub struct OrderStatusLine {
 /// Output of the deferred part of a Delivery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DeliveryOutcome {
-    /// The order delivered in each district; a district without an undelivered order is missing
-    /// (a skipped district, clause 2.7.4.2). By D_ID.
+    /// Order that each district delivered, by D_ID. A district without an undelivered order is missing (a skipped
+    /// district, clause 2.7.4.2).
     pub delivered: Vec<(DistrictId, OrderId)>,
 }
 
 /// Output of a Stock-Level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct StockLevelOutcome {
-    /// low_stock: distinct items of the district's last 20 orders whose stock is below the threshold.
+    /// Field low_stock: the number of distinct items in the district's last 20 orders whose stock is below the
+    /// threshold.
     pub low_stock: u32,
 }
 
@@ -220,7 +221,7 @@ pub struct UpdateStockOutcome {
 /// Output of a dUpdateItem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateItemOutcome {
-    /// I_PRICE of the two items afterwards.
+    /// I_PRICE of the two items after the change.
     pub prices: [Cents; 2],
 }
 

@@ -1,23 +1,24 @@
-//! Which node of a database has the rows of which warehouse.
+//! Placement of warehouses on the nodes of a database.
 
 use crate::ids::WarehouseId;
 use crate::transaction::{MAX_ORDER_LINES, Transaction};
 use arrayvec::ArrayVec;
 
-/// The nodes that a transaction touches, each once.
+/// Nodes that a transaction touches, each once.
 pub type Nodes = ArrayVec<u32, { MAX_ORDER_LINES + 1 }>;
 
-/// Which node has the rows of which warehouse.
+/// Placement: the node that has the rows of each warehouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The nodes, by the names that the database gives them.
+    /// Nodes, by the names that the database gives them.
     pub nodes: Vec<String>,
-    /// For each warehouse, from number 1 on, the index of its node.
+    /// Index of the node of each warehouse, from warehouse 1 on.
     pub node_of: Vec<u32>,
 }
 
 impl Placement {
-    /// Contiguous ranges of warehouses of equal size, but for the remainder. There are at least as many warehouses as nodes.
+    /// Places contiguous ranges of warehouses on the nodes. The ranges have equal size, but for the remainder. There
+    /// must be at least as many warehouses as nodes.
     #[must_use]
     pub fn ranges(nodes: Vec<String>, warehouses: u32) -> Self {
         let (count, all) = (nodes.len() as u64, u64::from(warehouses));
@@ -27,14 +28,16 @@ impl Placement {
         Self { nodes, node_of }
     }
 
-    /// By the warehouse's number modulo the number of nodes, as partitions by hash have it. There is at least one node.
+    /// Places each warehouse by its number modulo the number of nodes, like partitions by hash. There must be at least
+    /// one node.
     #[must_use]
     pub fn modulo(nodes: Vec<String>, warehouses: u32) -> Self {
         let count = nodes.len() as u32;
         Self { nodes, node_of: (1..=warehouses).map(|number| number % count).collect() }
     }
 
-    /// The same with the nodes numbered as another placement has them; those that it does not have come behind its own.
+    /// Returns the same placement with the node numbers of another one. Nodes that the other one lacks come after its
+    /// own.
     #[must_use]
     pub fn with_nodes_of(&self, other: &Self) -> Self {
         let mut nodes = other.nodes.clone();
@@ -49,26 +52,27 @@ impl Placement {
         Self { nodes, node_of }
     }
 
-    /// The node of a warehouse.
+    /// Returns the node of a warehouse.
     ///
     /// # Panics
-    /// If there is no such warehouse.
+    /// Panics if there is no such warehouse.
     #[must_use]
     pub fn node(&self, warehouse: WarehouseId) -> u32 {
         self.node_of[warehouse.0 as usize - 1]
     }
 
-    /// The warehouses of a node.
+    /// Returns the warehouses of a node.
     pub fn warehouses_of(&self, node: u32) -> impl Iterator<Item = WarehouseId> {
         let numbers = (1..).zip(&self.node_of);
         numbers.filter(move |&(_, &of)| of == node).map(|(number, _)| WarehouseId(number))
     }
 
-    /// The nodes that a transaction touches, that of its home first. Order-Status and Delivery touch their home's only, and so
-    /// does the standard's Stock-Level. Where ITEM is, no placement says: a dUpdateItem counts at its home.
+    /// Returns the nodes that a transaction touches, its home's node first. Order-Status, Delivery and the standard's
+    /// Stock-Level touch the home's node only. A placement does not say where ITEM is, so a dUpdateItem counts at its
+    /// home.
     #[must_use]
     pub fn touched(&self, transaction: &Transaction) -> Nodes {
-        // They are few, so that a list is the fastest set.
+        // A transaction has few nodes, so a list is the fastest set.
         let mut nodes = Nodes::new();
         nodes.push(self.node(transaction.home()));
         let mut touch = |warehouse| {

@@ -1,8 +1,8 @@
-//! The initial content of the nine tables (clause 4.3), row by row, the same for the same seed.
+//! The initial rows of the nine tables (clause 4.3). Equal seeds give equal rows.
 //!
-//! Each district of each table has a random stream of its own. So any table of any warehouse can be made alone,
-//! in any order and on any thread, and the rows come out the same. Change what a row is made of, or the order in
-//! which it draws its numbers, and [`crate::meta::POPULATION_VERSION`] must change too.
+//! Each district of each table has its own random stream. So any table of any warehouse can be made alone, in any order
+//! and on any thread, with the same rows. A change of a row's content or of the order of its random numbers needs a new
+//! [`crate::meta::POPULATION_VERSION`].
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::meta::DatabaseMeta;
@@ -18,36 +18,37 @@ use crate::time::Timestamp;
 
 const INITIAL_PAYMENT: Cents = Cents(1_000);
 
-/// Everything that the initial rows depend on.
+/// The settings that fix the initial rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     /// Seed of all rows.
     pub seed: u64,
     /// C-Load of C_LAST (clause 2.1.6.1).
     pub c_load: CLoad,
-    /// Configured warehouses, 1 to this number.
+    /// Configured warehouses. Their numbers are 1 to this one.
     pub warehouses: u32,
     /// Districts of each warehouse.
     pub districts: Districts,
     /// Rows of ITEM and of each district.
     pub size: Size,
-    /// C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: when the load began, or was resumed.
+    /// Time in C_SINCE, H_DATE, O_ENTRY_D and OL_DELIVERY_D: the begin of the load, or of its resumption.
     pub load_time: Timestamp,
 }
 
-/// Where rows of any table go.
+/// Receiver of rows of any table.
 pub trait RowWriter {
-    /// Why a row could not be written.
+    /// Reason why a row could not be written.
     type Error;
     /// Takes one row.
     ///
     /// # Errors
-    /// Whatever keeps the writer from taking it; no more rows are then offered.
+    /// Fails if the writer can't take the row. It is then offered no more rows.
     fn write<R: Row>(&mut self, row: &R) -> Result<(), Self::Error>;
 }
 
 impl Population {
-    /// The standard's population of `warehouses` with ten districts each from `seed`, with the C-Load that belongs to the seed.
+    /// Returns the standard's population of `warehouses` with ten districts each from `seed`, with the C-Load of this
+    /// seed.
     #[must_use]
     pub fn new(warehouses: u32, seed: u64, load_time: Timestamp) -> Self {
         Self {
@@ -60,20 +61,20 @@ impl Population {
         }
     }
 
-    /// The population of a database loaded earlier. The rows agree with those in the database only if
-    /// `meta.population` is [`crate::meta::POPULATION_VERSION`] and `load_time` is that of the load.
+    /// Returns the population of a database that was loaded earlier. Its rows equal those in the database only if
+    /// `meta.population` is [`crate::meta::POPULATION_VERSION`] and `load_time` is the time of the load.
     #[must_use]
     pub fn from_meta(meta: &DatabaseMeta, load_time: Timestamp) -> Self {
         let DatabaseMeta { warehouses, ref districts, size, seed, c_load, .. } = *meta;
         Self { seed, c_load, warehouses, districts: districts.clone(), size, load_time }
     }
 
-    /// All warehouses, from 1.
+    /// Returns all warehouses, from 1.
     pub fn warehouse_ids(&self) -> impl DoubleEndedIterator<Item = WarehouseId> + use<> {
         (1..=self.warehouses).map(WarehouseId)
     }
 
-    /// ITEM, by I_ID.
+    /// Returns the rows of ITEM, by I_ID.
     pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
         let mut stream = Stream::new(self.seed, Purpose::Items, 0);
         let mut original = TenPercent::of(self.size.items());
@@ -86,7 +87,7 @@ impl Population {
         })
     }
 
-    /// The row of WAREHOUSE.
+    /// Returns the row of WAREHOUSE.
     #[must_use]
     pub fn warehouse(&self, w: WarehouseId) -> Warehouse {
         let mut stream = self.stream(Purpose::Warehouse, w, None);
@@ -99,7 +100,7 @@ impl Population {
         }
     }
 
-    /// The rows of DISTRICT of a warehouse, by D_ID.
+    /// Returns the rows of DISTRICT of a warehouse, by D_ID.
     pub fn districts(&self, w: WarehouseId) -> impl Iterator<Item = District> + use<> {
         let population = self.clone();
         self.districts.ids(w).map(move |d| {
@@ -116,7 +117,7 @@ impl Population {
         })
     }
 
-    /// CUSTOMER of a warehouse, by D_ID and C_ID.
+    /// Returns the rows of CUSTOMER of a warehouse, by D_ID and C_ID.
     pub fn customers(&self, w: WarehouseId) -> impl Iterator<Item = Customer> + use<> {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
@@ -149,7 +150,7 @@ impl Population {
         })
     }
 
-    /// HISTORY of a warehouse: one payment of each customer, by D_ID and C_ID.
+    /// Returns the rows of HISTORY of a warehouse, one payment of each customer, by D_ID and C_ID.
     pub fn history(&self, w: WarehouseId) -> impl Iterator<Item = History> + use<> {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
@@ -168,7 +169,7 @@ impl Population {
         })
     }
 
-    /// ORDER of a warehouse, by D_ID and O_ID.
+    /// Returns the rows of ORDER of a warehouse, by D_ID and O_ID.
     pub fn orders(&self, w: WarehouseId) -> impl Iterator<Item = Order> + use<> {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
@@ -189,7 +190,7 @@ impl Population {
         })
     }
 
-    /// NEW-ORDER of a warehouse, by D_ID and O_ID.
+    /// Returns the rows of NEW-ORDER of a warehouse, by D_ID and O_ID.
     pub fn new_orders(&self, w: WarehouseId) -> impl Iterator<Item = NewOrder> + use<> {
         let size = self.size;
         self.districts.ids(w).flat_map(move |d| {
@@ -201,7 +202,7 @@ impl Population {
         })
     }
 
-    /// ORDER-LINE of a warehouse, by D_ID, O_ID and OL_NUMBER; as many for each order as its O_OL_CNT.
+    /// Returns the rows of ORDER-LINE of a warehouse, by D_ID, O_ID and OL_NUMBER. Each order has O_OL_CNT of them.
     pub fn order_lines(&self, w: WarehouseId) -> impl Iterator<Item = OrderLine> + use<> {
         let population = self.clone();
         self.districts.ids(w).flat_map(move |d| {
@@ -229,7 +230,7 @@ impl Population {
         })
     }
 
-    /// STOCK of a warehouse, by S_I_ID.
+    /// Returns the rows of STOCK of a warehouse, by S_I_ID.
     pub fn stock(&self, w: WarehouseId) -> impl Iterator<Item = Stock> + use<> {
         let mut stream = self.stream(Purpose::Stock, w, None);
         let mut original = TenPercent::of(self.size.items());
@@ -245,11 +246,10 @@ impl Population {
         })
     }
 
-    /// Writes the rows that `table` has for warehouse `w`; for ITEM all rows, whatever `w` is. Returns the
-    /// number of rows.
+    /// Writes the rows of `table` for warehouse `w`; for ITEM all rows, whatever `w` is. Returns the number of rows.
     ///
     /// # Errors
-    /// The writer's, at the first row that it refuses.
+    /// Fails with the writer's error at the first row that it does not take.
     pub fn write_table<W: RowWriter>(
         &self,
         table: Table,
@@ -269,40 +269,41 @@ impl Population {
         }
     }
 
-    /// Exact rows of ORDER-LINE of a warehouse, counted without making them (about 0.1 ms).
+    /// Returns the exact number of rows of ORDER-LINE of a warehouse, without making them (about 0.1 ms).
     #[must_use]
     pub fn order_line_rows(&self, w: WarehouseId) -> u64 {
         self.districts.ids(w).flat_map(|d| self.order_sizes(w, d)).map(|(_, ol_cnt)| u64::from(ol_cnt)).sum()
     }
 
-    /// Exact rows of `table` for warehouse `w`, for ITEM in all.
+    /// Returns the exact number of rows of `table` for warehouse `w`; of ITEM all rows.
     #[must_use]
     pub fn table_rows(&self, table: Table, w: WarehouseId) -> u64 {
         self.size.rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w))
     }
 
-    /// O_ID and O_OL_CNT of a district's orders. These are drawn one by one, as clause 4.3.2.1 demands.
+    /// Returns O_ID and O_OL_CNT of a district's orders. O_OL_CNT is drawn for each order alone, as clause 4.3.2.1
+    /// demands.
     fn order_sizes(&self, w: WarehouseId, d: DistrictId) -> impl Iterator<Item = (OrderId, u8)> + use<> {
         let mut stream = self.stream(Purpose::OrderSizes, w, Some(d));
         (1..=self.size.orders()).map(move |id| (OrderId(id), stream.uniform(5, 15) as u8))
     }
 
-    /// D_YTD: a payment of each customer. W_YTD is that of all districts (clause 3.3.2.1).
+    /// Returns the initial D_YTD: one payment of each customer. W_YTD sums it over all districts (clause 3.3.2.1).
     fn initial_d_ytd(&self) -> Cents {
         Cents(INITIAL_PAYMENT.0 * i64::from(self.size.customers()))
     }
 
     fn stream(&self, purpose: Purpose, w: WarehouseId, d: Option<DistrictId>) -> Stream {
-        // What a district's number has beyond a byte stands above the warehouse's.
+        // A district's second byte goes above the warehouse's bits, so each district has its own stream.
         let [low, high] = d.map_or(0, |d| d.0).to_le_bytes();
         let index = u64::from(high) << 40 | u64::from(w.0) << 8 | u64::from(low);
         Stream::new(self.seed, purpose, index)
     }
 }
 
-/// Picks a tenth of the rows, selected at random: every set of that size is equally likely (selection sampling).
-/// Drawing for each row alone would put the customers of one warehouse in 250 outside the 9.5 to 10.5 % that
-/// clause 4.3 allows.
+/// Selection of a tenth of the rows at random: every set of that size is equally likely (selection sampling).
+/// Independent draws for each row would put the customers of one warehouse in 250 outside the 9.5 to 10.5 % that clause
+/// 4.3 allows.
 struct TenPercent {
     rows_left: u32,
     picks_left: u32,
@@ -330,7 +331,7 @@ fn write_all<R: Row, W: RowWriter>(rows: impl Iterator<Item = R>, writer: &mut W
     Ok(written)
 }
 
-/// A constant that is known to fit its column.
+/// Returns a constant that is known to fit its column.
 fn text<const N: usize>(constant: &str) -> Text<N> {
     let mut text = Text::new();
     text.push_str(constant);
@@ -345,7 +346,7 @@ fn address(stream: &mut Stream) -> Address {
     Address { street_1, street_2, city, state, zip }
 }
 
-/// I_DATA or S_DATA: in a tenth of the rows eight of its characters are `ORIGINAL` (clause 4.3.3.1).
+/// Draws I_DATA or S_DATA. In a tenth of the rows eight of the characters are `ORIGINAL` (clause 4.3.3.1).
 fn data(stream: &mut Stream, original: &mut TenPercent) -> Text<50> {
     const MARK: &str = "ORIGINAL";
     let plain: Text<50> = stream.alphanumeric(26, 50);

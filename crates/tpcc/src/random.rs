@@ -1,13 +1,13 @@
-//! Random streams that give the same numbers everywhere and for ever.
+//! Random streams that give the same numbers everywhere and in every release.
 //!
-//! The generator is Xoshiro256++; sampling is written here, since a library may change how it maps bits to
-//! ranges from one release to the next, and the rows of a database must not change with it.
+//! The generator is Xoshiro256++. Sampling is written here: a library may change how it maps bits to ranges from one
+//! release to the next, and the rows of a database must not change with it.
 
 use crate::text::Text;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What a stream is for, so that no two uses of one seed share their numbers.
+/// Purpose of a stream. Streams of different purposes under one seed share no numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -33,8 +33,8 @@ pub enum Purpose {
     Arrivals = 10,
     /// Jitter of retries.
     Retries = 11,
-    /// Numbers of lines of the orders, one stream per district: apart from the headers, so that the lines can
-    /// be made or counted without them.
+    /// Numbers of lines of the orders, one stream per district. They are apart from the headers, so lines can be made
+    /// or counted without headers.
     OrderSizes = 12,
     /// Order lines, one stream per district.
     OrderLines = 13,
@@ -46,11 +46,10 @@ pub enum Purpose {
     MicroTerminal = 33,
 }
 
-/// What each 6-bit group of a draw stands for; zero where it is rejected, so that all characters are equally
-/// likely.
+/// Character for each 6-bit group of a draw; zero for rejected groups, so all characters are equally likely.
 type Alphabet = [u8; 64];
 
-/// 6-bit groups in a draw of 64 bits.
+/// Number of 6-bit groups in a draw of 64 bits.
 const GROUPS: usize = 10;
 
 const fn alphabet(characters: &[u8], repeat: usize) -> Alphabet {
@@ -73,7 +72,7 @@ static DIGITS: Alphabet = alphabet(b"0123456789", 6);
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream of `purpose` number `index` under `seed`.
+    /// Returns stream `index` of `purpose` under `seed`.
     #[must_use]
     pub fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
         // Three rounds of SplitMix64's finaliser separate neighbouring seeds, purposes and indexes.
@@ -83,12 +82,12 @@ impl Stream {
         Self(Xoshiro256PlusPlus::seed_from_u64(state))
     }
 
-    /// 64 random bits.
+    /// Draws 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number in `0..bound`, without bias (Lemire's multiplication with rejection).
+    /// Draws a number in `0..bound` without bias (Lemire's multiplication with rejection).
     pub fn below(&mut self, bound: u32) -> u32 {
         debug_assert!(bound > 0);
         let mut product = u64::from(self.bits() as u32) * u64::from(bound);
@@ -101,44 +100,44 @@ impl Stream {
         (product >> 32) as u32
     }
 
-    /// A whole number in `low..=high`, the standard's random(x..y) (clause 4.3.2.1).
+    /// Draws a whole number in `low..=high`, the standard's random(x..y) (clause 4.3.2.1).
     pub fn uniform(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
         low + self.below(high - low + 1)
     }
 
-    /// Whether an event of `percent` in a hundred happens.
+    /// Draws an event; true with a probability of `percent` in a hundred.
     pub fn percent(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
-    /// An a-string: `low..=high` characters, each drawn independently from `a-z A-Z 0-9` (clause 4.3.2.2).
+    /// Draws an a-string: `low..=high` characters, each independently from `a-z A-Z 0-9` (clause 4.3.2.2).
     ///
     /// # Panics
-    /// If `high` is more than `N`.
+    /// Panics if `high` is more than `N`.
     pub fn alphanumeric<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
         self.characters(&ALPHANUMERIC, low, high)
     }
 
-    /// An n-string: `low..=high` decimal digits, each drawn independently (clause 4.3.2.2).
+    /// Draws an n-string: `low..=high` decimal digits, each independently (clause 4.3.2.2).
     ///
     /// # Panics
-    /// If `high` is more than `N`.
+    /// Panics if `high` is more than `N`.
     pub fn digits<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
         self.characters(&DIGITS, low, high)
     }
 
-    /// `low..=high` letters, each drawn independently from `a-z A-Z`.
+    /// Draws `low..=high` letters, each independently from `a-z A-Z`.
     ///
     /// # Panics
-    /// If `high` is more than `N`.
+    /// Panics if `high` is more than `N`.
     pub fn letters<const N: usize>(&mut self, low: u32, high: u32) -> Text<N> {
         self.characters(&LETTERS, low, high)
     }
 
     fn characters<const N: usize>(&mut self, alphabet: &Alphabet, low: u32, high: u32) -> Text<N> {
         let length = if low == high { low } else { self.uniform(low, high) } as usize;
-        // A small buffer where it suffices, since clearing it is a good part of the cost of a short text.
+        // A small buffer where it suffices: clearing it is a good part of the cost of a short text.
         if N + GROUPS <= 64 {
             self.characters_in::<N, 64>(alphabet, length)
         } else {
@@ -157,7 +156,7 @@ impl Stream {
         while filled < length {
             let mut bits = self.bits();
             for _ in 0..GROUPS {
-                // A rejected group's zero is overwritten by the next one: no branch to predict.
+                // The next group overwrites the zero of a rejected one, so there is no branch to predict.
                 let character = alphabet[(bits & 63) as usize];
                 buffer[filled] = character;
                 filled += usize::from(character != 0);
@@ -172,7 +171,7 @@ impl Stream {
         text
     }
 
-    /// A real number in (0, 1], for exponential waiting times.
+    /// Draws a real number in (0, 1], for exponential waiting times.
     pub fn unit_open_low(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }

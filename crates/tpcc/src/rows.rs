@@ -1,4 +1,4 @@
-//! The rows of the nine tables, typed, and how they are handed to a loader column by column.
+//! The typed rows of the nine tables, and their column-by-column transfer to a loader.
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::money::{Cents, Rate};
@@ -7,29 +7,29 @@ use crate::schema::Table;
 use crate::text::{Credit, LastName, Text};
 use crate::time::Timestamp;
 
-/// Takes the columns of a row in the order of [`Table::schema`].
+/// Receiver of the columns of a row, in the order of [`Table::schema`].
 pub trait ColumnSink {
-    /// A whole number.
+    /// Takes a whole number.
     fn int(&mut self, value: i64);
-    /// An amount of money.
+    /// Takes an amount of money.
     fn money(&mut self, value: Cents);
-    /// A tax or discount.
+    /// Takes a tax or discount.
     fn rate(&mut self, value: Rate);
-    /// A text.
+    /// Takes a text.
     fn text(&mut self, value: &str);
-    /// A point in time.
+    /// Takes a point in time.
     fn time(&mut self, value: Timestamp);
-    /// No value.
+    /// Takes a null.
     fn null(&mut self);
 }
 
 /// A row of one of the nine tables.
 pub trait Row {
-    /// The table that it belongs to.
+    /// Table of the row.
     const TABLE: Table;
-    /// Hands over all columns, in the order of the table's schema.
+    /// Passes all columns to `sink`, in the order of the table's schema.
     fn emit(&self, sink: &mut impl ColumnSink);
-    /// The row with its type told at run time.
+    /// Returns the row as a variant of its table.
     fn as_any(&self) -> AnyRow<'_>;
 }
 

@@ -1,5 +1,5 @@
-//! Districts of each warehouse: ten as in the standard, or spread by Zipf (the Dike paper, section 4.3). And rows of each
-//! district: the standard's, or fewer.
+//! Size of a database: the districts of each warehouse and the rows of each district. The standard has ten districts;
+//! the Dike paper (section 4.3) spreads them by Zipf. A small database has fewer rows.
 
 use crate::home::Skew;
 use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, OrderId, WarehouseId};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The most districts of a warehouse: D_ID is a number of two bytes with a sign in databases.
+/// Most districts of a warehouse: databases store D_ID in two bytes with a sign.
 pub const MAX_DISTRICTS: u16 = i16::MAX as u16;
 
 named_enum! {
@@ -19,14 +19,14 @@ named_enum! {
         /// The cardinalities of clause 4.3.3.1.
         #[default]
         Standard = "standard",
-        /// A tenth of these. It shows whether a database works; its speed is no TPC-C result, since caches hold rows that
+        /// A tenth of the standard's rows, for trials. Its speed is no TPC-C result, because caches hold rows that
         /// would not fit into them otherwise.
         Small = "small",
     }
 }
 
 impl Size {
-    /// Rows of ITEM; also rows of STOCK of each warehouse.
+    /// Returns the rows of ITEM, which are also the rows of STOCK of each warehouse.
     #[must_use]
     pub const fn items(self) -> u32 {
         match self {
@@ -35,7 +35,7 @@ impl Size {
         }
     }
 
-    /// Customers of each district.
+    /// Returns the customers of each district.
     #[must_use]
     pub const fn customers(self) -> u32 {
         match self {
@@ -44,20 +44,20 @@ impl Size {
         }
     }
 
-    /// Last names of the customers of a district. The first customers have one each, in the order of their numbers; the
+    /// Returns the last names in a district. The first customers have one each, in the order of their numbers; the
     /// others share them (clause 4.3.3.1).
     #[must_use]
     pub const fn last_names(self) -> u32 {
         self.customers() / 3
     }
 
-    /// Orders of each district: one of each customer.
+    /// Returns the orders of each district: one of each customer.
     #[must_use]
     pub const fn orders(self) -> u32 {
         self.customers()
     }
 
-    /// The last O_ID of each district that is loaded as delivered: the last 30 % are new.
+    /// Returns the last O_ID of each district that is loaded as delivered. The last 30 % of the orders are new.
     #[must_use]
     pub const fn delivered(self) -> u32 {
         self.orders() / 10 * 7
@@ -69,8 +69,8 @@ impl Size {
         id.0 <= self.delivered()
     }
 
-    /// Rows of `table` of a warehouse with so many districts, for ITEM in all; none for ORDER-LINE, whose number differs from
-    /// warehouse to warehouse ([`crate::population::Population::order_line_rows`]).
+    /// Returns the rows of `table` in a warehouse with `districts`; of ITEM all rows. None for ORDER-LINE, whose number
+    /// differs from warehouse to warehouse ([`crate::population::Population::order_line_rows`]).
     #[must_use]
     pub fn rows(self, table: Table, districts: u16) -> Option<u64> {
         let districts = u64::from(districts);
@@ -86,22 +86,22 @@ impl Size {
     }
 }
 
-/// How the districts are spread over the warehouses: warehouse k in proportion to k to the power of -s.
+/// Skew of the districts over the warehouses: warehouse k has a share in proportion to k to the power of -s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataSkew {
-    /// Finite, and not negative.
+    /// Exponent, finite and not negative.
     s: f64,
 }
 
 impl DataSkew {
-    /// Whether it gives each warehouse the same.
+    /// True if all warehouses get the same share.
     #[must_use]
     pub fn is_uniform(self) -> bool {
         self.s == 0.0
     }
 }
 
-/// It is never NaN.
+/// The exponent is never NaN.
 impl Eq for DataSkew {}
 
 impl fmt::Display for DataSkew {
@@ -113,40 +113,40 @@ impl fmt::Display for DataSkew {
 impl FromStr for DataSkew {
     type Err = String;
 
-    /// Reads what it is displayed as, `zipf(1.5)`.
+    /// Reads the displayed form, like `zipf(1.5)`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(Skew::Zipf(s)) => Ok(Self { s }),
-            Ok(other) => Err(format!("can't be {other}: data is spread by zipf(s) alone, as zipf(1.5)")),
+            Ok(other) => Err(format!("can't be {other}: data is spread by zipf(s) alone, like zipf(1.5)")),
             Err(_) => {
-                Err("is no distribution of data: use zipf(s) with a number from 0, as zipf(1.5)".into())
+                Err("is not a distribution of data: use zipf(s) with a number from 0, like zipf(1.5)".into())
             }
         }
     }
 }
 
-/// The districts of each warehouse, with all that is below them.
+/// The number of districts of each warehouse.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Districts {
-    /// Where they are not ten each: by what they are spread, and how many each warehouse from the first on has.
+    /// Skew, and the number of districts of each warehouse from the first on; none if each has ten.
     spread: Option<(DataSkew, Arc<[u16]>)>,
 }
 
 impl Districts {
-    /// Ten for each warehouse (clause 1.2.1).
+    /// Returns ten districts for each warehouse (clause 1.2.1).
     #[must_use]
     pub fn uniform() -> Self {
         Self::default()
     }
 
-    /// Ten times as many districts as `warehouses`, spread over them; where each has ten, as with `zipf(0)`, that is
-    /// [`Districts::uniform`].
+    /// Spreads ten times as many districts as `warehouses` over them. If each warehouse gets ten, as with `zipf(0)`,
+    /// the result is [`Districts::uniform`].
     ///
-    /// A warehouse whose share would be less than one district has one. The others share what is left by the formula,
-    /// rounded so that the total is kept (largest remainder).
+    /// A warehouse gets at least one district. Warehouses with a greater share divide the rest by the formula. Rounding
+    /// keeps the total (largest remainder).
     ///
     /// # Errors
-    /// A warehouse would have more than [`MAX_DISTRICTS`].
+    /// Fails if a warehouse would have more than [`MAX_DISTRICTS`].
     pub fn spread(skew: DataSkew, warehouses: u32) -> Result<Self, String> {
         let counts = apportion(skew.s, warehouses as usize);
         if counts.iter().all(|&count| count == u64::from(DISTRICTS_PER_WAREHOUSE)) {
@@ -164,13 +164,13 @@ impl Districts {
         }
     }
 
-    /// By what they are spread; none if each warehouse has ten.
+    /// Returns the skew; none if each warehouse has ten districts.
     #[must_use]
     pub fn skew(&self) -> Option<DataSkew> {
         self.spread.as_ref().map(|(skew, _)| *skew)
     }
 
-    /// How many a warehouse has.
+    /// Returns the number of districts of a warehouse.
     #[must_use]
     pub fn of(&self, w: WarehouseId) -> u16 {
         match &self.spread {
@@ -182,7 +182,7 @@ impl Districts {
         }
     }
 
-    /// Those of a warehouse, from 1.
+    /// Returns the districts of a warehouse, from 1.
     pub fn ids(
         &self,
         w: WarehouseId,
@@ -190,8 +190,8 @@ impl Districts {
         DistrictId::up_to(self.of(w))
     }
 
-    /// Warehouses with as many districts as their neighbours: the last one of each such range, and how many each has. None if
-    /// each warehouse has ten.
+    /// Returns ranges of neighbouring warehouses with equal numbers of districts: the last warehouse of each range, and
+    /// the number of districts. Empty if each warehouse has ten.
     #[must_use]
     pub fn ranges(&self) -> Vec<(WarehouseId, u16)> {
         let Some((_, each)) = &self.spread else { return Vec::new() };
@@ -205,7 +205,8 @@ impl Districts {
     }
 }
 
-/// Ten times as many as there are warehouses, at least one for each, in proportion to the ranks to the power of -s.
+/// Divides ten times as many districts as there are warehouses, at least one for each, in proportion to the ranks to
+/// the power of -s.
 fn apportion(s: f64, warehouses: usize) -> Vec<u64> {
     let total = u64::from(DISTRICTS_PER_WAREHOUSE) * warehouses as u64;
     let weights: Vec<f64> = (1..=warehouses).map(|rank| (rank as f64).powf(-s)).collect();
@@ -213,7 +214,7 @@ fn apportion(s: f64, warehouses: usize) -> Vec<u64> {
     for rank in 1..sums.len() {
         sums[rank] += sums[rank - 1];
     }
-    // The shares fall with the rank, so those that are too small are the last ones.
+    // Shares fall with the rank, so the ones that are too small are the last ones.
     let quota = |shared: usize, rank: usize| {
         let left = total - (warehouses - shared) as u64;
         left as f64 * weights[rank] / sums[shared - 1]
@@ -227,7 +228,7 @@ fn apportion(s: f64, warehouses: usize) -> Vec<u64> {
     counts.resize(warehouses, 1);
     let given: u64 = counts.iter().sum();
     let mut by_remainder: Vec<usize> = (0..shared).collect();
-    // Stable: of equal remainders the first ranks are before the others.
+    // The sort is stable: of equal remainders the first ranks come first.
     by_remainder.sort_by(|&a, &b| quotas[b].fract().total_cmp(&quotas[a].fract()));
     let missing = usize::try_from(total.saturating_sub(given)).unwrap_or(0);
     for &rank in by_remainder.iter().cycle().take(missing) {

@@ -1,18 +1,18 @@
-//! The nine tables as data (clauses 1.3 and 1.4): every dialect's DDL, loader and check is made from these.
+//! The nine tables as data (clauses 1.3 and 1.4). The DDL, loader and check of every dialect come from them.
 
 use crate::named_enum;
 use crate::scale::MAX_DISTRICTS;
 
 named_enum! {
-    /// A table of TPC-C, referred ones before those that refer to them; the names are those in the database. `ORDER` is
-    /// spelled `orders`, since the word is reserved in SQL.
+    /// A table of TPC-C. A table stands before those that refer to it. Databases use these names; `ORDER` is spelled
+    /// `orders`, since the word is reserved in SQL.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Table {
-        /// ITEM: 100 000 rows, whatever the scale.
+        /// ITEM: 100 000 rows at any scale.
         Item = "item",
-        /// WAREHOUSE: one row each.
+        /// WAREHOUSE: one row for each warehouse.
         Warehouse = "warehouse",
-        /// DISTRICT: 10 per warehouse, or as data is skewed.
+        /// DISTRICT: 10 per warehouse, unless data is skewed.
         District = "district",
         /// CUSTOMER: 3 000 per district.
         Customer = "customer",
@@ -29,20 +29,20 @@ named_enum! {
     }
 }
 
-/// The native type that a column wants (clause 1.3.1).
+/// Native type of a column (clause 1.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// A whole number whose absolute value stays below this bound; identifiers and counters.
+    /// A whole number whose absolute value stays below this bound, such as an identifier or a counter.
     Integer {
         /// Exclusive bound of the absolute value.
         below: u64,
     },
-    /// Exact decimal with two fractional digits and this many digits in all.
+    /// An exact decimal with two fractional digits and this many digits in all.
     Money {
         /// Total number of digits.
         digits: u8,
     },
-    /// Exact decimal with four fractional digits and none before the point.
+    /// An exact decimal with four fractional digits and none before the point.
     Rate,
     /// Variable text of at most this many characters.
     VarText(u16),
@@ -59,7 +59,7 @@ pub struct Column {
     pub name: &'static str,
     /// Type.
     pub kind: ColumnType,
-    /// Whether it may be null.
+    /// True if the column may be null.
     pub nullable: bool,
 }
 
@@ -68,13 +68,13 @@ pub struct Column {
 pub struct ForeignKey {
     /// Columns of the referring table.
     pub columns: &'static [&'static str],
-    /// The table referred to.
+    /// Table that the columns refer to.
     pub references: Table,
-    /// Columns referred to: that table's primary key.
+    /// Columns of that table's primary key.
     pub referenced: &'static [&'static str],
 }
 
-/// An index beside the primary key, wanted by a transaction's access path.
+/// An index beside the primary key, for the access path of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondaryIndex {
     /// Name in the database.
@@ -83,10 +83,10 @@ pub struct SecondaryIndex {
     pub columns: &'static [&'static str],
 }
 
-/// All about one table.
+/// Columns, keys and indexes of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSchema {
-    /// Which table.
+    /// The table.
     pub table: Table,
     /// Columns in the order of the rows.
     pub columns: &'static [Column],
@@ -111,8 +111,8 @@ impl Table {
         Self::Stock,
     ];
 
-    /// The column that says to which warehouse a row belongs; none for ITEM. A row of HISTORY belongs to the warehouse that
-    /// took the payment.
+    /// Returns the column with the number of the warehouse that a row belongs to; none for ITEM. A row of HISTORY
+    /// belongs to the warehouse that took the payment.
     #[must_use]
     pub fn warehouse_column(self) -> Option<&'static str> {
         Some(match self {
@@ -128,7 +128,7 @@ impl Table {
         })
     }
 
-    /// Its columns, keys and indexes.
+    /// Returns the table's columns, keys and indexes.
     #[must_use]
     pub fn schema(self) -> &'static TableSchema {
         match self {
@@ -145,9 +145,9 @@ impl Table {
     }
 }
 
-/// Room for warehouse numbers up to twice any scale that this kit can drive (clause 1.4.11).
+/// Bound of warehouse numbers: more than twice any scale that Lydite can drive (clause 1.4.11).
 const W: ColumnType = ColumnType::Integer { below: 1 << 31 };
-/// The standard's 20 are not enough where data is skewed.
+/// Bound of district numbers. The standard's 20 are not enough for skewed data.
 const D: ColumnType = ColumnType::Integer { below: MAX_DISTRICTS as u64 + 1 };
 const C: ColumnType = ColumnType::Integer { below: 96_000 };
 const O: ColumnType = ColumnType::Integer { below: 10_000_000 };

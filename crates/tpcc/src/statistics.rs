@@ -1,33 +1,33 @@
-//! Counts of what was entered, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
+//! Counts of inputs, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
 
 use crate::ids::ITEMS;
 use crate::placement::Nodes;
 use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction, TransactionKind};
 use serde::{Deserialize, Serialize};
 
-/// Counts of inputs. Each worker keeps its own and they are merged at the end.
+/// Counts of inputs. Each worker has its own counts; they are merged at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputStatistics {
     /// Transactions of each type, in the order of [`TransactionKind::ALL`].
     pub transactions: [u64; TransactionKind::COUNT],
-    /// New-Orders that ask for an unused item.
+    /// New-Orders that name an unused item.
     pub rollbacks_asked: u64,
     /// New-Orders by their number of lines: entry 5 counts those of five lines.
     pub orders_by_lines: [u64; MAX_ORDER_LINES + 1],
-    /// Order lines supplied by another than the home warehouse.
+    /// Order lines supplied by another warehouse than the home.
     pub remote_lines: u64,
-    /// New-Orders with at least one such line.
+    /// New-Orders with at least one remote line.
     pub remote_orders: u64,
-    /// Payments by a customer of another than the home warehouse.
+    /// Payments by a customer of another warehouse than the home.
     pub remote_payments: u64,
-    /// Payments that name the customer.
+    /// Payments that select the customer by last name.
     pub payments_by_name: u64,
-    /// Order-Statuses that name the customer.
+    /// Order-Statuses that select the customer by last name.
     pub order_status_by_name: u64,
 }
 
 impl InputStatistics {
-    /// Counts one transaction. One that is retried counts once, however often it is sent.
+    /// Counts one transaction. A retried transaction counts once.
     pub fn record(&mut self, transaction: &Transaction) {
         self.transactions[transaction.kind().index()] += 1;
         match transaction {
@@ -73,25 +73,26 @@ impl InputStatistics {
         self.order_status_by_name += other.order_status_by_name;
     }
 
-    /// Transactions of one type.
+    /// Returns the number of transactions of one type.
     #[must_use]
     pub fn count(&self, kind: TransactionKind) -> u64 {
         self.transactions[kind.index()]
     }
 
-    /// Transactions of all types.
+    /// Returns the number of transactions of all types.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.transactions.iter().sum()
     }
 
-    /// Order lines entered.
+    /// Returns the number of order lines.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.orders_by_lines.iter().zip(0..).map(|(orders, lines)| orders * lines).sum()
     }
 
-    /// Share of each type in percent, in the order of [`TransactionKind::ALL`]; zeros if nothing was recorded.
+    /// Returns the share of each type in percent, in the order of [`TransactionKind::ALL`]; zeros if nothing was
+    /// recorded.
     #[must_use]
     pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
         let total = self.total().max(1) as f64;
@@ -99,27 +100,27 @@ impl InputStatistics {
     }
 }
 
-/// How many nodes transactions touched. Each worker keeps its own and they are merged at the end.
+/// Counts of transactions by the nodes that they touched. Each worker has its own counts; they are merged at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesTouched {
-    /// New-Orders.
+    /// Counts of New-Orders.
     pub new_orders: ByNodes,
-    /// Stock-Levels.
+    /// Counts of Stock-Levels.
     pub stock_levels: ByNodes,
-    /// dUpdateStocks.
+    /// Counts of dUpdateStocks.
     pub update_stocks: ByNodes,
-    /// dUpdateBalances and dSelectBalances.
+    /// Counts of dUpdateBalances and dSelectBalances.
     pub balances: ByNodes,
     /// Payments that touched one node.
     pub local_payments: u64,
     /// Payments that touched two nodes.
     pub distributed_payments: u64,
-    /// Transactions of all types that touched each node, each once for each node; as long as need be.
+    /// Transactions of all types that touched each node, once for each node. It grows with the greatest node number.
     pub of_node: Vec<u64>,
 }
 
 impl NodesTouched {
-    /// Counts one transaction of a type, by what [`Placement::touched`](crate::Placement::touched) says of it.
+    /// Counts one transaction of a type, with its nodes from [`Placement::touched`](crate::Placement::touched).
     pub fn record(&mut self, kind: TransactionKind, nodes: &Nodes) {
         match kind {
             TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
@@ -167,32 +168,33 @@ impl ByNodes {
         }
     }
 
-    /// All of them.
+    /// Returns the number of all transactions.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Those that touched more than one node.
+    /// Returns the number of transactions that touched more than one node.
     #[must_use]
     pub fn distributed(&self) -> u64 {
         self.0[2..].iter().sum()
     }
 
-    /// The share of these in percent; none of none.
+    /// Returns the share of transactions that touched more than one node, in percent; none without transactions.
     #[must_use]
     pub fn ratio_percent(&self) -> Option<f64> {
         (self.count() > 0).then(|| 100.0 * self.distributed() as f64 / self.count() as f64)
     }
 
-    /// Mean number of nodes of all; none of none.
+    /// Returns the mean number of nodes over all transactions; none without transactions.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = (0..).zip(self.0).map(|(nodes, found)| f64::from(nodes) * found as f64).sum();
         (self.count() > 0).then(|| sum / self.count() as f64)
     }
 
-    /// Mean and standard deviation of the number of nodes of those that touched more than one; none if there are none.
+    /// Returns mean and standard deviation of the number of nodes, over transactions that touched more than one; none
+    /// without such transactions.
     #[must_use]
     pub fn degree(&self) -> Option<(f64, f64)> {
         let count = self.distributed() as f64;

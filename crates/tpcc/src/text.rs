@@ -5,12 +5,13 @@ use arrayvec::ArrayString;
 /// Text of at most `N` bytes (all TPC-C text is ASCII), held in place.
 pub type Text<const N: usize> = ArrayString<N>;
 
-/// C_LAST, clause 4.3.2.3.
+/// Customer's last name: C_LAST (clause 4.3.2.3).
 pub type LastName = Text<16>;
-/// C_CREDIT: `GC` or `BC`.
+/// Customer's credit: C_CREDIT, `GC` or `BC`.
 pub type Credit = Text<2>;
 
-/// Cuts `s` at `N` bytes, at a character boundary. Use it where the standard cuts (C_DATA, clause 2.5.2.2).
+/// Cuts `s` to at most `N` bytes, at a character boundary. Only for columns that the standard cuts (C_DATA, clause
+/// 2.5.2.2).
 #[must_use]
 pub fn truncated<const N: usize>(s: &str) -> Text<N> {
     let mut end = s.len().min(N);

@@ -1,4 +1,5 @@
-//! The five transactions, as the terminal enters them (clauses 2.4.1 to 2.8.1), and those of the Dike paper beside them.
+//! Inputs of the five transactions as the terminal enters them (clauses 2.4.1 to 2.8.1), and of those of the Dike
+//! paper.
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, WarehouseId};
 use crate::money::Cents;
@@ -7,42 +8,42 @@ use crate::text::LastName;
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
-/// The most lines that an order can have (clause 2.4.1.3).
+/// Most lines of an order (clause 2.4.1.3).
 pub const MAX_ORDER_LINES: usize = 15;
 
-/// What a terminal sends.
+/// A transaction with its input, as a terminal sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transaction {
-    /// Clause 2.4.
+    /// New-Order (clause 2.4).
     NewOrder(NewOrder),
-    /// Clause 2.5.
+    /// Payment (clause 2.5).
     Payment(Payment),
-    /// Clause 2.6.
+    /// Order-Status (clause 2.6).
     OrderStatus(OrderStatus),
-    /// Clause 2.7; the deferred part.
+    /// Delivery (clause 2.7), the deferred part.
     Delivery(Delivery),
-    /// Clause 2.8.
+    /// Stock-Level (clause 2.8).
     StockLevel(StockLevel),
     /// The Dike paper's dUpdateStock.
     UpdateStock(UpdateStock),
     /// The Dike paper's dUpdateItem.
     UpdateItem(UpdateItem),
-    /// The Dike paper's dUpdateBalance: adds [`BALANCE_UPDATE`] to each.
+    /// The Dike paper's dUpdateBalance: adds [`BALANCE_UPDATE`] to each warehouse.
     UpdateBalance(WarehouseBalances),
-    /// The Dike paper's dSelectBalance: reads each.
+    /// The Dike paper's dSelectBalance: reads each warehouse.
     SelectBalance(WarehouseBalances),
 }
 
 /// Input of New-Order (clause 2.4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOrder {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
     /// The ordering customer's district.
     pub d_id: DistrictId,
     /// The ordering customer.
     pub c_id: CustomerId,
-    /// 5 to 15 lines in the order of OL_NUMBER. An unused item in the last one makes the order roll back.
+    /// The 5 to 15 lines in the order of OL_NUMBER. An unused item in the last line makes the order roll back.
     pub lines: ArrayVec<OrderLineInput, MAX_ORDER_LINES>,
 }
 
@@ -60,15 +61,15 @@ pub struct OrderLineInput {
 /// Input of Payment (clause 2.5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
-    /// The terminal's warehouse, which receives the money.
+    /// The terminal's home warehouse, which receives the money.
     pub w_id: WarehouseId,
     /// The district that receives the money.
     pub d_id: DistrictId,
-    /// The customer's own warehouse; another than `w_id` in 15 % of the payments.
+    /// The customer's own warehouse; not `w_id` in 15 % of the payments.
     pub c_w_id: WarehouseId,
     /// The customer's own district.
     pub c_d_id: DistrictId,
-    /// Who pays.
+    /// The customer who pays.
     pub customer: CustomerSelector,
     /// H_AMOUNT, 1.00 to 5 000.00.
     pub amount: Cents,
@@ -77,109 +78,110 @@ pub struct Payment {
 /// Input of Order-Status (clause 2.6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderStatus {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
     /// The customer's district.
     pub d_id: DistrictId,
-    /// Whose last order is asked for.
+    /// The customer whose last order is shown.
     pub customer: CustomerSelector,
 }
 
 /// Input of Delivery (clause 2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The terminal's warehouse; one order of each of its districts is delivered.
+    /// The terminal's home warehouse. One order of each of its districts is delivered.
     pub w_id: WarehouseId,
-    /// How many districts it has: ten, unless data is skewed.
+    /// Number of districts of the warehouse: ten, unless data is skewed.
     pub districts: u16,
     /// O_CARRIER_ID, 1 to 10.
     pub carrier_id: CarrierId,
 }
 
 impl Delivery {
-    /// The districts of which an order is delivered.
+    /// Returns the districts that deliver an order.
     pub fn district_ids(&self) -> impl DoubleEndedIterator<Item = DistrictId> + ExactSizeIterator + use<> {
         DistrictId::up_to(self.districts)
     }
 }
 
-/// Input of Stock-Level (clause 2.8.1); with other districts that of the Dike paper's dStockLevel.
+/// Input of Stock-Level (clause 2.8.1). With other districts it is the input of the Dike paper's dStockLevel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StockLevel {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
     /// The terminal's own district, fixed for the run.
     pub d_id: DistrictId,
-    /// 10 to 20: stock below it counts as low.
+    /// Threshold, 10 to 20: stock below it is low.
     pub threshold: u8,
-    /// Districts of other warehouses whose low stock is counted in the same transaction, and added up; none in the standard.
+    /// Districts of other warehouses whose low stock is counted in the same transaction and added. Empty in the
+    /// standard.
     pub others: ArrayVec<(WarehouseId, DistrictId), MAX_ORDER_LINES>,
 }
 
 impl StockLevel {
-    /// The districts of which low stock is counted, the terminal's own first.
+    /// Returns the districts whose low stock is counted, the terminal's own first.
     pub fn districts(&self) -> impl Iterator<Item = (WarehouseId, DistrictId)> + '_ {
         std::iter::once((self.w_id, self.d_id)).chain(self.others.iter().copied())
     }
 }
 
-/// Input of dUpdateStock: what New-Order does to stock (clause 2.4.2.2), and nothing else of it, all rounds in one
-/// transaction.
+/// Input of dUpdateStock, which updates stock like a New-Order (clause 2.4.2.2) and does nothing else. All rounds are
+/// in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateStock {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
-    /// What is taken, 1 to 15 rounds, each from another row of stock, in the order of warehouse and item: that of
-    /// [`NewOrder::access_order`], so that two of them, or one and an order, seldom wait for each other in a ring.
+    /// The 1 to 15 rounds, each on another row of stock, in the order of warehouse and item. This is the order of
+    /// [`NewOrder::access_order`], so two dUpdateStocks, or one and a New-Order, seldom wait for each other in a ring.
     pub rounds: ArrayVec<OrderLineInput, MAX_ORDER_LINES>,
 }
 
-/// Input of dUpdateItem: two items change their prices, so that the table which clusters have on every node changes, and
-/// the sum of I_PRICE does not.
+/// Input of dUpdateItem: two items change prices with each other. So the table changes that clusters replicate to every
+/// node, while the sum of I_PRICE stays the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateItem {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
-    /// Two different items, in the order of I_ID, in which they are locked.
+    /// Two different items in the order of I_ID, in which they are locked.
     pub items: [ItemId; 2],
 }
 
-/// What a dUpdateBalance adds to each W_YTD: the paper's 10.
+/// Amount that a dUpdateBalance adds to each W_YTD: 10, as in the Dike paper.
 pub const BALANCE_UPDATE: Cents = Cents(1_000);
 
 /// Input of dUpdateBalance and dSelectBalance, which change or read W_YTD of several warehouses in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarehouseBalances {
-    /// The terminal's warehouse.
+    /// The terminal's home warehouse.
     pub w_id: WarehouseId,
-    /// Whose balances, 1 to 15, none twice, in the order in which they are taken.
+    /// The 1 to 15 different warehouses in the order in which they are locked or read.
     pub warehouses: ArrayVec<WarehouseId, MAX_ORDER_LINES>,
 }
 
-/// How a customer is found: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
+/// Selection of a customer: by number, or as the middle one of those with a last name (clauses 2.5.1.2, 2.6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CustomerSelector {
-    /// By C_ID.
+    /// By number: C_ID.
     Id(CustomerId),
-    /// By C_LAST: of n matching rows ordered by C_FIRST, the one at position ⌈n/2⌉, counted from 1.
+    /// By last name: of the n rows with this C_LAST, ordered by C_FIRST, the one at position ⌈n/2⌉, counted from 1.
     LastName(LastName),
 }
 
 named_enum! {
-    /// The type of a transaction: those of the standard in its order, then those of the Dike paper; the names are those
-    /// of results.
+    /// Type of a transaction: those of the standard in its order, then those of the Dike paper. Results use these
+    /// names.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TransactionKind {
-        /// Clause 2.4.
+        /// New-Order (clause 2.4).
         NewOrder = "new_order",
-        /// Clause 2.5.
+        /// Payment (clause 2.5).
         Payment = "payment",
-        /// Clause 2.6.
+        /// Order-Status (clause 2.6).
         OrderStatus = "order_status",
-        /// Clause 2.7.
+        /// Delivery (clause 2.7).
         Delivery = "delivery",
-        /// Clause 2.8.
+        /// Stock-Level (clause 2.8).
         StockLevel = "stock_level",
         /// The Dike paper's dUpdateStock (its section 4.3.2).
         UpdateStock = "update_stock",
@@ -197,19 +199,19 @@ impl TransactionKind {
     pub const STANDARD: [Self; 5] =
         [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
-    /// Whether the standard has it.
+    /// True if the standard has this type.
     #[must_use]
     pub const fn is_standard(self) -> bool {
         self.index() < Self::STANDARD.len()
     }
 
-    /// Whether it changes nothing.
+    /// True if the type changes nothing.
     #[must_use]
     pub const fn only_reads(self) -> bool {
         matches!(self, Self::OrderStatus | Self::StockLevel | Self::SelectBalance)
     }
 
-    /// Its name as the standard, or else the paper, writes it.
+    /// Returns the name that the standard, or else the paper, uses.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -227,7 +229,7 @@ impl TransactionKind {
 }
 
 impl Transaction {
-    /// The type of this transaction.
+    /// Returns the type of this transaction.
     #[must_use]
     pub fn kind(&self) -> TransactionKind {
         match self {
@@ -243,7 +245,7 @@ impl Transaction {
         }
     }
 
-    /// The home warehouse of the terminal that sent it.
+    /// Returns the home warehouse of the terminal that sent the transaction.
     #[must_use]
     pub fn home(&self) -> WarehouseId {
         match self {
@@ -260,17 +262,16 @@ impl Transaction {
 }
 
 impl NewOrder {
-    /// O_ALL_LOCAL: whether every line is supplied by the home warehouse (clause 2.4.2.2).
+    /// Returns O_ALL_LOCAL: true if the home warehouse supplies every line (clause 2.4.2.2).
     #[must_use]
     pub fn all_local(&self) -> bool {
         self.lines.iter().all(|line| line.supply_w_id == self.w_id)
     }
 
-    /// Indexes of the lines in the order in which all ways of talking touch stock: by supplying warehouse and
-    /// item, so that two orders seldom wait for each other in a ring (within one statement
-    /// the database may choose another order). The last line stays last when its item
-    /// is the only one unused, because the profile wants all valid lines done before the rollback
-    /// (clause 2.4.2.3); an unused id is above all valid ones, but its warehouse may be low.
+    /// Returns the indexes of the lines in the order in which every target locks stock: by supplying warehouse and
+    /// item. So two orders seldom wait for each other in a ring. (Within one statement the database may choose another
+    /// order.) A last line with the only unused item stays last, because the profile wants all valid lines done before
+    /// the rollback (clause 2.4.2.3). An unused id is above all valid ones, but its warehouse may have a low number.
     #[must_use]
     pub fn access_order(&self) -> ArrayVec<usize, MAX_ORDER_LINES> {
         let mut order: ArrayVec<usize, MAX_ORDER_LINES> = (0..self.lines.len()).collect();

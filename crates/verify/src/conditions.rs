@@ -1,4 +1,4 @@
-//! The twelve consistency conditions of clause 3.3.2, and ours beside them, on a whole database.
+//! The twelve consistency conditions of clause 3.3.2, and those of Lydite, on a whole database.
 
 use lydite_database::{ConditionFinding, Target, TargetError, TargetErrorKind};
 use lydite_tpcc::consistency::Condition;
@@ -7,24 +7,24 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to give up a check that nobody waits for any more.
+/// Time in which a server may cancel a check that nobody waits for any more.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a check looks whether it is to stop.
+/// Interval at which a check looks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a check came to that could be stopped.
+/// Result of a check that can be stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Checked {
-    /// All, by number.
+    /// All findings, by number.
     All(Vec<ConditionFinding>),
-    /// Those that were evaluated until it was stopped, by number.
+    /// Findings of the conditions that were evaluated before the stop, by number.
     Stopped(Vec<ConditionFinding>),
 }
 
-/// Evaluates `conditions`; `done` is told each as it comes, in whatever order. The findings are by number.
+/// Evaluates `conditions` and reports each finding to `done` as it comes, in any order. Returns the findings by number.
 ///
 /// # Errors
-/// The database fails; a condition that does not hold is a finding.
+/// Fails if the database fails. A condition that does not hold is a finding.
 pub fn check(
     target: &dyn Target,
     conditions: &[Condition],
@@ -33,11 +33,11 @@ pub fn check(
     target.check(conditions, done)
 }
 
-/// As [`check`], on a thread that is left behind when `stop` says so. For a server: it is asked to give up the statement
-/// at hand, but its answer may be long in coming, and nothing of ours depends on it.
+/// Runs [`check`] on a thread, which is left behind when `stop` says so. For a server: the check asks it to cancel the
+/// current statement, but does not wait for its answer.
 ///
 /// # Errors
-/// As [`check`]; or the system refuses a thread.
+/// Fails as [`check`] does, or if the system can't start a thread.
 pub fn check_aside(
     target: &Arc<dyn Target>,
     conditions: &[Condition],
@@ -48,7 +48,7 @@ pub fn check_aside(
     let (target, asked) = (Arc::clone(target), Arc::clone(target));
     let conditions = conditions.to_vec();
     let work = move || {
-        // Nobody listens any more once the check was stopped.
+        // Nobody receives any more once the check is stopped.
         let result = target.check(&conditions, &|finding| drop(sender.send(Ok(finding.clone()))));
         let _ = sender.send(Err(result));
     };
@@ -61,7 +61,7 @@ pub fn check_aside(
     loop {
         if end.is_none() && stop() {
             let target = Arc::clone(&asked);
-            // Aside too: a frozen server does not hear it.
+            // On a thread too, because a frozen server does not answer.
             let _without = thread::Builder::new()
                 .name("cancel".to_owned())
                 .spawn(move || target.capabilities().stop_work());
@@ -87,11 +87,11 @@ pub fn check_aside(
     Ok(Checked::Stopped(findings))
 }
 
-/// As [`check`], one condition after the other until `stop` says so; each has a snapshot of its own. For a database
-/// within this process, which must not be left at work when the process ends.
+/// Runs [`check`] for one condition after the other until `stop` says so, each on a snapshot of its own. For a database
+/// within this process, which must not be at work when the process ends.
 ///
 /// # Errors
-/// As [`check`].
+/// Fails as [`check`] does.
 pub fn check_in_turn(
     target: &dyn Target,
     conditions: &[Condition],

@@ -95,7 +95,7 @@ fn what_can_not_be_asked_is_refused_all_at_once() {
     }
     for (arguments, said) in [
         (["null:", "--dis-degree", "3", "--nodes", "9"], "--dis-degree: needs --dis-ratio"),
-        (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the nodes"),
+        (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the 3 nodes"),
         (
             ["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"],
             "tells itself which node has which warehouse",
@@ -249,7 +249,7 @@ fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
     assert!(all["asked"]["most_frequent_percent"].as_f64().expect("a number") < 20.0, "{all}");
     assert!(all["actual"]["greatest_deviation_points"].as_f64().expect("a number") < 3.0, "{all}");
     for (arguments, said) in [
-        (["--set", "homes=zipf", "--seed", "1"], "is no distribution: use zipf(0.99)"),
+        (["--set", "homes=zipf", "--seed", "1"], "is not a distribution: use zipf(0.99)"),
         (["--set", "homes=zipf(1)", "--mode", "rte"], "must be direct or open with homes"),
         (["--set", "homes=zipf(1)", "--ci", "3"], "homes can't go together"),
         (["--set", "homes=hotspot(0.001,0.5)", "--seed", "1"], "makes 0 of 20 warehouses hot"),

@@ -1,4 +1,4 @@
-//! Checks the conditions by reading rows, for stores that cannot be asked.
+//! Check of the conditions by reading rows, for stores that have no query language.
 
 use super::{CONDITION_COUNT, CONDITIONS, Condition};
 use crate::ids::{CustomerId, DistrictId, OrderId, WarehouseId};
@@ -10,49 +10,48 @@ use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt;
 
-/// How many offenders a [`Finding`] names.
+/// Number of offenders that a [`Finding`] names.
 pub const OFFENDERS_SHOWN: usize = 5;
 
-/// What was found about one condition.
+/// Result of the check of one condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The condition.
     pub condition: &'static Condition,
-    /// Whether it holds.
+    /// True if the condition holds.
     pub ok: bool,
     /// The first offenders by key, like `w=3 d=4 o=3007: O_OL_CNT 7, lines 6`.
     pub offenders: Vec<String>,
-    /// How many offenders there are.
+    /// Number of offenders.
     pub total: u64,
 }
 
-/// Reads the rows of a database and tells which conditions hold.
+/// Reads the rows of a database and reports which conditions hold.
 ///
-/// Rows may come in any order and as many warehouses as one likes may be open at a time. An open warehouse takes
-/// some 100 bytes for each of its orders and customers (7 MB as loaded); [`Evaluator::close`] judges it and frees
-/// them, so that reading one warehouse after the other is bounded by the largest one. A warehouse's rows are
-/// those that bear its number; of HISTORY those whose H_W_ID it is.
+/// Rows may come in any order, and any number of warehouses may be open at a time. An open warehouse takes some 100
+/// bytes for each of its orders and customers (7 MB as loaded). [`Evaluator::close`] judges it and frees this memory,
+/// so reading one warehouse after the other needs the memory of the largest one. The rows of a warehouse are those that
+/// bear its number; of HISTORY, those with its number in H_W_ID.
 ///
-/// One thing reaches across warehouses: condition 10 wants a customer's payments wherever they were made. All
-/// other conditions, 8, 9 and 12 too, read rows of one warehouse only. So for each customer the difference
-/// between the two sides of condition 10 is kept while it is not zero: some 50 bytes for each customer with
-/// payments at another warehouse of which one side has been read and the other not, at most one entry for each
-/// remote payment.
+/// Only condition 10 reaches across warehouses: it sums a customer's payments wherever they were made. All other
+/// conditions, 8, 9 and 12 too, read rows of one warehouse. So the evaluator keeps the difference between the two sides
+/// of condition 10 for each customer while it is not zero. This takes some 50 bytes for each customer who paid at
+/// another warehouse and has only one side read so far: at most one entry for each remote payment.
 ///
-/// Threads can each read their share of the warehouses with an evaluator of their own; see [`Evaluator::merge`].
+/// Several threads can each read a share of the warehouses with an evaluator of their own; see [`Evaluator::merge`].
 #[derive(Debug)]
 pub struct Evaluator {
     districts: Districts,
     size: Size,
     open: BTreeMap<WarehouseId, OpenWarehouse>,
-    /// C_BALANCE - delivered + paid, for customers where it is not zero (yet).
+    /// C_BALANCE - delivered + paid, for customers where this is not zero (yet).
     differences: HashMap<(WarehouseId, DistrictId, CustomerId), Cents>,
     violations: [Violations; CONDITION_COUNT],
-    /// Warehouses that were judged.
+    /// Warehouses that are judged.
     closed: Vec<WarehouseId>,
 }
 
-/// Where an offender is; the order in which they are shown.
+/// Location of an offender. Offenders are shown in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     w: WarehouseId,
@@ -84,7 +83,7 @@ impl fmt::Display for Key {
 #[derive(Debug, Default)]
 struct Violations {
     total: u64,
-    /// The least keys so far, sorted.
+    /// The offenders with the least keys so far, sorted.
     shown: Vec<(Key, String)>,
 }
 
@@ -174,13 +173,13 @@ impl RowWriter for Evaluator {
 }
 
 impl Evaluator {
-    /// An evaluator that has read nothing, of a database with ten districts for each warehouse and the standard's rows.
+    /// Returns an evaluator for a database with the standard's rows and ten districts for each warehouse.
     #[must_use]
     pub fn new() -> Self {
         Self::of(Districts::uniform(), Size::Standard)
     }
 
-    /// An evaluator that has read nothing, of a database with these districts of this size.
+    /// Returns an evaluator for a database with these districts of this size.
     #[must_use]
     pub fn of(districts: Districts, size: Size) -> Self {
         Self {
@@ -193,7 +192,7 @@ impl Evaluator {
         }
     }
 
-    /// Reads a row. Rows of ITEM and STOCK play no part in the conditions and may be left out.
+    /// Reads a row. Conditions do not use rows of ITEM and STOCK, so these may be left out.
     pub fn add<R: Row>(&mut self, row: &R) {
         match row.as_any() {
             AnyRow::Item(_) | AnyRow::Stock(_) => {}
@@ -257,7 +256,7 @@ impl Evaluator {
         }
     }
 
-    /// Adds to the difference of condition 10, and forgets it when the sides agree.
+    /// Adds to the customer's difference of condition 10. An entry of zero is removed.
     fn differ(&mut self, customer: (WarehouseId, DistrictId, CustomerId), amount: Cents) {
         if amount == Cents(0) {
             return;
@@ -269,12 +268,12 @@ impl Evaluator {
         }
     }
 
-    /// Judges a warehouse of which all rows have been read, and forgets them. Does nothing if none was read.
+    /// Judges a warehouse whose rows are all read, and forgets them. Does nothing if no row was read.
     pub fn close(&mut self, w: WarehouseId) {
         let Some(mut warehouse) = self.open.remove(&w) else { return };
         self.judge_sums(w, &warehouse);
         for d in self.districts.ids(w) {
-            // A district of which nothing is there has lost its row.
+            // A district without any row has lost its DISTRICT row.
             warehouse.districts.entry(d).or_default();
         }
         for (d, mut district) in warehouse.districts {
@@ -294,7 +293,7 @@ impl Evaluator {
         self.violations[number - 1].add(key, what);
     }
 
-    /// Conditions 1 and 8.
+    /// Judges conditions 1 and 8.
     fn judge_sums(&mut self, w: WarehouseId, warehouse: &OpenWarehouse) {
         let key = Key { w, d: None, row: RowKey::None };
         let Some(ytd) = warehouse.ytd else {
@@ -320,7 +319,7 @@ impl Evaluator {
         }
     }
 
-    /// Conditions 2, 3, 4, 9 and 11.
+    /// Judges conditions 2, 3, 4, 9 and 11.
     fn judge_district(&mut self, w: WarehouseId, d: DistrictId, district: &OpenDistrict) {
         let key = Key { w, d: Some(d), row: RowKey::None };
         let rows = |(id, order): (&OrderId, &OrderFacts)| order.row.map(|_| id.0);
@@ -371,7 +370,7 @@ impl Evaluator {
         }
     }
 
-    /// Conditions 5, 6 and 7.
+    /// Judges conditions 5, 6 and 7.
     fn judge_orders(&mut self, w: WarehouseId, d: DistrictId, district: &OpenDistrict) {
         for (&id, order) in &district.orders {
             let key = Key { w, d: Some(d), row: RowKey::Order(id) };
@@ -406,7 +405,7 @@ impl Evaluator {
         }
     }
 
-    /// Condition 12, and this warehouse's part of condition 10.
+    /// Judges condition 12, and this warehouse's part of condition 10.
     fn judge_customers(&mut self, w: WarehouseId, d: DistrictId, district: &OpenDistrict) {
         for (&id, customer) in &district.customers {
             let key = Key { w, d: Some(d), row: RowKey::Customer(id) };
@@ -437,8 +436,8 @@ impl Evaluator {
         }
     }
 
-    /// Takes over what another evaluator has found, after judging what it has open. All rows of a warehouse must
-    /// have gone to the same evaluator.
+    /// Adds the findings of another evaluator, after judging its open warehouses. All rows of a warehouse must have
+    /// gone to the same evaluator.
     pub fn merge(&mut self, mut other: Self) {
         other.close_all();
         for (customer, difference) in other.differences {
@@ -453,8 +452,8 @@ impl Evaluator {
         self.closed.extend(other.closed);
     }
 
-    /// Judges what is still open and tells what was found about each condition, by number. All of warehouses
-    /// 1 to `warehouses` must be there.
+    /// Judges the open warehouses and returns one finding for each condition, by number. Warehouses 1 to `warehouses`
+    /// must all be there.
     #[must_use]
     pub fn finish(mut self, warehouses: u32) -> Vec<Finding> {
         self.close_all();

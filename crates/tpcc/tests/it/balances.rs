@@ -51,7 +51,7 @@ fn the_home_comes_first_and_others_follow_as_they_are_drawn_all_alike() {
         assert_eq!(others.len(), if together == 1 { 0 } else { 4 });
         let expected = 10_000.0 * f64::from(together - 1);
         assert!(others.values().all(|&count| (f64::from(count) / expected - 1.0).abs() < 0.05), "{others:?}");
-        // Of n that are drawn one order in n! rises.
+        // One order in n! rises.
         let orders: u32 = (1..together).product();
         assert!((f64::from(rising * orders) / 40_000.0 - 1.0).abs() < 0.2, "{rising} of {together}");
     }

@@ -1,18 +1,18 @@
-//! The judgement of runs: each rule is broken by the fact that it is about, and by no other.
+//! The judgement of runs: each rule is broken by its own fact and by no other.
 
 use lydite_tpcc::compliance::{
     Compliance, DATABASE_RULES, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
-/// Transactions of the standard's types, and none of others.
+/// Transactions of the standard's types, and none of other types.
 fn of_each(standard: [u64; 5]) -> [u64; TransactionKind::COUNT] {
     let mut all = [0; TransactionKind::COUNT];
     all[..5].copy_from_slice(&standard);
     all
 }
 
-/// Inputs of a run in which every value is as prescribed.
+/// Inputs of a run with every value as prescribed.
 fn prescribed(new_orders: u64) -> InputStatistics {
     let mut orders_by_lines = [0; 16];
     orders_by_lines[10] = new_orders;
@@ -158,11 +158,11 @@ fn a_value_outside_its_window_by_chance_alone_has_too_few_samples() {
         let statistics = InputStatistics { rollbacks_asked: rolled_back, ..prescribed(orders) };
         judge_inputs(&statistics, 100)[0].verdict
     };
-    // 1 000 orders: the standard error is 0.31 points.
+    // With 1 000 orders the standard error is 0.31 points.
     assert_eq!(rollbacks(1_000, 10), Verdict::Inside);
     assert_eq!(rollbacks(1_000, 15), Verdict::TooFewSamples);
     assert_eq!(rollbacks(1_000, 30), Verdict::Outside);
-    // A million: 0.01 points.
+    // With a million orders it is 0.01 points.
     assert_eq!(rollbacks(1_000_000, 10_500), Verdict::Inside);
     assert_eq!(rollbacks(1_000_000, 11_500), Verdict::Outside);
     assert_eq!(rollbacks(0, 0), Verdict::TooFewSamples);
@@ -196,7 +196,7 @@ fn a_mix_that_does_not_aim_at_the_minimum_shares_is_outside_at_any_size() {
     let statistics = InputStatistics { transactions: of_each([9, 1, 0, 0, 0]), ..InputStatistics::default() };
     let verdicts = judge_mix(&statistics, &mix);
     assert!(verdicts.iter().all(|v| v.verdict == Verdict::Outside), "{verdicts:?}");
-    // Aimed at the deck's 4.35 %, ten transactions say nothing.
+    // With the deck's 4.35 % as the aim, ten transactions prove nothing.
     let few = judge_mix(&statistics, &Mix::Deck);
     assert_eq!(few[1].verdict, Verdict::TooFewSamples);
 }
@@ -217,7 +217,7 @@ fn a_type_that_the_standard_does_not_have_makes_the_mix_another_whatever_its_sha
         "{verdicts:?}"
     );
     assert_eq!(verdicts[4].verdict, Verdict::Outside);
-    // Also where a phase alone had it.
+    // A phase alone had the type.
     assert_eq!(judged("45,43,4,4,4", 1)[4].verdict, Verdict::Outside);
     assert_eq!(judged("45,43,4,4,4", 0).len(), 4);
 }

@@ -1,5 +1,5 @@
-//! The evaluator of the twelve conditions (clause 3.3.2): a database that was loaded, and one that transactions
-//! ran on, keeps them all; each spoiled row breaks those conditions that speak of it, and no other.
+//! The evaluator of the twelve conditions (clause 3.3.2). A loaded database keeps them all, also after transactions.
+//! Each spoiled row breaks the conditions that speak of it, and no other.
 
 use lydite_tpcc::consistency::{Evaluator, Finding, OFFENDERS_SHOWN};
 use lydite_tpcc::nurand::CLoad;
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 const WAREHOUSES: u32 = 2;
 const HOME: WarehouseId = WarehouseId(1);
 
-/// A database of two warehouses that executes transactions in the plainest way.
+/// A database of two warehouses that executes transactions in the simplest way.
 #[derive(Clone)]
 struct Model {
     warehouses: Vec<Warehouse>,
@@ -29,7 +29,7 @@ struct Model {
     lines: Vec<OrderLine>,
 }
 
-/// As loaded, and after 2 000 transactions.
+/// The model as loaded, and after 2 000 transactions.
 static LOADED: LazyLock<Model> = LazyLock::new(Model::load);
 static USED: LazyLock<Model> = LazyLock::new(|| {
     let mut model = Model::load();
@@ -50,7 +50,7 @@ impl Model {
         Self {
             warehouses: ids().map(|w| population.warehouse(w)).collect(),
             districts: ids().flat_map(|w| population.districts(w)).collect(),
-            // The text is most of a row and plays no part.
+            // The text is most of a row and no condition reads it.
             customers: ids()
                 .flat_map(|w| population.customers(w))
                 .map(|c| Customer { data: Text::new(), ..c })
@@ -75,7 +75,7 @@ impl Model {
             Transaction::NewOrder(order) => self.new_order(order),
             Transaction::Payment(payment) => self.payment(payment),
             Transaction::Delivery(delivery) => self.delivery(delivery),
-            // The others of the deck change nothing.
+            // The other types of the deck change nothing.
             _ => {}
         }
     }
@@ -119,7 +119,7 @@ impl Model {
         self.district(w_id, d_id).ytd += amount;
         let c_id = match input.customer {
             CustomerSelector::Id(id) => id,
-            // Any of that name; that the right one is chosen is not what these tests are about.
+            // Any customer of that name will do: the choice of the right one is not under test here.
             CustomerSelector::LastName(name) => (1..=3_000)
                 .map(CustomerId)
                 .find(|&c| self.customer(c_w_id, c_d_id, c).last == name)
@@ -159,7 +159,7 @@ impl Model {
         found.unwrap_or_else(|| panic!("no order w={w} d={d} o={id}"))
     }
 
-    /// Where the oldest, a middle and the newest row of NEW-ORDER in district 1 are.
+    /// Places of the oldest, a middle and the newest row of NEW-ORDER in district 1.
     fn new_orders_at(&self) -> [usize; 3] {
         let at: Vec<usize> = self
             .new_orders
@@ -171,13 +171,13 @@ impl Model {
         [at[0], at[at.len() / 2], at[at.len() - 1]]
     }
 
-    /// Where a line is that a Delivery of the run delivered.
+    /// Place of a line that a Delivery of the run delivered.
     fn line_delivered_in_the_run(&self) -> usize {
         let found = self.lines.iter().position(|l| l.delivery_d == Some(Timestamp(3)) && l.w_id == HOME);
         found.unwrap_or_else(|| panic!("the run delivered nothing"))
     }
 
-    /// Where a new line is that has an amount, as all new ones have.
+    /// Place of a line of a new order. Such lines have an amount.
     fn undelivered_line(&self) -> usize {
         let found = self.lines.iter().position(|l| l.delivery_d.is_none() && l.w_id == HOME);
         found.unwrap_or_else(|| panic!("no line is undelivered"))

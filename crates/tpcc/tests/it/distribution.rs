@@ -1,4 +1,4 @@
-//! Distribution control: what was asked for is what the inputs touch.
+//! Distribution control: the inputs touch the configured numbers of nodes.
 
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::{
@@ -19,7 +19,7 @@ fn uniform() -> Placement {
     Placement::ranges(names(NODES), WAREHOUSES)
 }
 
-/// Node k has a share of the warehouses proportional to k^-0.99.
+/// Gives node k a share of the warehouses proportional to k^-0.99.
 fn zipf() -> Placement {
     let shares: Vec<f64> = (1..=NODES).map(|rank| f64::from(rank).powf(-0.99)).collect();
     let total: f64 = shares.iter().sum();
@@ -44,7 +44,7 @@ fn over(placement: &Placement, asked: DistributionAsked) -> InputPlan {
     }
 }
 
-/// What orders of all terminals in turn touch.
+/// Counts the nodes that orders of all terminals in turn touch.
 fn touched(plan: &InputPlan, placement: &Placement, kind: TransactionKind) -> NodesTouched {
     let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
     let mut touched = NodesTouched::default();
@@ -60,7 +60,7 @@ fn touched(plan: &InputPlan, placement: &Placement, kind: TransactionKind) -> No
 }
 
 #[test]
-fn ratio_and_degree_are_those_that_were_asked_for() {
+fn ratio_and_degree_are_the_configured_ones() {
     for (place, placement) in [("uniform", uniform()), ("zipf", zipf())] {
         for strategy in [Strategy::Expected, Strategy::Placed] {
             for ratio in [1.0, 10.0, 20.0, 40.0, 80.0, 100.0] {
@@ -72,7 +72,7 @@ fn ratio_and_degree_are_those_that_were_asked_for() {
                         100.0 * touched.new_orders.distributed() as f64 / touched.new_orders.count() as f64;
                     assert!((actual - ratio).abs() <= 1.0, "{at}: {actual} %");
                     let (mean, deviation) = touched.new_orders.degree().unwrap();
-                    // Of a thousand orders the mean itself has an error.
+                    // The mean of a thousand orders has an error of its own.
                     let chance = 4.0 * deviation / (touched.new_orders.distributed() as f64).sqrt();
                     let wanted = f64::from(degree);
                     assert!((mean - wanted).abs() <= (0.01 * wanted).max(chance), "{at}: degree {mean}");
@@ -86,7 +86,7 @@ fn ratio_and_degree_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn the_paper_s_way_falls_short_and_is_measured_so() {
+fn the_papers_strategy_falls_short_and_the_measured_degree_shows_it() {
     let placement = uniform();
     for degree in [2, 3, 5] {
         let plan = over(&placement, asked(100.0, degree, Strategy::Paper));
@@ -95,7 +95,8 @@ fn the_paper_s_way_falls_short_and_is_measured_so() {
         let mean =
             (0..).zip(touched.new_orders.0).map(|(nodes, count)| nodes as f64 * count as f64).sum::<f64>()
                 / orders;
-        // Equation 2 draws with replacement and rounds up: more than asked for, but less than a key for each node.
+        // Equation 2 draws with replacement and rounds up: more than the configured degree, but less than one node per
+        // key.
         assert!(mean > f64::from(degree) - 0.2 && mean < f64::from(degree) + 1.0, "{degree}: {mean}");
         assert!(touched.new_orders.0[1] > 0 || degree > 2, "some orders stay on their node");
     }
@@ -103,7 +104,7 @@ fn the_paper_s_way_falls_short_and_is_measured_so() {
 
 #[test]
 fn theorem_4_1_is_seen_in_orders_with_as_many_keys_as_the_degree() {
-    // So many keys drawn with replacement, so the warehouses are many: then the theorem's formula is what happens.
+    // Keys are drawn with replacement, so many warehouses are needed for the theorem's formula to hold.
     let mut before = f64::INFINITY;
     for nodes in [3, 5, 9, 30] {
         let warehouses = nodes * 200;
@@ -113,7 +114,7 @@ fn theorem_4_1_is_seen_in_orders_with_as_many_keys_as_the_degree() {
         let predicted = distribution.theorem_4_1();
         assert!(predicted < before, "a smaller cluster deviates more");
         before = predicted;
-        // Two keys, one the home's: on the same node in one case of N.
+        // Two keys, one of them the home's, share a node in one case of N.
         assert!((predicted - 1.0 / f64::from(nodes)).abs() < 1e-12, "{nodes}: {predicted}");
         let mut stream = lydite_tpcc::random::Stream::new(1, lydite_tpcc::random::Purpose::Terminal, 0);
         let same = (0..TRANSACTIONS)
@@ -128,7 +129,7 @@ fn theorem_4_1_is_seen_in_orders_with_as_many_keys_as_the_degree() {
 }
 
 #[test]
-fn payments_go_to_other_nodes_as_often_as_asked() {
+fn payments_go_to_other_nodes_at_the_configured_rate() {
     let placement = uniform();
     let ask = DistributionAsked { payment_percent: Some(40.0), ..asked(20.0, 2, Strategy::Placed) };
     let touched = touched(&over(&placement, ask), &placement, TransactionKind::Payment);
@@ -137,7 +138,7 @@ fn payments_go_to_other_nodes_as_often_as_asked() {
 }
 
 #[test]
-fn stock_levels_go_over_several_nodes_as_often_as_asked() {
+fn stock_levels_use_several_nodes_at_the_configured_rate() {
     let placement = uniform();
     for strategy in [Strategy::Placed, Strategy::Expected] {
         let ask = DistributionAsked { stock_level_percent: Some(30.0), ..asked(20.0, 3, strategy) };
@@ -147,11 +148,11 @@ fn stock_levels_go_over_several_nodes_as_often_as_asked() {
     }
     let plan = over(&placement, asked(100.0, 3, Strategy::Placed));
     let levels = touched(&plan, &placement, TransactionKind::StockLevel).stock_levels;
-    assert_eq!(levels.distributed(), 0, "the standard's, unless asked for");
+    assert_eq!(levels.distributed(), 0, "the standard's, unless configured");
 }
 
 #[test]
-fn orders_are_valid_in_all_else() {
+fn distributed_orders_keep_all_other_rules() {
     let placement = uniform();
     let plan = over(&placement, asked(100.0, 9, Strategy::Placed));
     let mut terminal = plan.terminal(13);
@@ -187,7 +188,7 @@ fn inputs_are_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn what_can_not_be_had_is_refused_and_says_why() {
+fn an_impossible_distribution_is_rejected_with_the_reason() {
     let refused = |placement: &Placement, first, warehouses, ask| {
         Distribution::new(ask, placement, WarehouseId(first), warehouses).unwrap_err()
     };
@@ -196,13 +197,13 @@ fn what_can_not_be_had_is_refused_and_says_why() {
     for strategy in Strategy::ALL {
         let more = refused(&placement, 1, WAREHOUSES, ask(10, strategy));
         assert!(
-            more.contains("degree 10 is more than the nodes that have active warehouses, which are 9"),
+            more.contains("degree 10 is more than the 9 nodes with active warehouses"),
             "{more}"
         );
     }
-    // Of ten active warehouses all are on the first node.
+    // All ten active warehouses are on the first node.
     let one = refused(&placement, 1, 10, ask(2, Strategy::Placed));
-    assert!(one.contains("which are 1"), "{one}");
+    assert!(one.contains("more than the 1 nodes"), "{one}");
     let asymptote = refused(&placement, 1, WAREHOUSES, ask(9, Strategy::Paper));
     assert!(asymptote.contains("Equation 2 has no solution"), "{asymptote}");
     let lines = refused(&placement, 1, WAREHOUSES, ask(8, Strategy::Paper));
@@ -219,7 +220,7 @@ fn what_can_not_be_had_is_refused_and_says_why() {
 
 #[test]
 fn with_a_warehouse_on_each_node_the_expected_degree_is_exact() {
-    // Without replacement each further key is a further node, where Equation 2 would want more keys.
+    // Without replacement each further key is a further node. Equation 2 would want more keys.
     let placement = Placement::ranges(names(5), 5);
     let distribution =
         Distribution::new(asked(100.0, 5, Strategy::Expected), &placement, WarehouseId(1), 5).unwrap();
@@ -227,7 +228,7 @@ fn with_a_warehouse_on_each_node_the_expected_degree_is_exact() {
 }
 
 #[test]
-fn of_two_nodes_two_warehouses_are_enough_and_the_number_is_one() {
+fn two_warehouses_suffice_for_two_nodes_and_orders_get_exactly_one_other() {
     let placement = Placement::ranges(names(2), 8);
     let distribution =
         Distribution::new(asked(100.0, 2, Strategy::Expected), &placement, WarehouseId(1), 8).unwrap();

@@ -1,4 +1,4 @@
-//! Imbalance control: homes are drawn as they were asked for.
+//! Imbalance control: homes are drawn by their configured shares.
 
 use lydite_tpcc::home::{Homes, Skew};
 use lydite_tpcc::nurand::CLoad;
@@ -52,7 +52,7 @@ fn shares_are_those_of_the_formulas() {
     let hot = homes("hotspot(0.2,0.8)", 10);
     assert!((hot.shares()[..2].iter().sum::<f64>() - 0.8).abs() < 1e-12, "{:?}", hot.shares());
     let explicit = homes("explicit(8,1,1)", 7);
-    // Ranges of two, two and three.
+    // Ranges of two, two and three warehouses.
     assert!((explicit.shares()[..2].iter().sum::<f64>() - 0.8).abs() < 1e-12, "{:?}", explicit.shares());
     assert!((explicit.shares()[4..].iter().sum::<f64>() - 0.1).abs() < 1e-12, "{:?}", explicit.shares());
     let uniform = homes("exponential(0)", 5);
@@ -78,17 +78,17 @@ fn transactions_have_these_homes_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn what_is_no_distribution_is_refused_and_says_what_is() {
+fn an_unknown_distribution_is_rejected_with_the_known_ones() {
     for (text, words) in [
-        ("zipf", "is no distribution: use zipf(0.99)"),
-        ("zipf()", "something else than numbers"),
-        ("zipf(-1)", "something else than numbers"),
-        ("zipf(nan)", "something else than numbers"),
-        ("zipf(1,2)", "is no distribution"),
+        ("zipf", "is not a distribution: use zipf(0.99)"),
+        ("zipf()", "parts that are not numbers"),
+        ("zipf(-1)", "parts that are not numbers"),
+        ("zipf(nan)", "parts that are not numbers"),
+        ("zipf(1,2)", "is not a distribution"),
         ("hotspot(1,0.5)", "between 0 and 1"),
         ("hotspot(0.5,1.5)", "up to 1"),
         ("explicit(0,0)", "more than 0"),
-        ("normal(1)", "is no distribution"),
+        ("normal(1)", "is not a distribution"),
     ] {
         let refused = text.parse::<Skew>().unwrap_err();
         assert!(refused.contains(words), "{text}: {refused}");
@@ -96,7 +96,7 @@ fn what_is_no_distribution_is_refused_and_says_what_is() {
     let few = Homes::new(Skew::Hotspot { keys: 0.01, accesses: 0.9 }, WarehouseId(1), 10).unwrap_err();
     assert!(few.contains("makes 0 of 10 warehouses hot"), "{few}");
     let few = Homes::new(Skew::Explicit(vec![1.0; 4]), WarehouseId(1), 3).unwrap_err();
-    assert!(few.contains("4 shares, and there are 3 warehouses"), "{few}");
+    assert!(few.contains("4 shares for 3 warehouses"), "{few}");
     for skew in ["zipf(0.99)", "exponential(3)", "hotspot(0.2,0.8)", "explicit(0.8,0.1,0.1)"] {
         assert_eq!(skew.parse::<Skew>().map(|skew| skew.to_string()), Ok(skew.to_string()));
     }

@@ -16,7 +16,7 @@ fn plan(warehouses: u32) -> InputPlan {
     InputPlan::new(2026, warehouses, CLoad::from_seed(1), Mix::Deck)
 }
 
-/// `each` transactions of every terminal.
+/// Makes `each` transactions of every terminal.
 fn run(plan: &InputPlan, each: u32, mut see: impl FnMut(&Terminal, &Transaction)) {
     for index in 0..plan.terminals() {
         let mut terminal = plan.terminal(index);
@@ -58,10 +58,10 @@ fn over_a_million_transactions_all_windows_of_clause_5_5_1_5_hold() {
     for verdict in judge_inputs(&statistics, 10).into_iter().chain(judge_mix(&statistics, &plan.mix)) {
         assert_eq!(verdict.verdict, Verdict::Inside, "{verdict:?}");
     }
-    // 10 005 transactions are 435 whole decks, so the mix is exact.
+    // For each terminal 10 005 transactions are 435 whole decks, so the mix is exact.
     assert_eq!(statistics.transactions[..5], [435_000, 435_000, 43_500, 43_500, 43_500]);
     assert_eq!(statistics.total(), 1_000_500, "and nothing else");
-    // Clause 9.2.2.9: about one order in ten is not all local.
+    // By clause 9.2.2.9 about one order in ten is not all local.
     let remote = statistics.remote_orders as f64 / 435_000.0;
     assert!((0.09..=0.10).contains(&remote), "{remote}");
     assert!(excess_deviations(&statistics.orders_by_lines[5..], &uniform(11)) < 4.0);
@@ -125,7 +125,7 @@ fn uniform_values_are_uniform() {
             for line in &order.lines {
                 count("quantity", 10, u32::from(line.quantity) - 1);
                 if line.supply_w_id != order.w_id {
-                    // Counted from home: 1 to 6 warehouses further.
+                    // Distance from the home: 1 to 6 warehouses further.
                     count("remote supply", 6, (line.supply_w_id.0 + 7 - order.w_id.0) % 7 - 1);
                 }
             }
@@ -176,7 +176,7 @@ fn nurand_values_have_exactly_the_probabilities_of_clause_2_1_6() {
     ] {
         let excess = excess_deviations(counts, &probabilities);
         assert!(excess < 4.0, "{what}: {excess}");
-        // The test can tell: uniform numbers would fail it.
+        // Uniform numbers fail this test, so it can fail.
         assert!(excess_deviations(counts, &uniform(counts.len())) > 50.0, "{what}");
     }
 }
@@ -194,11 +194,11 @@ fn each_pass_of_a_terminals_deck_deals_exactly_its_23_cards() {
             orders.push(dealt);
         }
     }
-    // Shuffled anew each time and for each terminal.
+    // Each pass and each terminal has its own shuffle.
     orders.sort_unstable();
     orders.dedup();
     assert!(orders.len() > 1_990, "{} different passes of 2 000", orders.len());
-    // Every place of the deck may hold the one Delivery card: 2 000 passes, 23 places.
+    // The one Delivery card may be at every place of the deck: 2 000 passes, 23 places.
     let mut places = [0; 23];
     for index in 0..plan.terminals() {
         let mut terminal = plan.terminal(index);
@@ -218,7 +218,7 @@ fn inputs_do_not_depend_on_which_thread_runs_a_terminal_nor_on_the_others() {
             (0..50).map(|_| terminal.next(&plan)).collect()
         })
         .collect();
-    // Interleaved on another thread, in the opposite order.
+    // Another thread runs the terminals in turn, in the opposite order.
     let interleaved = std::thread::scope(|scope| {
         let task = scope.spawn(|| {
             let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
@@ -249,7 +249,7 @@ fn with_one_warehouse_everything_is_local_and_15_percent_of_payments_still_choos
         }
         _ => {}
     });
-    // 10 000 payments, 15 % of them, nine districts in ten: 1 350.
+    // Of 10 000 payments 15 % choose a district, nine in ten of these another one: 1 350.
     assert!((1_200..1_500).contains(&elsewhere), "{elsewhere}");
 }
 
@@ -295,7 +295,7 @@ proptest! {
     }
 }
 
-/// The Dike paper, section 4.2.2: who goes for the hot district orders there, and nobody else changes it.
+/// The Dike paper, section 4.2.2: contending orders use the hot district, and no other transaction changes it.
 #[test]
 fn a_hot_district_is_changed_by_those_alone_who_contend_for_it() {
     let first = WarehouseId(1);

@@ -1,4 +1,4 @@
-//! The initial rows (clause 4.3): each rule, the same rows from any order of work, and their pinned checksums.
+//! The initial rows (clause 4.3): each rule, the same rows from any order of work, and pinned checksums.
 
 use crate::chi_squared::{excess_deviations, uniform};
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
@@ -21,7 +21,7 @@ fn population() -> Population {
     Population::new(3, 42, LOAD_TIME)
 }
 
-/// FNV-1a over all columns, and a check that each fits its column.
+/// FNV-1a over all columns. It also checks that each value fits its column.
 struct Checker {
     hash: u64,
     table: Table,
@@ -112,8 +112,8 @@ const PINNED: [(&str, (u64, u64)); 9] = [
     ("stock", (100_000, 0xd3cd_d1c9_98ce_c2cc)),
 ];
 
-/// Rows of version 1 must stay what they are, since databases in the field were loaded with them. If this fails
-/// and the change is wanted, raise `POPULATION_VERSION`.
+/// Pins the rows of version 1, because existing databases were loaded with them. If this test fails and the change is
+/// wanted, raise `POPULATION_VERSION`.
 #[test]
 fn population_version_1_gives_these_rows_for_ever() {
     assert_eq!(POPULATION_VERSION, 1);
@@ -143,7 +143,7 @@ fn rows_do_not_depend_on_the_order_and_the_threads_of_the_work() {
     });
     assert_eq!(forward, backward);
     for table in Table::ALL {
-        // ITEM is the same for all warehouses; no other table is.
+        // All warehouses share ITEM and no other table.
         assert_eq!(forward[&(table, W)] == forward[&(table, WarehouseId(2))], table == Table::Item);
     }
 }
@@ -188,11 +188,11 @@ fn every_table_has_the_rows_of_clause_4_3_3_1() {
     let lines = checksum(&population, Table::OrderLine, W).0;
     assert_eq!(population.order_line_rows(W), lines);
     assert_eq!(population.table_rows(Table::OrderLine, W), lines);
-    // 300 000 with the 1 % that clause 4.3.3.1 allows.
+    // Clause 4.3.3.1 allows 1 % around 300 000.
     assert!((297_000..=303_000).contains(&lines));
 }
 
-/// Lengths, and how often each character occurs.
+/// Lengths of texts, and counts of each character.
 #[derive(Default)]
 struct TextStatistics {
     lengths: BTreeMap<usize, u64>,
@@ -207,7 +207,7 @@ impl TextStatistics {
         }
     }
 
-    /// All lengths from `low` to `high` and all characters of the alphabet occur equally often.
+    /// Asserts that all lengths from `low` to `high` and all characters of the alphabet occur equally often.
     fn assert_uniform(&self, low: usize, high: usize, characters: usize) {
         assert!(self.lengths.keys().copied().eq(low..=high), "{:?}", self.lengths);
         assert_eq!(self.characters.len(), characters);
@@ -218,7 +218,7 @@ impl TextStatistics {
     }
 }
 
-/// I_DATA or S_DATA of 100 000 rows.
+/// Asserts the rules of I_DATA or S_DATA on 100 000 rows.
 fn data_is_valid<'a>(rows: impl Iterator<Item = &'a str>) {
     let (mut plain, mut lengths, mut starts) = (TextStatistics::default(), vec![0; 51], vec![0; 43]);
     let mut originals = 0_u64;
@@ -228,7 +228,7 @@ fn data_is_valid<'a>(rows: impl Iterator<Item = &'a str>) {
             None => plain.add(data),
             Some(start) => {
                 originals += 1;
-                // In tenths of what is possible, to compare texts of all lengths.
+                // In tenths of the possible places, so texts of all lengths compare.
                 starts[start * 10 / (data.len() - 7)] += 1;
                 assert!(start + 8 <= data.len());
             }
@@ -306,7 +306,7 @@ fn warehouses_and_districts_are_as_clause_4_3_3_1_says() {
         }
     }
     for taxes in [&mut warehouse_taxes, &mut district_taxes] {
-        // From 0.0000 to 0.2000, not the 0.1000 to 0.2000 of the sample program.
+        // From 0.0000 to 0.2000; the sample program has 0.1000 to 0.2000.
         taxes.sort_unstable();
         assert!(taxes[0] >= 0 && taxes[taxes.len() - 1] <= 2_000);
         assert!(taxes[0] < 50 && taxes[taxes.len() - 1] > 1_950);
@@ -342,7 +342,7 @@ fn customers_are_as_clause_4_3_3_1_says() {
         data.add(&customer.data);
     }
     assert_eq!(keys.len(), 30_000);
-    // Ten percent; 9.5 to 10.5 are allowed.
+    // Ten percent; 9.5 to 10.5 % are allowed.
     assert_eq!(bad_credit, 3_000);
     firsts.assert_uniform(8, 16, 62);
     data.assert_uniform(300, 500, 62);
@@ -351,7 +351,7 @@ fn customers_are_as_clause_4_3_3_1_says() {
     let CLoad(c_load) = population.c_load;
     let excess = excess_deviations(&drawn_names, &population.c_load.last_name_probabilities());
     assert!(excess < 4.0, "C_LAST with C-Load {c_load}: {excess}");
-    // With another C the same names would not pass.
+    // With another C the same names fail.
     assert!(excess_deviations(&drawn_names, &CLoad(c_load ^ 85).last_name_probabilities()) > 10.0);
 }
 
@@ -396,7 +396,7 @@ fn orders_and_their_lines_are_as_clause_4_3_3_1_says() {
             assert_eq!((line.o_id, line.d_id, line.w_id, line.number), (order.id, order.d_id, W, number));
             assert_eq!((line.supply_w_id, line.quantity), (W, 5));
             assert_eq!(line.delivery_d, delivered.then_some(LOAD_TIME));
-            // Nothing for a delivered line: the sample program has it the other way round.
+            // A delivered line has no amount; the sample program has this the other way round.
             assert_eq!(line.amount == Cents(0), delivered);
             if !delivered {
                 amounts[(line.amount.0 as usize - 1) * 1_000 / 999_999] += 1;

@@ -1,4 +1,4 @@
-//! Districts that are spread over the warehouses (the Dike paper, section 4.3), and warehouses with fewer rows.
+//! Skewed districts of warehouses (the Dike paper, section 4.3), and warehouses with fewer rows.
 
 use lydite_tpcc::consistency::Evaluator;
 use lydite_tpcc::input::{HotRow, UNUSED_ITEM};
@@ -27,7 +27,8 @@ fn counts(districts: &Districts, warehouses: u32) -> Vec<u16> {
 
 #[test]
 fn districts_are_spread_by_the_formula_and_rounded_by_the_largest_remainder() {
-    // By the formula 32.81, 11.60, 6.32, 4.10, 2.93 and 2.23: the floors miss three, for the first, the second and the fifth.
+    // By the formula 32.81, 11.60, 6.32, 4.10, 2.93 and 2.23: the floors leave three districts, for the first, the
+    // second and the fifth warehouse.
     let found = counts(&spread("zipf(1.5)", 6), 6);
     assert_eq!(found, [33, 12, 6, 4, 3, 2]);
     let total: f64 = (1..=6).map(|k| f64::from(k).powf(-1.5)).sum();
@@ -36,7 +37,7 @@ fn districts_are_spread_by_the_formula_and_rounded_by_the_largest_remainder() {
         assert!((share - f64::from(found)).abs() < 1.0, "warehouse {k}: {share} and {found}");
     }
     assert_eq!(counts(&spread("zipf(1)", 2), 2), [13, 7]);
-    // By the formula 37, 1.2 and 0.2 and less: those that would have none have one, and the total is kept.
+    // By the formula 37, 1.2, 0.2 and less. Warehouses with less than one get one, and the total is kept.
     assert_eq!(counts(&spread("zipf(5)", 4), 4), [37, 1, 1, 1]);
     assert_eq!(counts(&spread("zipf(900)", 4), 4), [37, 1, 1, 1]);
     assert_eq!(counts(&spread("zipf(2)", 1), 1), [10]);
@@ -51,7 +52,7 @@ fn without_a_slope_each_warehouse_has_the_ten_districts_of_the_standard() {
 }
 
 #[test]
-fn what_is_no_distribution_of_data_is_refused() {
+fn an_unknown_distribution_of_data_is_rejected() {
     assert_eq!(skew("zipf( 1.50 )").to_string(), "zipf(1.5)");
     for (text, words) in [
         ("hotspot(0.2,0.8)", "data is spread by zipf(s) alone"),
@@ -68,7 +69,8 @@ fn what_is_no_distribution_of_data_is_refused() {
 }
 
 proptest! {
-    /// Exact total, nobody without, in rank order, and the formula's share but for the rounding.
+    /// Checks the exact total, at least one district each, the order of ranks, and the formula's share but for
+    /// rounding.
     #[test]
     fn the_total_is_kept_and_shares_are_those_of_the_formula(s in 0.001_f64..4.0, warehouses in 1_u32..3_000) {
         let districts = spread(&format!("zipf({s})"), warehouses);
@@ -86,7 +88,7 @@ proptest! {
                 prop_assert!((share(k) - f64::from(count)).abs() < 1.0, "warehouse {}: {} and {}", k, share(k), count);
             }
         } else {
-            // Those that were raised to one are paid for by the others: nobody else has more than the formula's.
+            // The other warehouses pay for those that were raised to one: none has more than the formula's share.
             for (k, &count) in (1..).zip(&found) {
                 prop_assert!(f64::from(count) < share(k).max(0.0) + 1.0, "warehouse {}: {} and {}", k, share(k), count);
             }
@@ -166,7 +168,7 @@ fn a_small_database_has_a_tenth_of_the_rows_and_all_conditions_hold_on_them() {
     assert_eq!(broken.map(|finding| finding.condition.number).collect::<Vec<_>>(), [11], "210 are delivered");
 }
 
-/// Clauses 2.4.1.3, 2.4.1.5, 2.5.1.2 and 2.6.1.2: every row that is asked for is there, and every one may be.
+/// Clauses 2.4.1.3, 2.4.1.5, 2.5.1.2 and 2.6.1.2: every row that an input names exists, and every row may be named.
 #[test]
 fn terminals_of_a_small_database_ask_for_its_rows_and_no_others() {
     let meta = DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(1, 5, "test") };
@@ -220,7 +222,7 @@ fn rows_beyond_the_two_hundred_and_fifty_fifth_district_have_streams_of_their_ow
     assert_eq!(names.len(), 400);
 }
 
-/// Clauses 2.4.1.2, 2.5.1.2, 2.6.1.2, 2.7.1 and 2.8.1, on the districts that there are; with contention control too.
+/// Clauses 2.4.1.2, 2.5.1.2, 2.6.1.2, 2.7.1 and 2.8.1 on the existing districts; with contention control too.
 #[test]
 fn terminals_draw_every_district_that_exists_and_no_other() {
     let plan = InputPlan {

@@ -32,7 +32,7 @@ fn nodes(count: u32) -> Vec<String> {
 }
 
 #[test]
-fn rounds_are_of_the_home_and_of_other_warehouses_alike_in_the_order_of_locks() {
+fn rounds_use_the_home_and_evenly_other_warehouses_in_the_order_of_locks() {
     for rounds in [1, 2, 5] {
         let mut others: BTreeMap<u32, u32> = BTreeMap::new();
         each_of(&plan(5, rounds, None), 40_000, |update| {
@@ -54,7 +54,7 @@ fn rounds_are_of_the_home_and_of_other_warehouses_alike_in_the_order_of_locks() 
 }
 
 #[test]
-fn groups_part_the_warehouses_and_are_met_as_often_as_asked() {
+fn groups_split_the_warehouses_and_are_used_at_the_configured_rate() {
     for percent in [0.0, 37.5, 80.0, 100.0] {
         let placement = Placement::ranges(nodes(4), 15);
         let coaccess = CoAccess::new(percent, 3, WarehouseId(4), 12, Some(&placement)).unwrap();
@@ -85,13 +85,13 @@ fn groups_part_the_warehouses_and_are_met_as_often_as_asked() {
 }
 
 #[test]
-fn without_nodes_a_group_is_what_is_the_same_modulo_their_number() {
+fn without_nodes_a_group_has_warehouses_with_equal_numbers_modulo_the_number_of_groups() {
     let coaccess = CoAccess::new(100.0, 2, WarehouseId(1), 6, None).unwrap();
     for id in 1..=6 {
         let of: Vec<u32> = coaccess.group(WarehouseId(id)).iter().map(|id| id.0 % 3).collect();
         assert_eq!(of, [id % 3, id % 3]);
     }
-    // By nodes that are one large and two small: none meets itself more often than it must.
+    // One large node and two small ones: no group meets a node more often than it must.
     let placement = Placement { nodes: nodes(3), node_of: vec![0, 0, 0, 1, 1, 2] };
     let coaccess = CoAccess::new(100.0, 2, WarehouseId(1), 6, Some(&placement)).unwrap();
     for id in 1..=6 {
@@ -101,10 +101,10 @@ fn without_nodes_a_group_is_what_is_the_same_modulo_their_number() {
 }
 
 #[test]
-fn groups_that_can_not_be_had_are_refused() {
+fn impossible_groups_are_rejected() {
     let new = |percent, rounds, warehouses| CoAccess::new(percent, rounds, WarehouseId(1), warehouses, None);
-    assert!(new(80.0, 3, 10).unwrap_err().contains("can't be parted into groups of 3: use a multiple of 3"));
-    assert!(new(80.0, 3, 3).unwrap_err().contains("nothing is outside of it: use at least 6"));
+    assert!(new(80.0, 3, 10).unwrap_err().contains("can't be split into groups of 3: use a multiple of 3"));
+    assert!(new(80.0, 3, 3).unwrap_err().contains("no warehouse is outside of it: use at least 6"));
     assert!(new(100.0, 3, 3).is_ok());
     assert!(new(80.0, 1, 10).unwrap_err().contains("a group has 2 to 15 warehouses"));
 }

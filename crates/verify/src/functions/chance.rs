@@ -1,5 +1,5 @@
-//! Global deadlock, by chance, as the paper has it: sessions update some warehouses in one transaction, chosen by Zipf's
-//! law, in random order.
+//! Global deadlock in random order, as in the Dike paper: each transaction of a session updates some warehouses, chosen
+//! by Zipf's law, in random order.
 
 use super::sessions::{Over, Together, together};
 use super::{
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 pub(super) const NAME: &str = "random order";
 
-/// The paper's exponent.
+/// Exponent of Zipf's law in the paper.
 const ZIPF: f64 = 0.99;
-/// The longest between two updates of a transaction.
+/// Longest wait between two updates of a transaction.
 const WAITS: Duration = Duration::from_millis(2);
 
 struct Ended {
@@ -119,7 +119,7 @@ fn update(
     ended
 }
 
-/// Different members, each drawn by Zipf's law from those that are left: the k-th has the weight k^-0.99.
+/// Draws different members by Zipf's law from those that are left: the k-th has the weight k^-0.99.
 fn chosen(members: &[Balance], count: usize, random: &mut Xoshiro256PlusPlus) -> Vec<Balance> {
     let mut left: Vec<(Balance, f64)> =
         members.iter().zip(1_u32..).map(|(&id, rank)| (id, f64::from(rank).powf(-ZIPF))).collect();
@@ -131,7 +131,7 @@ fn chosen(members: &[Balance], count: usize, random: &mut Xoshiro256PlusPlus) ->
             at -= weight;
             at <= 0.0
         });
-        // Rounding may leave a little behind the last one.
+        // Rounding may leave a little after the last one.
         let (id, _) = left.remove(place.unwrap_or(left.len() - 1));
         chosen.push(id);
     }

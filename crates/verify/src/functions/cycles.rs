@@ -1,5 +1,5 @@
-//! Global deadlock, led into: each of two or three sessions updates a warehouse, and when all have done so the one that the
-//! next session holds. So the ring does not depend on luck.
+//! Global deadlock by design: each of two or three sessions updates a warehouse. When all have done so, each updates
+//! the warehouse that the next session holds. So the ring does not depend on luck.
 
 use super::sessions::{Answer, Aside};
 use super::{AMOUNT, GRACE, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, trouble};
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Rings of each length, each over other warehouses as far as there are any.
+/// Rings of each length, each over other warehouses as far as possible.
 const ROUNDS: usize = 3;
-/// How long sessions wait for each other in the middle of a ring. A database that lets writers in one at a time never has
-/// them all there.
+/// Longest wait of sessions for each other in the middle of a ring. In a database that lets in one writer at a time
+/// they never meet there.
 const MEETING: Duration = Duration::from_secs(2);
-/// Rings that did not close after which no more are tried.
+/// Rings that do not close before the test gives up.
 const UNCLOSED: usize = 2;
-/// Times that a transaction of a ring is sent again.
+/// Retries of a transaction of a ring.
 const ATTEMPTS: usize = 20;
 
 pub(super) fn name(length: usize) -> &'static str {
     if length == 2 { "deadlock of two" } else { "deadlock of three" }
 }
 
-/// Where the sessions of a ring wait until all have made their first update.
+/// Meeting point of a ring's sessions after their first update.
 struct Meeting {
     state: Mutex<Met>,
     all: Condvar,
@@ -32,7 +32,7 @@ struct Meeting {
 #[derive(Default)]
 struct Met {
     here: usize,
-    /// When all were there.
+    /// Time when the last session arrived.
     complete: Option<Instant>,
     given_up: bool,
 }
@@ -64,11 +64,11 @@ impl Meeting {
     }
 }
 
-/// How the rings of one length ended.
+/// Ends of the rings of one length.
 #[derive(Default)]
 struct Ends {
     unclosed: usize,
-    /// Rings that nobody was let out of but by a timeout: the first of them, in words.
+    /// The first ring that only a timeout ended, in words.
     timeout: Option<String>,
     resent: u64,
     updates: BTreeMap<Balance, u64>,
@@ -117,7 +117,7 @@ impl Prepared {
         )))
     }
 
-    /// Lets sessions into a ring and looks how they come out.
+    /// Runs one ring of sessions and judges its end.
     fn ring(&self, sessions: &[Aside], ring: &[Balance], seen: &mut Seen, ends: &mut Ends) -> Tested<()> {
         let meeting = Meeting::new(sessions.len());
         let words = || ring.iter().map(Balance::to_string).collect::<Vec<_>>().join(", ");
@@ -188,7 +188,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Sends a transaction that was given up again, alone: nothing of the ring may be in its way.
+    /// Retries an aborted transaction alone, so nothing of the ring is in its way.
     fn send_again(
         &self,
         session: &Aside,

@@ -1,27 +1,27 @@
-//! Which balances the function tests use.
+//! Choice of the balances that the function tests use.
 
 use lydite_database::{Balance, Placement};
 use lydite_tpcc::{DistrictId, WarehouseId};
 
-/// Warehouses at least, if there are so many.
+/// Least number of warehouses, if the database has so many.
 const WAREHOUSES: usize = 10;
-/// The district whose D_YTD is a balance: each warehouse has it.
+/// District whose D_YTD is a balance. Each warehouse has it.
 const FIRST: DistrictId = DistrictId(1);
 
-/// What the tests read and change: W_YTD of all warehouses, or of the first ten; one on each node at least. Where WAREHOUSE
-/// and DISTRICT are in two engines, D_YTD of the first district of each of them, too.
+/// The balances that the tests read and change: W_YTD of all warehouses, or of the first ten, at least one on each
+/// node. If WAREHOUSE and DISTRICT are in two engines, also D_YTD of the first district of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The warehouses. Neighbours are on different nodes as far as that can be.
+    /// Warehouses. Neighbours are on different nodes as far as possible.
     pub warehouses: Vec<WarehouseId>,
-    /// Over how many nodes they are, where the database tells.
+    /// Number of nodes of the warehouses, if the database reports its placement.
     pub nodes: Option<u32>,
-    /// The engines that have WAREHOUSE and DISTRICT, where these are two.
+    /// Engines of WAREHOUSE and DISTRICT, if they differ.
     pub engines: Option<[String; 2]>,
 }
 
 impl Group {
-    /// Of a database with so many warehouses.
+    /// Chooses the group in a database with `warehouses`.
     pub(super) fn new(warehouses: u32, placement: Option<&Placement>, engines: Option<[String; 2]>) -> Self {
         let all = (1..=warehouses).map(WarehouseId);
         let Some(placement) = placement else {
@@ -32,19 +32,19 @@ impl Group {
             (0..count).map(|node| placement.warehouses_of(node).collect()).collect();
         of_nodes.retain(|of_node| !of_node.is_empty());
         let nodes = of_nodes.len();
-        // The first of each node, then the second of each, and so on.
+        // The first warehouse of each node, then the second of each, and so on.
         let most = of_nodes.iter().map(Vec::len).max().unwrap_or(0);
         let in_turn = (0..most).flat_map(|turn| of_nodes.iter().filter_map(move |of_node| of_node.get(turn)));
         let members = in_turn.take(WAREHOUSES.max(nodes)).copied().collect();
         Self { warehouses: members, nodes: Some(nodes as u32), engines }
     }
 
-    /// What a member is called.
+    /// Returns the noun for a member.
     pub(super) fn word(&self) -> &'static str {
         if self.engines.is_some() { "balance" } else { "warehouse" }
     }
 
-    /// The members. Neighbours are on different nodes as far as that can be, or in different engines.
+    /// Returns the members. Neighbours are on different nodes, or in different engines, as far as possible.
     #[must_use]
     pub fn members(&self) -> Vec<Balance> {
         let of = |&id: &WarehouseId| {
