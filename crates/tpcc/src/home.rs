@@ -102,7 +102,9 @@ impl Skew {
             Self::Explicit(shares) => {
                 let parts = shares.len() as u64;
                 if parts > u64::from(warehouses) {
-                    return Err(format!("{self} has {parts} shares for {warehouses} warehouses: use at most one share for each"));
+                    return Err(format!(
+                        "{self} has {parts} shares for {warehouses} warehouses: use at most one share for each"
+                    ));
                 }
                 let first = |part: u64| part * u64::from(warehouses) / parts;
                 let of = |(part, share): (u64, &f64)| {

@@ -196,10 +196,7 @@ fn an_impossible_distribution_is_rejected_with_the_reason() {
     let ask = |degree, strategy| asked(20.0, degree, strategy);
     for strategy in Strategy::ALL {
         let more = refused(&placement, 1, WAREHOUSES, ask(10, strategy));
-        assert!(
-            more.contains("degree 10 is more than the 9 nodes with active warehouses"),
-            "{more}"
-        );
+        assert!(more.contains("degree 10 is more than the 9 nodes with active warehouses"), "{more}");
     }
     // All ten active warehouses are on the first node.
     let one = refused(&placement, 1, 10, ask(2, Strategy::Placed));
