@@ -1,20 +1,20 @@
-//! What must hold after a run: every acknowledged update is there once, and nothing else changed.
+//! Check after a run: every acknowledged update is there once, and nothing else changed.
 
 use crate::data::{Data, Engines};
 
-/// What the tables come to, all on one snapshot where the database can.
+/// Totals over the tables, on one snapshot if the database can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Sum of their counters.
+    /// Sum of the records' counters.
     pub counters: i128,
-    /// Records whose text is not as long as it was loaded.
+    /// Number of records whose text does not have the loaded length.
     pub bad_texts: u64,
 }
 
 impl Totals {
-    /// Adds those of other tables.
+    /// Adds the totals of other tables.
     pub fn add(&mut self, other: Self) {
         self.records += other.records;
         self.counters += other.counters;
@@ -22,17 +22,17 @@ impl Totals {
     }
 }
 
-/// What a run may have added to the counters.
+/// Bounds of the updates that a run added to the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Updates that were acknowledged.
+    /// Acknowledged updates.
     pub acknowledged: u64,
-    /// Updates of which nobody knows whether they were committed.
+    /// Updates of unknown outcome.
     pub unknown: u64,
 }
 
 impl Bounds {
-    /// Whether counters that came to `before` may come to `after` now.
+    /// True if counters with the sum `before` may have the sum `after` now.
     #[must_use]
     pub fn allow(&self, before: i128, after: i128) -> bool {
         let least = before + i128::from(self.acknowledged);
@@ -40,10 +40,10 @@ impl Bounds {
     }
 }
 
-/// Whether all records are there with texts of the right length, in words if not.
+/// Checks that all records are there, with texts of the right length.
 ///
 /// # Errors
-/// What is wrong.
+/// Fails with a sentence about the first fault.
 pub fn whole(totals: &Totals, data: &Data, engines: Engines) -> Result<(), String> {
     let wanted = data.all_records(engines);
     if totals.records != wanted {

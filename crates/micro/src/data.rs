@@ -1,18 +1,18 @@
-//! What a database is loaded with: equal tables of equal records.
+//! Content of a loaded database: equal tables of equal records.
 //!
-//! A record has a number, a counter and a text: two integers of eight bytes and a string, as the thesis has it. Its
-//! number is its key. The counter begins at 0 and every update adds 1, so that lost and doubled updates show.
+//! A record has a number, a counter and a text: two integers of eight bytes and a string, as in the thesis. The number
+//! is the key. The counter begins at 0 and every update adds 1, so lost and doubled updates show.
 
 use lydite_tpcc::random::{Purpose, Stream};
 use std::fmt;
 
-/// Version of the records: the same version, seed and [`Data`] give the same ones.
+/// Version of the records. Equal versions, seeds and [`Data`] give equal records.
 pub const RECORDS_VERSION: u32 = 1;
 
 /// Bytes of a record's two integers.
 pub const INTEGER_BYTES: u32 = 16;
 
-/// How much is loaded.
+/// Amount of data to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
     /// Tables in each engine; 1 to [`Data::MAX_TABLES`].
@@ -24,37 +24,37 @@ pub struct Data {
 }
 
 impl Data {
-    /// Tables are keyspaces, or tables with two prepared statements in each session.
+    /// Most tables: they are keyspaces, or tables with two prepared statements in each session.
     pub const MAX_TABLES: u32 = 1_000;
-    /// Half of the numbers that fit a record's address in an input.
+    /// Most records of a table: half of the numbers that fit a record's address in an input.
     pub const MAX_RECORDS: u32 = 1 << 31;
-    /// The two integers and one character.
+    /// Fewest bytes of a record: the two integers and one character.
     pub const MIN_RECORD_BYTES: u32 = INTEGER_BYTES + 1;
-    /// Far more than a page of any database.
+    /// Most bytes of a record: far more than a page of any database.
     pub const MAX_RECORD_BYTES: u32 = 1 << 16;
 
-    /// Characters of a record's text.
+    /// Returns the number of characters of a record's text.
     #[must_use]
     pub fn text_bytes(&self) -> u32 {
         self.record_bytes.saturating_sub(INTEGER_BYTES)
     }
 
-    /// All tables of a database with these engines, in the order in which they are loaded.
+    /// Returns all tables of a database with these engines, in the order of the load.
     pub fn all_tables(&self, engines: Engines) -> impl Iterator<Item = TableId> + use<> {
         let tables = self.tables;
         engines.homes().iter().flat_map(move |&home| (0..tables).map(move |number| TableId { home, number }))
     }
 
-    /// Records of all tables of a database with these engines.
+    /// Returns the number of records in all tables of a database with these engines.
     #[must_use]
     pub fn all_records(&self, engines: Engines) -> u64 {
         engines.homes().len() as u64 * u64::from(self.tables) * u64::from(self.records)
     }
 
-    /// Hands the records of a table to `each`, number and text, in the order of their numbers.
+    /// Passes number and text of each record of a table to `each`, in the order of their numbers.
     ///
     /// # Errors
-    /// That of `each`, which ends it.
+    /// Fails with the first error of `each`.
     pub fn write_table<E>(
         &self,
         table: TableId,
@@ -78,12 +78,12 @@ impl Data {
     }
 }
 
-/// Characters that are drawn at once.
+/// Number of characters in one draw.
 const PIECE: u32 = 50;
 
 impl Default for Data {
-    /// Records as in the thesis, and so many in a table; its 250 tables in each engine are made four, which is 23 MB in
-    /// each and loaded in seconds.
+    /// Returns records and tables of the thesis's size, but four tables in each engine instead of its 250: 23 MB in
+    /// each engine, loaded in seconds.
     fn default() -> Self {
         Self { tables: 4, records: 25_000, record_bytes: 232 }
     }
@@ -96,26 +96,26 @@ impl fmt::Display for Data {
     }
 }
 
-/// Where a table lives.
+/// Engine of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Home {
-    /// In the engine that keeps all in memory; or in the only one.
+    /// The engine in memory, or the only one.
     Memory = 0,
-    /// In the engine that keeps its data on disk.
+    /// The engine on disk.
     Disk = 1,
 }
 
 /// The engines of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engines {
-    /// One for all: accesses have no share on disk.
+    /// One engine: no access is on disk.
     One,
-    /// One in memory and one on disk.
+    /// One engine in memory and one on disk.
     Two,
 }
 
 impl Engines {
-    /// Where its tables live.
+    /// Returns the engines of the tables.
     #[must_use]
     pub fn homes(self) -> &'static [Home] {
         match self {
@@ -128,33 +128,33 @@ impl Engines {
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableId {
-    /// The engine.
+    /// Engine of the table.
     pub home: Home,
-    /// Its number there, from 0.
+    /// Number of the table in its engine, from 0.
     pub number: u32,
 }
 
-/// What Lydite stores with a database that it loaded, so that a later run can be held against it.
+/// Description of a loaded database, which Lydite stores with it for later runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// How much was loaded.
+    /// Amount of loaded data.
     pub data: Data,
     /// Seed of the records.
     pub seed: u64,
-    /// [`RECORDS_VERSION`] at loading.
+    /// [`RECORDS_VERSION`] of the load.
     pub version: u32,
-    /// Version of Lydite that loaded it.
+    /// Version of Lydite that loaded the database.
     pub lydite: String,
 }
 
 impl Meta {
-    /// What this version of Lydite loads.
+    /// Returns the description of a load by this version of Lydite.
     #[must_use]
     pub fn new(data: Data, seed: u64, lydite: &str) -> Self {
         Self { data, seed, version: RECORDS_VERSION, lydite: lydite.to_owned() }
     }
 
-    /// The names and values under which it is stored.
+    /// Returns the names and values to store.
     #[must_use]
     pub fn notes(&self) -> [(&'static str, String); 7] {
         [
@@ -168,10 +168,10 @@ impl Meta {
         ]
     }
 
-    /// Reads it back from what is stored under each name.
+    /// Reads the description from the stored value of each name.
     ///
     /// # Errors
-    /// The name whose value is missing or bad.
+    /// Fails with the first name whose value is missing or invalid.
     pub fn from_notes<'a>(note: impl Fn(&str) -> Option<&'a str>) -> Result<Self, &'static str> {
         fn number<'a, T: std::str::FromStr>(
             note: &impl Fn(&str) -> Option<&'a str>,

@@ -1,11 +1,11 @@
-//! The transactions that terminals enter, from the seed alone.
+//! Transactions that terminals enter. They depend on the seed alone.
 
 use crate::data::{Data, Engines, Home, TableId};
 use crate::shape::Shape;
 use arrayvec::ArrayVec;
 use lydite_tpcc::random::{Purpose, Stream};
 
-/// One record that a transaction accesses.
+/// A record that a transaction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The table.
@@ -14,34 +14,34 @@ pub struct Access {
     pub record: u32,
 }
 
-/// What a terminal enters. The records are drawn independently, so one may be in it twice.
+/// A transaction. Its records are drawn independently, so one record may occur twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// The accesses, in their order: first those that read, then those that update.
+    /// Accesses in their order: reads first, then updates.
     pub accesses: ArrayVec<Access, { Shape::MAX_ACCESSES as usize }>,
-    /// How many of them are updates.
+    /// Number of updates.
     updates: u32,
 }
 
 impl Transaction {
-    /// What it reads.
+    /// Returns the reads.
     pub fn reads(&self) -> impl Iterator<Item = &Access> {
         self.accesses[..self.accesses.len() - self.updates as usize].iter()
     }
 
-    /// What it updates.
+    /// Returns the updates.
     pub fn updates(&self) -> impl Iterator<Item = &Access> {
         self.accesses[self.accesses.len() - self.updates as usize..].iter()
     }
 
-    /// Whether it changes nothing.
+    /// True if the transaction changes nothing.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.updates == 0
     }
 }
 
-/// What the database answered: enough to be sure that all was read.
+/// Answer of the database: enough to prove that every record was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Sum of the counters that were read, modulo 2^64.
@@ -50,14 +50,14 @@ pub struct Outcome {
     pub text_bytes: u64,
 }
 
-/// Where all inputs of a run come from: they depend on nothing else, whatever the mode and the number of sessions.
+/// Settings that fix all inputs of a run, whatever the mode and the number of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inputs {
-    /// Seed.
+    /// Seed of all terminals.
     pub seed: u64,
-    /// What the database holds.
+    /// Content of the database.
     pub data: Data,
-    /// What a transaction is.
+    /// Shape of the transactions.
     pub shape: Shape,
     /// The database's engines. With one, no access is on disk whatever the shape says.
     pub engines: Engines,
@@ -68,13 +68,13 @@ pub struct Inputs {
 pub struct Terminal(Stream);
 
 impl Inputs {
-    /// Terminal number `index`.
+    /// Returns terminal `index`.
     #[must_use]
     pub fn terminal(&self, index: u32) -> Terminal {
         Terminal(Stream::new(self.seed, Purpose::MicroTerminal, u64::from(index)))
     }
 
-    /// What the terminal enters next.
+    /// Draws the next transaction of a terminal.
     #[must_use]
     pub fn next(&self, terminal: &mut Terminal) -> Transaction {
         let stream = &mut terminal.0;
@@ -89,7 +89,7 @@ impl Inputs {
         let mut transaction =
             Transaction { accesses: ArrayVec::new(), updates: self.shape.updates.min(accesses) };
         for left in (1..=accesses).rev() {
-            // Any choice of places is as likely as any other.
+            // Every choice of places is equally likely.
             let home = if on_disk > 0 && stream.below(left) < on_disk { Home::Disk } else { Home::Memory };
             on_disk -= u32::from(home == Home::Disk);
             let table = TableId { home, number: stream.below(self.data.tables) };

@@ -1,8 +1,8 @@
 //! The microbenchmark of the Skeena thesis (chapter 6.2), pure and deterministic: no I/O, no clock.
 //!
-//! Tables of equal records, in each of the database's engines; a transaction reads and updates a few records that are
-//! chosen uniformly, and a share of its accesses goes to the tables on disk. [`data`] says what is loaded, [`shape`] what a
-//! transaction is, [`input`] draws the transactions, [`check`] says what must hold afterwards.
+//! The database has tables of equal records in each of its engines. A transaction reads and updates a few records,
+//! chosen uniformly; a share of its accesses goes to tables on disk. [`data`] describes the load, [`shape`] a
+//! transaction. [`input`] draws the transactions, and [`check`] says what must hold afterwards.
 //!
 //! ```
 //! use lydite_micro::{Data, Engines, Inputs, Shape};

@@ -1,4 +1,4 @@
-//! Inputs and records: what they are made of, and that they depend on the seed alone.
+//! Inputs and records: their content, and their dependence on the seed alone.
 
 use lydite_micro::{Data, Engines, Home, Inputs, Meta, Shape, TableId, Transaction};
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ fn the_same_seed_and_terminal_give_the_same_transactions_and_others_give_others(
     assert_eq!(drawn(&inputs, 3, 100), drawn(&inputs, 3, 100));
     assert_ne!(drawn(&inputs, 3, 100), drawn(&inputs, 4, 100));
     assert_ne!(drawn(&inputs, 3, 100), drawn(&Inputs { seed: 43, ..inputs }, 3, 100));
-    // A change of these would silently change what results mean.
+    // A change of these values would silently change the meaning of results.
     let first = &drawn(&inputs, 0, 1)[0];
     let shown: Vec<(u32, u32)> = first.accesses.iter().take(3).map(|a| (a.table.number, a.record)).collect();
     assert_eq!(shown, FIRST, "{first:?}");
