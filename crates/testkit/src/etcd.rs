@@ -1,4 +1,4 @@
-//! An etcd server of one's own.
+//! An etcd server for tests.
 
 use crate::free_ports;
 use crate::process::{Running, clean_up_at_exit};
@@ -8,22 +8,22 @@ use std::net::TcpStream;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Where its process is noted, below the fixture's directory.
+/// File with the number of the server's process, below the fixture's directory.
 const PID_FILE: &str = "pid";
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
     directory: TempDir,
     port: u16,
-    /// Where other members would speak to it.
+    /// Port for other members.
     peers: u16,
     running: Running,
     options: Vec<String>,
 }
 
 impl Server {
-    /// Starts an empty server with these options beside the usual ones; it takes as many operations in a transaction as the five
-    /// need, and does not wait for its disk.
+    /// Starts an empty server with these options beside the usual ones. It accepts transactions as large as those of
+    /// TPC-C, and does not wait for its disk.
     #[must_use]
     pub fn start(options: &[&str]) -> Self {
         let directory =
@@ -73,7 +73,7 @@ impl Server {
             && answer.contains("\"health\":\"true\"")
     }
 
-    /// What the server has written to its log.
+    /// Returns the server's log.
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
@@ -84,7 +84,7 @@ impl Server {
         self.running.end(libc::SIGKILL);
     }
 
-    /// Its URL.
+    /// Returns the server's URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("etcd://127.0.0.1:{}", self.port)

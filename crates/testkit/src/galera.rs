@@ -1,4 +1,4 @@
-//! A Galera cluster of one's own: three MariaDB servers, each with all rows.
+//! A Galera cluster for tests: three MariaDB servers, each with all rows.
 
 use crate::free_ports;
 use crate::mariadb::Server;
@@ -6,7 +6,7 @@ use crate::process::PATIENCE;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where Debian puts the library.
+/// Path of the library on Debian.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 const NODES: usize = 3;
 
@@ -15,7 +15,7 @@ pub struct Cluster {
     nodes: Vec<Server>,
 }
 
-/// The settings of each node.
+/// Returns the settings of each node.
 fn settings(common: &[&str]) -> Vec<Vec<String>> {
     let groups = free_ports::<NODES>();
     let transfers = free_ports::<NODES>();
@@ -48,7 +48,8 @@ fn settings(common: &[&str]) -> Vec<Vec<String>> {
 }
 
 impl Cluster {
-    /// Starts three nodes with these settings of the server beside the usual ones, and waits until they are in step.
+    /// Starts three nodes with these settings of the server beside the usual ones, and waits until they are
+    /// synchronised.
     #[must_use]
     pub fn start(common: &[&str]) -> Self {
         let cluster = Self { nodes: settings(common).into_iter().map(Server::prepare).collect() };
@@ -60,26 +61,26 @@ impl Cluster {
         cluster
     }
 
-    /// The nodes. Ending one and starting it again: [`Server::kill`] and [`Cluster::restart`].
+    /// Returns the nodes. [`Server::kill`] ends one, and [`Cluster::restart`] starts it again.
     #[must_use]
     pub fn nodes(&self) -> &[Server] {
         &self.nodes
     }
 
-    /// Starts a node that has ended, while another one runs, and waits until it is in step.
+    /// Starts a node that has ended, while another one runs, and waits until it is synchronised.
     pub fn restart(&self, node: usize) {
         self.nodes[node].restart();
         self.wait_until_in_step(node);
     }
 
-    /// Waits until a node has all that was committed in the cluster.
+    /// Waits until a node has every commit of the cluster.
     pub fn wait_until_in_step(&self, node: usize) {
         let begin = Instant::now();
         let server = &self.nodes[node];
         let state = "SELECT variable_value FROM information_schema.global_status \
                      WHERE variable_name = 'wsrep_local_state_comment'";
         while server.try_sql("mysql", state).as_deref() != Some("Synced")
-            // Waits for what the others had committed when it was asked.
+            // The session waits for the commits of the other nodes before its query.
             || server.try_sql("mysql", "SET SESSION wsrep_sync_wait = 1; SELECT 1").is_none()
         {
             assert!(begin.elapsed() < PATIENCE, "node {} did not come into step: {}", node + 1, server.log());
@@ -87,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// Makes a database and gives its URL with all nodes in it.
+    /// Makes a database and returns its URL with all nodes in it.
     #[must_use]
     pub fn create_database(&self, name: &str) -> String {
         let url = self.nodes[0].create_database(name);
@@ -97,7 +98,7 @@ impl Cluster {
         format!("{url}?nodes={}", others.join(","))
     }
 
-    /// What all nodes have written to their logs.
+    /// Returns the logs of all nodes.
     #[must_use]
     pub fn logs(&self) -> String {
         let log = |(node, server): (usize, &Server)| format!("node {}:\n{}\n", node + 1, server.log());

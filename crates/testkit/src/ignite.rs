@@ -1,5 +1,5 @@
-//! A node of Apache Ignite 3, started by the script that comes with its driver. It is heavy, so only who asks for it tests
-//! with it.
+//! A node of Apache Ignite 3, started by the script that comes with its driver. It is heavy, so tests use it only if a
+//! variable switches it on.
 
 use crate::free_port;
 use crate::process::{clean_up_at_exit, send, spawn_for_life};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take until it is ready: the first time its jars are fetched.
+/// Longest start: the first one fetches the jars.
 const PATIENCE: Duration = Duration::from_secs(900);
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/java/examples/ignite/server");
 
@@ -22,7 +22,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a node; none unless `LYDITE_TEST_IGNITE` is `on`, which is told.
+    /// Starts a node; none, with a message, unless `LYDITE_TEST_IGNITE` is `on`.
     #[must_use]
     pub fn start() -> Option<Self> {
         if !std::env::var("LYDITE_TEST_IGNITE").is_ok_and(|switch| switch == "on") {
@@ -54,7 +54,7 @@ impl Server {
         read(said) + &read(&self.directory.path().join("log"))
     }
 
-    /// What the driver's `IGNITE_ADDRESSES` has to be.
+    /// Returns the value for the driver's `IGNITE_ADDRESSES`.
     #[must_use]
     pub fn addresses(&self) -> String {
         format!("127.0.0.1:{}", self.port)
@@ -63,7 +63,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The node took the place of the script.
+        // The node replaced the script in its process.
         send(self.process.id(), libc::SIGKILL);
         let _reaped = self.process.wait();
     }

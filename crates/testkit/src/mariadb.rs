@@ -1,4 +1,4 @@
-//! A MariaDB server of one's own.
+//! A MariaDB server for tests.
 
 use crate::free_port;
 use crate::prepared::{self, Filled};
@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The user that it runs as when the tests run as root.
+/// User of the server when the tests run as root.
 const USER: &str = "mysql";
-/// Where the server notes its process, below the fixture's directory.
+/// File with the number of the server's process, below the fixture's directory.
 const PID_FILE: &str = "pid";
-/// Settings that spare the time of stable storage, for tests that cut no power.
+/// Settings that do not wait for stable storage, for tests that cut no power.
 pub const FAST: [&str; 3] =
     ["innodb-flush-log-at-trx-commit=0", "innodb-doublewrite=0", "innodb-log-file-size=96M"];
 
@@ -27,13 +27,14 @@ pub struct Server {
     settings: Vec<String>,
 }
 
-/// A server shared by the tests of one binary; each makes databases of its own. It ends with the process.
+/// Returns a server that the tests of one binary share. Each test makes its own databases. The server ends with the
+/// process.
 pub fn shared() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(|| Server::start(&FAST))
 }
 
-/// A program of the server's packages: on the path or, as `mariadbd` may be, where only root looks.
+/// Finds a program of the server's packages: on the path, or in the directories for root, where `mariadbd` may be.
 fn program(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -43,16 +44,16 @@ fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("{name}, of MariaDB's server: run `make test`, which installs it"))
 }
 
-/// The server's program and version, as a name of a file.
+/// Returns the server's program and version as a file name.
 fn version() -> String {
     let output = Command::new(program("mariadbd")).arg("--version").output().expect("mariadbd");
     let version = String::from_utf8_lossy(&output.stdout);
-    // Behind it stands the path of the program.
+    // The path of the program follows the version.
     let version = version.split("Ver").nth(1).unwrap_or_default().trim();
     format!("mariadbd_{version}").replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
-/// Has a command run as the server's user, without any input.
+/// Makes a command run as the server's user, without input.
 fn as_server(command: &mut Command) {
     if let Some((uid, gid)) = unprivileged(USER) {
         command.uid(uid).gid(gid);
@@ -60,7 +61,7 @@ fn as_server(command: &mut Command) {
     command.current_dir("/").stdin(Stdio::null());
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end and returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().expect("a program that starts");
     assert!(
@@ -76,7 +77,7 @@ fn running_in(directory: &TempDir) -> Running {
     Running::new("MariaDB", directory.path().join("log"))
 }
 
-/// An empty directory that the server may write to.
+/// Returns an empty directory that the server may write to.
 fn directory() -> TempDir {
     let directory =
         tempfile::Builder::new().prefix("lydite-mariadb-").tempdir().expect("a temporary directory");
@@ -98,13 +99,13 @@ impl Server {
         server
     }
 
-    /// A server with the engine MyRocks beside InnoDB; its package is the plugin's.
+    /// Starts a server with the engine MyRocks beside InnoDB; its package is the plugin's.
     #[must_use]
     pub fn with_rocksdb(settings: &[&str]) -> Self {
         Self::start(&[settings, &["plugin-load-add=ha_rocksdb"]].concat())
     }
 
-    /// A server with its system tables, not started.
+    /// Returns a server with its system tables that is not started.
     pub(crate) fn prepare(settings: Vec<String>) -> Self {
         let directory = directory();
         prepared::copy_new(&version(), &directory.path().join("data"), |data| {
@@ -128,7 +129,7 @@ impl Server {
             fill(&server);
             server.stop();
             let data = server.data();
-            // Its directory goes with this process.
+            // This process deletes the directory at its exit.
             std::mem::forget(server);
             data
         });
@@ -140,7 +141,7 @@ impl Server {
         server
     }
 
-    /// A primary and a replica that follows it by GTIDs, both with these settings beside the usual ones.
+    /// Starts a primary and a replica that follows it by GTIDs, both with these settings beside the usual ones.
     #[must_use]
     pub fn with_replica(settings: &[&str]) -> (Self, Self) {
         let primary = Self::start(&[settings, &["server-id=1", "log-bin=binlog"]].concat());
@@ -195,13 +196,13 @@ impl Server {
         });
     }
 
-    /// What the server has written to its log.
+    /// Returns the server's log.
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
     }
 
-    /// A client program that connects to the server as root.
+    /// Returns a client program that connects to the server as root.
     fn client(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command.args(["--no-defaults", "--protocol=tcp", "-h", "127.0.0.1", "-u", "root"]);
@@ -225,43 +226,43 @@ impl Server {
         self.running.signal(signal);
     }
 
-    /// Whether the server has been started, has not ended, and is not frozen.
+    /// True if the server was started, has not ended, and is not frozen.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_running()
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The server's Unix socket.
+    /// Returns the path of the server's Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.path("socket")
     }
 
-    /// The URL of a database of this server.
+    /// Returns the URL of a database of this server.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("mariadb://root@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Makes a database and gives its URL.
+    /// Makes a database and returns its URL.
     #[must_use]
     pub fn create_database(&self, name: &str) -> String {
         self.sql("mysql", &format!("CREATE DATABASE {name}"));
         self.url(name)
     }
 
-    /// Runs SQL and gives the answer's rows, columns parted by tabs.
+    /// Runs SQL and returns the rows of the answer, with tabs between columns.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         run(&mut self.query(database, sql))
     }
 
-    /// As [`Server::sql`], of a server that may not answer.
+    /// Runs SQL like [`Server::sql`]; none if the server does not answer.
     pub(crate) fn try_sql(&self, database: &str, sql: &str) -> Option<String> {
         let output = self.query(database, sql).output().expect("the program mariadb");
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())

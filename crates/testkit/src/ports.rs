@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Candidates, below the range from which Linux takes the ports of outgoing connections (32768 to 60999 by default): a server
-/// that is ended and started again must find its port as it left it.
+/// Candidates, below the range in which Linux chooses ports of outgoing connections (32768 to 60999 by default): a
+/// server that is ended and started again must find its port free.
 const CANDIDATES: std::ops::Range<u16> = 20_000..26_000;
 
 /// Locks on the ports of this process. The kernel releases them when it ends.
@@ -30,12 +30,12 @@ pub fn free_port() -> u16 {
     panic!("no port of {CANDIDATES:?} is free");
 }
 
-/// Returns ports as [`free_port`] does, all different.
+/// Returns different ports, each like that of [`free_port`].
 pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     [(); COUNT].map(|()| free_port())
 }
 
-/// The directory of the locks: one for each user, since a file of one can't be opened by another.
+/// Returns the directory of the locks. Each user has one, since another user can't open its files.
 fn locks() -> PathBuf {
     let directory = std::env::temp_dir().join(format!("lydite-test-ports-{}", own_user()));
     fs::create_dir_all(&directory).expect("a directory for locks");
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_port_is_given_once_and_never_one_that_is_in_use() {
-        // One of the next candidates, in use by somebody who does not reserve.
+        // The next candidate, in use by a program that does not reserve.
         let next = free_port() + 1..;
         let taken = next.map(|port| TcpListener::bind(("127.0.0.1", port))).find_map(Result::ok).unwrap();
         let in_use = taken.local_addr().unwrap().port();

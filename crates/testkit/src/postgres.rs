@@ -1,4 +1,4 @@
-//! A PostgreSQL server of one's own.
+//! A PostgreSQL server for tests.
 
 use crate::free_port;
 use crate::prepared::{self, Filled};
@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The user that it runs as when the tests run as root: PostgreSQL refuses that.
+/// User of the server when the tests run as root, which PostgreSQL does not allow for itself.
 const USER: &str = "postgres";
-/// Where the server notes its process, below the fixture's directory.
+/// File with the number of the server's process, below the fixture's directory.
 const PID_FILE: &str = "data/postmaster.pid";
 
-/// Settings that spare the time of stable storage, for tests that cut no power.
+/// Settings that do not wait for stable storage, for tests that cut no power.
 pub const FAST: [&str; 2] = ["fsync=off", "max_wal_size=4GB"];
 
 /// A running server. Dropping it ends it and deletes its data.
@@ -28,19 +28,20 @@ pub struct Server {
     settings: Vec<String>,
 }
 
-/// A server shared by the tests of one binary; each makes databases of its own. It ends with the process.
+/// Returns a server that the tests of one binary share. Each test makes its own databases. The server ends with the
+/// process.
 pub fn shared() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(|| Server::start(&FAST))
 }
 
-/// The server's program and version, as a name of a file.
+/// Returns the server's program and version as a file name.
 fn version() -> String {
     let output = Command::new(programs().join("postgres")).arg("--version").output().expect("postgres");
     String::from_utf8_lossy(&output.stdout).trim().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
-/// A directory that the server may write to, and that goes with this process.
+/// Returns a directory that the server may write to, and that is deleted with this process.
 fn directory() -> TempDir {
     let directory = tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
     give(directory.path());
@@ -56,7 +57,7 @@ fn give(directory: &Path) {
     }
 }
 
-/// The newest installed server's programs, or those in `PG_BIN`.
+/// Returns the directory of the newest installed server's programs, or `PG_BIN`.
 fn programs() -> PathBuf {
     if let Some(given) = std::env::var_os("PG_BIN") {
         return PathBuf::from(given);
@@ -109,7 +110,7 @@ impl Server {
             fill(&server);
             server.stop();
             let data = server.data.clone();
-            // Its directory goes with this process.
+            // This process deletes the directory at its exit.
             std::mem::forget(server);
             data
         });
@@ -130,7 +131,8 @@ impl Server {
         Self::start_on(data, settings)
     }
 
-    /// Starts a server with a system identifier of its own; the others are copies of one and have the same.
+    /// Starts a server with a system identifier of its own. All other servers are copies of one and share its
+    /// identifier.
     #[must_use]
     pub fn start_stranger(settings: &[&str]) -> Self {
         let directory = directory();
@@ -141,7 +143,7 @@ impl Server {
         server
     }
 
-    /// Starts a replica of this server, which follows it by its log, with these settings beside the usual ones.
+    /// Starts a streaming replica of this server, with these settings beside the usual ones.
     #[must_use]
     pub fn replica(&self, settings: &[&str]) -> Self {
         let directory = directory();
@@ -185,7 +187,7 @@ impl Server {
         if let Some((uid, gid)) = unprivileged(USER) {
             command.uid(uid).gid(gid);
         }
-        // SIGQUIT: at once, without a checkpoint.
+        // SIGQUIT ends the server at once, without a checkpoint.
         self.running.start(command, libc::SIGQUIT, || {
             let mut ready = Command::new(programs().join("pg_isready"));
             ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
@@ -198,7 +200,7 @@ impl Server {
         self.running.end(libc::SIGKILL);
     }
 
-    /// Stops the server in order, with open connections cut.
+    /// Stops the server in order and cuts open connections.
     pub fn stop(&self) {
         self.running.end(libc::SIGINT);
     }
@@ -208,39 +210,39 @@ impl Server {
         self.running.signal(signal);
     }
 
-    /// Whether the server has been started, has not ended, and is not frozen.
+    /// True if the server was started, has not ended, and is not frozen.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_running()
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// User and group that the server runs as.
+    /// Returns the user and group of the server's process.
     #[must_use]
     pub fn owner(&self) -> (u32, u32) {
         let data = fs::metadata(&self.data).expect("the server's data");
         (data.uid(), data.gid())
     }
 
-    /// The URL of a database of this server.
+    /// Returns the URL of a database of this server.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Makes a database and gives its URL.
+    /// Makes a database and returns its URL.
     #[must_use]
     pub fn create_database(&self, name: &str) -> String {
         self.psql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(name)
     }
 
-    /// Runs SQL and gives the answer's rows, columns parted by `|`.
+    /// Runs SQL and returns the rows of the answer, with `|` between columns.
     pub fn psql(&self, database: &str, sql: &str) -> String {
         let output = Command::new(programs().join("psql"))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"])

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Copies a server's new data directory to `to`, which must not exist. `name` is the server's program and version.
 ///
-/// The first call on a machine has `make` make the directory and keeps a copy beside what cargo builds: a server takes
-/// seconds for its system tables, a copy takes a moment.
+/// The first call on a machine lets `make` make the directory and keeps a copy in cargo's target directory. A server
+/// takes seconds to make its system tables; a copy takes a moment.
 pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
-    // A copy keeps its owner, so root's is no use to another user.
+    // A copy keeps its owner, so another user can't use root's.
     let Some(kept) = place(&format!("{name} of {}", own_user())) else { return make(to) };
     // Test programs may run side by side.
     let lock = File::create(kept.with_extension("lock")).expect("a lock file");
@@ -30,7 +30,7 @@ pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
     fs::rename(&partial, &kept).expect("a directory beside what cargo builds");
 }
 
-/// Path of a kept directory in cargo's target directory; none if this program is not in one.
+/// Returns the path of a kept directory in cargo's target directory; none if this program is not in one.
 fn place(name: &str) -> Option<PathBuf> {
     let this = std::env::current_exe().expect("this program's path");
     let target = this.ancestors().find(|directory| directory.join("CACHEDIR.TAG").exists())?;
@@ -47,7 +47,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     assert!(output.status.success(), "{copy:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Data directories of servers that were filled and ended, by name.
+/// Data directories of filled servers that have ended, by name.
 pub(crate) struct Filled(Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>>);
 
 impl Filled {
@@ -55,7 +55,7 @@ impl Filled {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Returns the directory of this name. The first caller makes it; others that want it meanwhile wait.
+    /// Returns the directory of this name. The first caller makes it; others wait for it.
     pub(crate) fn get(&self, name: &str, make: impl FnOnce() -> PathBuf) -> PathBuf {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = Arc::clone(all.entry(name.into()).or_default());

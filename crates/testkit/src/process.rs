@@ -1,4 +1,4 @@
-//! The processes of servers: started for the life of this one, looked at, and ended.
+//! Processes of servers: start for the life of this process, state, and end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,19 +10,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to start or to end.
+/// Longest time for a server to start or to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// A server that runs or not, and the file that its words go to.
+/// A server process that may run, and its log file.
 pub(crate) struct Running {
-    /// Its name for people.
+    /// Name of the server in messages.
     name: &'static str,
     log: PathBuf,
     process: Mutex<Option<Child>>,
 }
 
 impl Running {
-    /// One that does not run yet.
+    /// Returns a server that does not run yet.
     pub(crate) fn new(name: &'static str, log: PathBuf) -> Self {
         Self { name, log, process: Mutex::new(None) }
     }
@@ -31,7 +31,7 @@ impl Running {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts it and waits until `answers`. `last`: the signal that it gets when this process dies.
+    /// Starts the server and waits until `answers`. `last` is the signal that it gets when this process dies.
     pub(crate) fn start(&self, mut command: Command, last: i32, answers: impl Fn() -> bool) {
         let mut process = self.process();
         assert!(process.is_none(), "{} is running", self.name);
@@ -45,7 +45,7 @@ impl Running {
         drop(process);
         let begin = Instant::now();
         loop {
-            // Else somebody else's server on the same port would pass for ours.
+            // Without this check, another server on the same port could answer.
             let ended = self.process().as_mut().map(Child::try_wait);
             assert!(matches!(ended, Some(Ok(None))), "{} ended: {}", self.name, self.log());
             if answers() {
@@ -56,24 +56,24 @@ impl Running {
         }
     }
 
-    /// What it has written.
+    /// Returns the server's log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The number of its process, which must run.
+    /// Returns the number of the server's process, which must run.
     pub(crate) fn id(&self) -> u32 {
         self.process().as_ref().expect("a running server").id()
     }
 
-    /// Whether it has been started, has not ended, and is not frozen.
+    /// True if the server was started, has not ended, and is not frozen.
     pub(crate) fn is_running(&self) -> bool {
         self.process()
             .as_ref()
             .is_some_and(|child| matches!(state(child.id()), Some(state) if !"ZTX".contains(state)))
     }
 
-    /// Sends a signal to it and each of its processes without waiting (SIGSTOP, SIGCONT).
+    /// Sends a signal to the server and each of its processes without waiting (SIGSTOP, SIGCONT).
     pub(crate) fn signal(&self, signal: i32) {
         let parent = self.id();
         for id in children(parent).into_iter().chain([parent]) {
@@ -81,7 +81,7 @@ impl Running {
         }
     }
 
-    /// Ends it by a signal, if it runs, and waits for it. By SIGKILL all its processes go at once.
+    /// Ends the server by a signal, if it runs, and waits for it. With SIGKILL all its processes end at once.
     pub(crate) fn end(&self, signal: i32) {
         let Some(mut child) = self.process().take() else { return };
         let family = children(child.id());
@@ -90,20 +90,20 @@ impl Running {
             family.iter().for_each(|id| send(*id, libc::SIGKILL));
         }
         let begin = Instant::now();
-        // Waiting reaps it: a server that is only a zombie still holds its files' locks in the eyes of the next one.
+        // Waiting reaps the process: while it is a zombie, the next server sees its file locks as held.
         while child.try_wait().expect("the server's state").is_none() {
             if begin.elapsed() > PATIENCE {
                 send(child.id(), libc::SIGKILL);
             }
             thread::sleep(Duration::from_millis(10));
         }
-        // The next server finds the old one's shared memory in use until the last of its processes is gone.
+        // The next server finds the old shared memory in use until the last of these processes is gone.
         while family.iter().any(|id| alive(*id)) && begin.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// For who drops it: its data are thrown away, and its words told if a test has failed.
+    /// Ends the server when it is dropped, and prints its log if a test has failed.
     pub(crate) fn abandon(&self) {
         self.end(libc::SIGKILL);
         if thread::panicking() {
@@ -112,13 +112,13 @@ impl Running {
     }
 }
 
-/// The user that the tests run as.
+/// Returns the user that the tests run as.
 pub(crate) fn own_user() -> u32 {
     // SAFETY: geteuid has no preconditions.
     unsafe { libc::geteuid() }
 }
 
-/// User and group that a server runs as when the tests run as root; none when they do not.
+/// Returns the user and group of a server when the tests run as root; none otherwise.
 pub(crate) fn unprivileged(user: &str) -> Option<(u32, u32)> {
     if own_user() != 0 {
         return None;
@@ -130,8 +130,8 @@ pub(crate) fn unprivileged(user: &str) -> Option<(u32, u32)> {
     Some((fields[2].parse().expect("a user's number"), fields[3].parse().expect("a group's number")))
 }
 
-/// Ends the server in `directory` with this process and deletes its data, if that has not been done by then: what is
-/// kept in a static is never dropped. The server's process is on the first line of `pid_file` below `directory`.
+/// Ends the server in `directory` at the exit of this process and deletes its data, unless this is done by then: a
+/// static is never dropped. The number of the server's process is on the first line of `pid_file` below `directory`.
 pub(crate) fn clean_up_at_exit(directory: &Path, pid_file: &'static str) {
     static DIRECTORIES: Mutex<Vec<(PathBuf, &str)>> = Mutex::new(Vec::new());
     extern "C" fn clean_up() {
@@ -140,7 +140,7 @@ pub(crate) fn clean_up_at_exit(directory: &Path, pid_file: &'static str) {
             let id = fs::read_to_string(directory.join(pid_file))
                 .ok()
                 .and_then(|file| file.lines().next()?.parse().ok());
-            // A file that a killed server left behind names a process that is not ours.
+            // A killed server may leave a file with the number of a process that belongs to others.
             if let Some(server) = id.filter(|&id| parent(id) == Some(std::process::id())) {
                 let family = children(server);
                 for &id in family.iter().chain([&server]) {
@@ -151,7 +151,7 @@ pub(crate) fn clean_up_at_exit(directory: &Path, pid_file: &'static str) {
                     thread::sleep(Duration::from_millis(10));
                 }
             }
-            // Whatever stands in the way, the next reboot clears the directory for temporary files.
+            // If the deletion fails, the next reboot clears the directory for temporary files.
             let _cleared = fs::remove_dir_all(directory);
         }
     }
@@ -164,7 +164,8 @@ pub(crate) fn clean_up_at_exit(directory: &Path, pid_file: &'static str) {
     directories.push((directory.to_path_buf(), pid_file));
 }
 
-/// Starts a program that gets the signal `last` when this process dies. The kernel watches the starting thread, so that one must live on.
+/// Starts a program that gets the signal `last` when this process dies. The kernel watches the starting thread, so that
+/// thread must live on.
 pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
     // SAFETY: prctl and getppid are async-signal-safe, and nothing else is done between fork and exec.
     unsafe {
@@ -174,7 +175,8 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
         });
     }
     type Order = (Command, mpsc::Sender<Child>);
-    // One for each view of the file systems: a thread has that of the one which began it, and so have the servers.
+    // One starting thread for each mount namespace: a thread inherits it from its creator, and servers inherit it from
+    // the thread.
     static STARTERS: Mutex<BTreeMap<PathBuf, mpsc::Sender<Order>>> = Mutex::new(BTreeMap::new());
     let view = fs::read_link("/proc/thread-self/ns/mnt").expect("this thread's view");
     let mut starters = STARTERS.lock().unwrap();
@@ -183,7 +185,7 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
         thread::spawn(move || {
             for (mut command, answer) in inbox {
                 let child = command.spawn().expect("the server's program");
-                // The test that asked may have panicked meanwhile.
+                // The test that ordered the start may have panicked meanwhile.
                 let _nobody_waits = answer.send(child);
             }
         });
@@ -195,7 +197,7 @@ pub(crate) fn spawn_for_life(mut command: Command, last: i32) -> Child {
     child.recv().expect("the server's process")
 }
 
-/// The processes that a process started.
+/// Returns the child processes of a process.
 fn children(parent: u32) -> Vec<u32> {
     fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .unwrap_or_default()
@@ -204,23 +206,23 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// What the kernel says of a process behind its name, if there is such a process.
+/// Returns the kernel's status of a process after its name, if the process exists.
 fn status(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     Some(stat.rsplit_once(") ")?.1.to_string())
 }
 
-/// The state of a process by one letter (Z is a zombie, T is stopped).
+/// Returns the state of a process as one letter (Z is a zombie, T is stopped).
 fn state(id: u32) -> Option<char> {
     status(id)?.chars().next()
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 fn parent(id: u32) -> Option<u32> {
     status(id)?.split(' ').nth(1)?.parse().ok()
 }
 
-/// Whether a process is there and no zombie.
+/// True if a process exists and is no zombie.
 fn alive(id: u32) -> bool {
     state(id).is_some_and(|state| state != 'Z')
 }

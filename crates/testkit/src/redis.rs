@@ -1,4 +1,4 @@
-//! A Redis server of one's own.
+//! A Redis server for tests.
 
 use crate::free_port;
 use crate::process::{Running, clean_up_at_exit};
@@ -17,7 +17,7 @@ pub struct Server {
     settings: Vec<String>,
 }
 
-/// The server's program. Debian's `redis-tools` has it too, under a name that makes it something else.
+/// Finds the server's program. Debian's `redis-tools` has it too, under another name that changes its behaviour.
 fn program(directory: &Path) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let find = |name: &str| {
@@ -73,7 +73,7 @@ impl Server {
         answered && matches!(&answer, b"+PONG" | b"-NOAU")
     }
 
-    /// What the server has written to its log.
+    /// Returns the server's log.
     #[must_use]
     pub fn log(&self) -> String {
         self.running.log()
@@ -84,7 +84,7 @@ impl Server {
         self.running.end(libc::SIGKILL);
     }
 
-    /// The URL of a database of this server, by its number.
+    /// Returns the URL of a database of this server, by its number.
     #[must_use]
     pub fn url(&self, number: u8) -> String {
         format!("redis://127.0.0.1:{}/{number}", self.port)

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Where the server notes its process, below the fixture's directory.
+/// File with the number of the server's process, below the fixture's directory.
 const PID_FILE: &str = "run/seekdb.pid";
-/// Starts the server in a network namespace of its own, since it listens on all interfaces and has no password: it is
-/// reached by its Unix socket. In a namespace it needs an interface with an address, or it does not start.
+/// Command that starts the server in its own network namespace, since it listens on all interfaces and has no password.
+/// Tests reach it by its Unix socket. Without an interface with an address it does not start.
 const SCRIPT: &str = "ip link set lo up && ip link add d0 type bridge && ip addr add 10.232.0.1/24 dev d0 && \
                       ip link set d0 up && exec \"$0\" \"$@\"";
 
@@ -19,8 +19,8 @@ pub struct Server {
     running: Running,
 }
 
-/// The server's program: `LYDITE_SEEKDB`, or what `scripts/install-seekdb.sh` put beside what cargo builds. None when
-/// `LYDITE_TEST_SEEKDB` is `off`.
+/// Finds the server's program: `LYDITE_SEEKDB`, or the one that `scripts/install-seekdb.sh` put into cargo's target
+/// directory. None if `LYDITE_TEST_SEEKDB` is `off`.
 fn program() -> Option<PathBuf> {
     if std::env::var("LYDITE_TEST_SEEKDB").is_ok_and(|switch| switch == "off") {
         return None;
@@ -36,7 +36,7 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Server {
-    /// Starts a server; none when `LYDITE_TEST_SEEKDB` is `off`, which is told.
+    /// Starts a server; none, with a message, if `LYDITE_TEST_SEEKDB` is `off`.
     #[must_use]
     pub fn start() -> Option<Self> {
         let Some(program) = program() else {
@@ -60,7 +60,7 @@ impl Server {
         command.arg(self.directory.path());
         command.env("LD_LIBRARY_PATH", program.parent().unwrap_or(Path::new("/")));
         command.env("TELEMETRY_ENABLED", "0");
-        // It listens before it has made its system tables; so ask it, with its own protocol's least.
+        // The server listens before it has made its system tables, so a query decides.
         self.running.start(command, libc::SIGKILL, || self.answers());
     }
 
@@ -86,12 +86,12 @@ impl Server {
         }
     }
 
-    /// Runs SQL and gives the answer's rows, columns parted by tabs.
+    /// Runs SQL and returns the rows of the answer, with tabs between columns.
     pub fn sql(&self, sql: &str) -> String {
         self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
-    /// Makes a database and gives its URL.
+    /// Makes a database and returns its URL.
     #[must_use]
     pub fn create_database(&self, name: &str) -> String {
         self.sql(&format!("CREATE DATABASE {name}"));
@@ -101,7 +101,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The program took the place of the shell and of unshare.
+        // The program replaced the shell and unshare in their process.
         self.running.abandon();
     }
 }

@@ -1,12 +1,12 @@
-//! MariaDB over several servers by the engine Spider: one that takes the statements, and shards that have the rows.
+//! MariaDB over several servers by the engine Spider: a coordinator for the statements, and shards with the rows.
 
 use crate::mariadb::Server;
 
-/// Running servers. Dropping it ends them and deletes their data.
+/// Running servers. Dropping the cluster ends them and deletes their data.
 pub struct Cluster {
-    /// The server that is asked.
+    /// Server that takes the statements.
     pub coordinator: Server,
-    /// The servers that have the rows.
+    /// Servers that have the rows.
     pub shards: Vec<Server>,
 }
 
@@ -14,7 +14,7 @@ impl Cluster {
     /// Starts a coordinator and this many shards, all with these settings beside the usual ones.
     #[must_use]
     pub fn start(shards: usize, settings: &[&str]) -> Self {
-        // Sessions that wait for each other on two shards are found by nobody.
+        // No server finds a deadlock of sessions over two shards.
         let shard = [settings, &["innodb-lock-wait-timeout=5"]].concat();
         let spider = [settings, &["plugin-load-add=ha_spider"]].concat();
         Self {
@@ -23,7 +23,7 @@ impl Cluster {
         }
     }
 
-    /// Makes a database on all servers and gives its URL with the shards in it.
+    /// Makes a database on all servers and returns its URL with the shards in it.
     #[must_use]
     pub fn create_database(&self, name: &str) -> String {
         let shard = |shard: &Server| {
