@@ -52,8 +52,8 @@ impl CoAccess {
         }
         if percent < 100.0 && warehouses < 2 * rounds {
             return Err(format!(
-                "{warehouses} active warehouses form one group of {rounds}, and no warehouse is outside of it: use at least \
-                 {}",
+                "{warehouses} active warehouses form one group of {rounds}, and no warehouse is outside of it: use at \
+                 least {}",
                 2 * rounds
             ));
         }

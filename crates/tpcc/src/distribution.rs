@@ -232,8 +232,8 @@ impl Distribution {
 fn fitting(keys: u32, warehouses: u32) -> Result<Keys, String> {
     if keys > warehouses {
         return Err(format!(
-            "each order needs {keys} different warehouses, and {warehouses} are active: use more warehouses or a smaller \
-             degree"
+            "each order needs {keys} different warehouses, and {warehouses} are active: use more warehouses or a \
+             smaller degree"
         ));
     }
     if keys > MAX_ORDER_LINES as u32 {

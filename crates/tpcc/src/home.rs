@@ -92,7 +92,8 @@ impl Skew {
                 let hot = (keys * all).round();
                 if hot < 1.0 || hot >= all {
                     return Err(format!(
-                        "{self} makes {hot} of {warehouses} warehouses hot: at least one must be hot, and at least one not"
+                        "{self} makes {hot} of {warehouses} warehouses hot: at least one must be hot, and at least one \
+                         not"
                     ));
                 }
                 ranks()

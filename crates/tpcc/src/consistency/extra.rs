@@ -26,8 +26,8 @@ pub static EXTRA_CONDITIONS: [Condition; 2] = [
         clause: "stock",
         title: "S_QUANTITY and S_YTD fit what was loaded",
         statement: "For each row of stock, S_QUANTITY is 10 to 100, S_YTD is 1 to 10 times S_ORDER_CNT, \
-                    S_REMOTE_CNT is at most S_ORDER_CNT, and S_QUANTITY + S_YTD differs from the loaded S_QUANTITY by a \
-                    multiple of 91.",
+                    S_REMOTE_CNT is at most S_ORDER_CNT, and S_QUANTITY + S_YTD differs from the loaded S_QUANTITY by \
+                    a multiple of 91.",
         reads: &[Table::Stock],
     },
 ];
