@@ -13,7 +13,7 @@ use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_report::live::Style;
 use lydite_tpcc::WarehouseId;
-use lydite_verify::functions::{Finding, Functions, Group, Verdict, prepare};
+use lydite_verify::functions::{Finding, Functions, Group, TestVerdict, prepare};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
 
     let (mut unprinted, mut told) = (Ok(()), false);
     let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
-        if !args.quiet || finding.verdict != Verdict::Passed {
+        if !args.quiet || finding.verdict != TestVerdict::Passed {
             let shown = print(&line(finding));
             if unprinted.is_ok() {
                 unprinted = shown;
@@ -71,14 +71,14 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     });
 
     let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
-    let (failed, timeouts) = (count(Verdict::Failed), count(Verdict::Timeout));
+    let (failed, timeouts) = (count(TestVerdict::Failed), count(TestVerdict::Timeout));
     let mut failures = vec![];
     if failed + timeouts > 0 {
         failures.push(Failure::CheckFailed);
     }
     failures.extend(unprinted.err());
     if !args.quiet {
-        let (passed, skipped) = (count(Verdict::Passed), count(Verdict::Skipped));
+        let (passed, skipped) = (count(TestVerdict::Passed), count(TestVerdict::Skipped));
         let text = format!("{passed} passed, {failed} failed, {timeouts} by timeout, {skipped} skipped\n");
         failures.extend(print(&text).err());
     }
@@ -189,10 +189,10 @@ fn header(description: &Description, group: &Group, warehouses: u32) -> String {
 
 pub(crate) fn line(finding: &Finding) -> String {
     let verdict = match finding.verdict {
-        Verdict::Passed => "passed",
-        Verdict::Failed => "FAILED",
-        Verdict::Timeout => "TIMEOUT",
-        Verdict::Skipped => "skipped",
+        TestVerdict::Passed => "passed",
+        TestVerdict::Failed => "FAILED",
+        TestVerdict::Timeout => "TIMEOUT",
+        TestVerdict::Skipped => "skipped",
     };
     format!("{verdict:<7}  {:<17} {:>6.1} s  {}\n", finding.test, finding.seconds, finding.detail)
 }

@@ -13,7 +13,7 @@ use lydite_report::RunResult;
 use lydite_report::controls::Controls;
 use lydite_report::controls::function_tests::{self as report, FunctionTest};
 use lydite_report::live::Style;
-use lydite_verify::functions::{Finding, Functions, Verdict, prepare};
+use lydite_verify::functions::{Finding, Functions, TestVerdict, prepare};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,12 +125,12 @@ impl FoundBefore {
 
     /// A line for each test that did not pass.
     fn failed(&self) -> impl Iterator<Item = String> {
-        let failed = self.findings.iter().filter(|finding| finding.verdict != Verdict::Passed);
+        let failed = self.findings.iter().filter(|finding| finding.verdict != TestVerdict::Passed);
         failed.map(|Finding { test, verdict, detail, .. }| {
             let verdict = match verdict {
-                Verdict::Timeout => "ended by timeouts alone",
-                Verdict::Skipped => "could not be made",
-                Verdict::Failed | Verdict::Passed => "failed",
+                TestVerdict::Timeout => "ended by timeouts alone",
+                TestVerdict::Skipped => "could not be made",
+                TestVerdict::Failed | TestVerdict::Passed => "failed",
             };
             format!("The function test {test} {verdict} on this database: {detail}")
         })
@@ -152,10 +152,10 @@ fn written(found: &Finding) -> FunctionTest {
     FunctionTest {
         test: found.test.into(),
         verdict: match found.verdict {
-            Verdict::Passed => report::Verdict::Passed,
-            Verdict::Failed => report::Verdict::Failed,
-            Verdict::Timeout => report::Verdict::Timeout,
-            Verdict::Skipped => report::Verdict::Skipped,
+            TestVerdict::Passed => report::TestVerdict::Passed,
+            TestVerdict::Failed => report::TestVerdict::Failed,
+            TestVerdict::Timeout => report::TestVerdict::Timeout,
+            TestVerdict::Skipped => report::TestVerdict::Skipped,
         },
         detail: found.detail.clone(),
         seconds: found.seconds,
@@ -188,7 +188,7 @@ mod tests {
             seen: Seen::default(),
         };
         let findings =
-            vec![finding("global snapshot", Verdict::Passed), finding("deadlock of two", Verdict::Timeout)];
+            vec![finding("global snapshot", TestVerdict::Passed), finding("deadlock of two", TestVerdict::Timeout)];
         let result = FoundBefore { findings, unmade: None }.told_in(RunResult::default());
         let golden = json!({ "functions": [
             { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },

@@ -8,7 +8,7 @@ use crate::values::whole;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, families};
 use lydite_report::live::Style;
-use lydite_verify::kit::{Kit, KitError, Step, Verdict, prove};
+use lydite_verify::kit::{Kit, KitError, Step, StepVerdict, prove};
 
 /// The database that is known to be right. Nobody needs its rows after a crash.
 const REFERENCE: &str = "sqlite:?synchronous=off";
@@ -67,14 +67,14 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         }
     })?;
     let count = |verdict| steps.iter().filter(|step| step.verdict == verdict).count();
-    let (failed, skipped) = (count(Verdict::Failed), count(Verdict::Skipped));
+    let (failed, skipped) = (count(StepVerdict::Failed), count(StepVerdict::Skipped));
     let mut failures = vec![];
     failures.extend(unprinted.err());
     failures.extend(
         print(&format!(
             "{} passed, {} not supported, {failed} failed, {skipped} skipped\n",
-            count(Verdict::Passed),
-            count(Verdict::NotSupported),
+            count(StepVerdict::Passed),
+            count(StepVerdict::NotSupported),
         ))
         .err(),
     );
@@ -108,10 +108,10 @@ impl Skipped {
 
 fn line(step: &Step) -> String {
     let verdict = match step.verdict {
-        Verdict::Passed => "passed",
-        Verdict::NotSupported => "not supported",
-        Verdict::Failed => "FAILED",
-        Verdict::Skipped => "skipped",
+        StepVerdict::Passed => "passed",
+        StepVerdict::NotSupported => "not supported",
+        StepVerdict::Failed => "FAILED",
+        StepVerdict::Skipped => "skipped",
     };
     format!("{verdict:<13}  {:<21} {:>6.1} s  {}\n", step.name, step.seconds, step.detail)
 }

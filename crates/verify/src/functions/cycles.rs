@@ -2,7 +2,7 @@
 //! the warehouse that the next session holds. So the ring does not depend on luck.
 
 use super::sessions::{Answer, Aside};
-use super::{AMOUNT, GRACE, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, trouble};
+use super::{AMOUNT, GRACE, Prepared, Seen, TestVerdict, Tested, Told, Trouble, counted, trouble};
 use lydite_database::{AbortReason, Balance, BalanceTransaction, Between, TxError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -79,7 +79,7 @@ impl Prepared {
         let members = &self.members;
         if members.len() < length {
             let detail = format!("needs {length} {}s, and there are {}", self.group.word(), members.len());
-            return Ok(Told { verdict: Verdict::Skipped, detail });
+            return Ok(Told { verdict: TestVerdict::Skipped, detail });
         }
         let connect =
             || Aside::connect(&self.target, self.functions.limit, &self.underway).map_err(Trouble::Lost);
@@ -98,7 +98,7 @@ impl Prepared {
         }
         self.sums(&ends.updates)?;
         if let Some(detail) = ends.timeout {
-            return Ok(Told { verdict: Verdict::Timeout, detail });
+            return Ok(Told { verdict: TestVerdict::Timeout, detail });
         }
         if seen.cycles == 0 {
             return Ok(Told::passed(format!(

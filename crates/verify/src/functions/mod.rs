@@ -1,10 +1,10 @@
 //! The function tests of the Dike paper (section 5): does a database give transactions over several warehouses one
-//! snapshot, and does it break their deadlocks? They run on TPC-C's tables as they are loaded, change W_YTD alone, with
-//! D_YTD where another engine has that, and leave all as it was. Nobody else may change it meanwhile.
+//! snapshot, and does it break their deadlocks? They run on the loaded tables of TPC-C. They change only W_YTD, and
+//! D_YTD if that is in another engine, and restore both. No other client may change these values meanwhile.
 
-mod chance;
 mod cycles;
 mod group;
+mod random_order;
 mod sessions;
 mod snapshot;
 
@@ -24,88 +24,88 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What every member begins at.
+/// Value of every member at the beginning.
 const EQUAL: Cents = Cents(30_000_000);
-/// What an update adds: the paper's 10.
+/// Amount that an update adds: 10, as in the paper.
 const AMOUNT: Cents = Cents(1_000);
-/// How much longer than the limit a session may take to answer before it counts as hanging: a wait that a timeout ends
-/// is told apart from one without end.
+/// Time beyond the limit after which a session without an answer counts as hanging. It separates a wait that a timeout
+/// ends from one without end.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long restoring is tried at least: sessions that a test left behind may have to end first.
+/// Least time for attempts to restore the balances: sessions that a test left behind may have to end first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long values that were committed may take to be seen on every server of a cluster.
+/// Time in which every server of a cluster must see committed values.
 const SETTLING: Duration = Duration::from_secs(3);
-/// Between two attempts at these.
+/// Interval between two attempts.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Warehouses that an update of the deadlock test takes unless told otherwise.
+/// Warehouses that a transaction of the deadlock test updates by default.
 const UPDATES: u32 = 3;
 
-/// What is to be tested, and how long.
+/// Tests to run, and their duration.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
-    /// Whether all values of a group are equal in every read.
+    /// True to test that all values of a group are equal in every read.
     pub snapshot: bool,
-    /// Whether every deadlock is broken: rings of two and of three.
+    /// True to test that every deadlock is broken: rings of two and of three.
     pub deadlock: bool,
-    /// The same by chance: updates in random order.
+    /// True to test the same with updates in random order.
     pub random_order: bool,
-    /// How long sessions work in each test that is left to chance.
+    /// Duration of each test that is left to chance.
     pub duration: Duration,
-    /// Writers, and as many readers; the deadlock test has as many sessions as both together.
+    /// Number of writers, and of readers. The deadlock test has as many sessions as both together.
     pub sessions: u32,
-    /// Balances that an update of the deadlock test takes; none for 3, or all if the group has fewer.
+    /// Balances that a transaction of the deadlock test updates; none for 3, or all if the group has fewer.
     pub updates: Option<u32>,
-    /// How long a transaction may wait for a lock, in whole seconds.
+    /// Longest wait of a transaction for a lock, in whole seconds.
     pub limit: Duration,
-    /// What the sessions' choices depend on.
+    /// Seed of the sessions' choices.
     pub seed: u64,
 }
 
-/// What became of a test.
+/// Verdict on a function test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It is as it should be.
+pub enum TestVerdict {
+    /// The database behaves as it must.
     Passed,
-    /// It is not as it should be, or nothing could be proved.
+    /// The database does not behave as it must, or nothing could be proved.
     Failed,
-    /// Deadlocks end because somebody has waited long enough, and not because they are found.
+    /// A timeout ends deadlocks; the database does not find them.
     Timeout,
-    /// It was not made, or broken off.
+    /// The test did not run, or was broken off.
     Skipped,
 }
 
-/// What one test has found.
+/// Finding of one test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Which.
+    /// Name of the test.
     pub test: &'static str,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// What was seen, or why it failed: one line.
+    /// Verdict on the test.
+    pub verdict: TestVerdict,
+    /// Observation, or reason of the failure: one line.
     pub detail: String,
-    /// How long it took.
+    /// Duration of the test, in seconds.
     pub seconds: f64,
-    /// The same as numbers.
+    /// Observation in numbers.
     pub seen: Seen,
 }
 
-/// What was seen in a test.
+/// Observations of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Seen {
     /// Updates that were committed.
     pub committed: u64,
-    /// Transactions that were given up, by reason; the names are those of [`AbortReason`].
+    /// Aborted transactions by reason; the names are those of [`AbortReason`].
     pub aborts: BTreeMap<&'static str, u64>,
     /// Reads of the whole group.
     pub reads: u64,
-    /// The most states of the group, one after the other, that one reader saw.
+    /// Most consecutive states of the group that one reader saw.
     pub states: u64,
-    /// Rings of sessions that held what the next one wanted.
+    /// Rings of sessions that each held what the next one wanted.
     pub cycles: u64,
-    /// The longest from a ring's closing until all its sessions were answered, or of a transaction.
+    /// Longest time from the closing of a ring until all its sessions were answered, or of a transaction, in seconds.
     pub slowest_s: f64,
-    /// The first read whose values were not all equal.
+    /// First read with unequal values.
     pub unequal: Option<Unequal>,
 }
 
@@ -122,7 +122,7 @@ impl Seen {
         self.aborts.values().sum()
     }
 
-    /// Adds what another session has seen.
+    /// Adds the observations of another session.
     fn add(&mut self, other: Self) {
         self.committed += other.committed;
         self.reads += other.reads;
@@ -141,51 +141,51 @@ impl Seen {
 /// Two values that should have been equal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unequal {
-    /// Whose they are, in words.
+    /// Names of the two balances.
     pub of: [String; 2],
-    /// What they were in one read, as decimals.
+    /// Values in one read, as decimals.
     pub values: [String; 2],
 }
 
-/// What all tests together came to.
+/// Result of all tests.
 #[derive(Debug)]
 pub struct Report {
-    /// What each has found, in the order in which they were made.
+    /// Findings, in the order of the tests.
     pub findings: Vec<Finding>,
-    /// Whether they were stopped.
+    /// True if the user stopped the tests.
     pub stopped: bool,
-    /// Why the database could not be asked any more.
+    /// Error that ended the connection to the database.
     pub lost: Option<TargetError>,
-    /// Why the balances are not what they were.
+    /// Reason why the balances could not be restored.
     pub unrestored: Option<String>,
 }
 
-/// Tests that can begin: the database was asked, and nothing is changed yet.
+/// Tests that are ready to run: the database was read, and nothing is changed yet.
 pub struct Prepared {
     target: Arc<dyn Target>,
     functions: Functions,
     group: Group,
-    /// Those of the group.
+    /// Members of the group.
     members: Vec<Balance>,
     updates: u32,
-    /// How long a ring lasts at least before the database looks for it, if it tells.
+    /// Least age of a ring before the database looks for it, if the database reports this.
     looks_after: Option<Duration>,
     control: Aside,
-    /// What has no answer yet, of tests that are over too.
+    /// Transactions without an answer, also of finished tests.
     underway: Underway,
-    /// What they were, in the order of the members.
+    /// Values before the tests, in the order of the members.
     before: Vec<Cents>,
-    /// Sessions of tests that were left behind without an answer.
+    /// Number of sessions that tests left behind without an answer.
     hanging: Cell<usize>,
 }
 
-/// How a test ends early.
+/// Reason for an early end of a test.
 enum Trouble {
-    /// The user wants to stop.
+    /// The user stopped the tests.
     Stopped,
-    /// The database is away.
+    /// The connection to the database is lost.
     Lost(TargetError),
-    /// What it answered is a finding: one line.
+    /// An answer of the database is a failure, in one line.
     Failed(String),
     /// The values could not be made equal, for this reason.
     Unequal(String),
@@ -203,7 +203,7 @@ impl Trouble {
 
 type Tested<T> = Result<T, Trouble>;
 
-/// What a transaction's error is to a test that can go on after no abort.
+/// Returns the reason for the end of a test that can't go on after an abort.
 fn trouble(error: &TxError) -> Trouble {
     match error {
         TxError::Unavailable { .. } => Trouble::Lost(TargetError::unreachable(error.to_string())),
@@ -213,10 +213,11 @@ fn trouble(error: &TxError) -> Trouble {
     }
 }
 
-/// Looks at the database, and makes sure that the tests can be made on it.
+/// Reads the database and makes sure that the tests can run on it.
 ///
 /// # Errors
-/// It has too few warehouses, takes too few sessions, can't play the transactions, or is away.
+/// Fails if the database has too few warehouses, accepts too few sessions, can't play the transactions, or is not
+/// reachable.
 pub fn prepare(
     target: &Arc<dyn Target>,
     warehouses: u32,
@@ -249,7 +250,7 @@ pub fn prepare(
             time.as_secs_f64()
         )));
     }
-    // One more sets and reads the values.
+    // One more session sets and reads the values.
     target.admit(&Demand::Sessions(2 * functions.sessions + 1))?;
     let underway = Underway::default();
     let control = Aside::connect(target, functions.limit, &underway)?;
@@ -273,14 +274,14 @@ pub fn prepare(
 }
 
 impl Prepared {
-    /// What the tests use.
+    /// Returns the balances that the tests use.
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Makes the tests, and brings the balances back to what they were, whatever they came to. `stop` is asked now and then;
-    /// `done` is told each finding as it comes.
+    /// Runs the tests, then restores the balances in any case. Calls `stop` from time to time, and `done` with each
+    /// finding as it comes.
     pub fn run(&self, stop: &dyn Fn() -> bool, done: &mut dyn FnMut(&Finding)) -> Report {
         let mut report = Report { findings: Vec::new(), stopped: false, lost: None, unrestored: None };
         let mut tests: Vec<(&'static str, Test)> = Vec::new();
@@ -293,26 +294,26 @@ impl Prepared {
             }
         }
         if self.functions.random_order {
-            tests.push((chance::NAME, Box::new(|seen| self.chance(seen, stop))));
+            tests.push((random_order::NAME, Box::new(|seen| self.random_order(seen, stop))));
         }
         let mut over: Option<String> = None;
         for (test, play) in tests {
             let begun = Instant::now();
             let mut seen = Seen::default();
             let (verdict, detail) = match &over {
-                Some(why) => (Verdict::Skipped, why.clone()),
+                Some(why) => (TestVerdict::Skipped, why.clone()),
                 None => match self.equalize().and_then(|()| play(&mut seen)) {
                     Ok(told) => (told.verdict, told.detail),
-                    Err(Trouble::Failed(why)) => (Verdict::Failed, why),
-                    Err(Trouble::Stopped) => (Verdict::Skipped, "interrupted".into()),
+                    Err(Trouble::Failed(why)) => (TestVerdict::Failed, why),
+                    Err(Trouble::Stopped) => (TestVerdict::Skipped, "interrupted".into()),
                     Err(Trouble::Unequal(why)) => {
                         over = Some("the balances can't be made equal".into());
-                        (Verdict::Failed, why)
+                        (TestVerdict::Failed, why)
                     }
                     Err(Trouble::Lost(error)) => {
                         let why = format!("broken off: {error}");
                         report.lost = Some(error);
-                        (Verdict::Skipped, why)
+                        (TestVerdict::Skipped, why)
                     }
                 },
             };
@@ -343,15 +344,15 @@ impl Prepared {
         })
     }
 
-    /// Brings the balances back to what they were, and looks whether they are.
+    /// Restores the balances and verifies them.
     fn restore(&self) -> Result<(), String> {
         let patience = PATIENCE.max(self.patience());
-        // What was left behind may still be committed.
+        // Transactions that were left behind may still be committed.
         let end = Instant::now() + patience;
         while self.underway.count() > 0 && Instant::now() < end {
             thread::sleep(AGAIN);
         }
-        // Counted before: what ends meanwhile may have come after the last look.
+        // Count first: a transaction that ends meanwhile may have come after the last read.
         let underway = self.underway.count();
         let restored = self.restore_now(patience);
         match underway {
@@ -373,7 +374,7 @@ impl Prepared {
         if after == self.before { Ok(()) } else { Err("somebody else changes it too".into()) }
     }
 
-    /// How long the values are read and set between tests, when nobody should be in the way.
+    /// Returns the time for reading and setting values between tests, when no session should be in the way.
     fn patience(&self) -> Duration {
         2 * self.functions.limit + GRACE
     }
@@ -383,13 +384,13 @@ impl Prepared {
         self.insist(&BalanceTransaction::Set(values.collect()), patience).map(drop)
     }
 
-    /// The values of all members.
+    /// Reads the values of all members.
     fn read(&self, patience: Duration) -> Tested<Vec<Cents>> {
         let balances = self.members.clone();
         self.insist(&BalanceTransaction::Select { balances, between: Between::NOTHING }, patience)
     }
 
-    /// The same, when they are these; or what they are after a while.
+    /// Reads the values until they are `wanted`; after a while returns them as they are.
     fn settled(&self, wanted: &[Cents]) -> Tested<Vec<Cents>> {
         let end = Instant::now() + SETTLING;
         loop {
@@ -401,8 +402,8 @@ impl Prepared {
         }
     }
 
-    /// Plays a transaction again and again until it is committed, on a new connection where the old one is lost: it does
-    /// the same when it is done twice.
+    /// Plays a transaction until it is committed, on a new connection if the old one is lost. A repetition must not
+    /// change its effect.
     fn insist(&self, transaction: &BalanceTransaction, patience: Duration) -> Tested<Vec<Cents>> {
         let deadline = Instant::now() + patience;
         let mut fresh = None;
@@ -430,7 +431,7 @@ impl Prepared {
         }
     }
 
-    /// Compares the values with what the committed updates make them: an error names the first that differs.
+    /// Compares the values with the sums of the committed updates. The error names the first difference.
     fn sums(&self, updates: &BTreeMap<Balance, u64>) -> Tested<()> {
         let members = &self.members;
         let count = |balance: &Balance| updates.get(balance).copied().unwrap_or(0);
@@ -441,7 +442,8 @@ impl Prepared {
             if seen != wanted {
                 let count = count(id);
                 return Err(Trouble::Failed(format!(
-                    "the sums do not add up: the balance of {id} is {seen}, and {count} committed updates make it {wanted}"
+                    "the sums do not add up: the balance of {id} is {seen}, and {count} committed updates make it \
+                     {wanted}"
                 )));
             }
         }
@@ -450,12 +452,12 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// How sessions of a test that is left to chance work.
+    /// Returns the duration and limits of a test that is left to chance.
     fn span<'a>(&self, stop: &'a dyn Fn() -> bool, proved: &'a dyn Fn() -> bool) -> Span<'a> {
         Span { duration: self.functions.duration, limit: self.functions.limit, stop, proved }
     }
 
-    /// The finding of sessions that did not answer; they are left behind.
+    /// Returns the finding about sessions without an answer, which are left behind.
     fn hang(&self, count: usize, of: usize) -> String {
         self.hanging.set(self.hanging.get() + count);
         let time = (self.functions.limit + GRACE).as_secs_f64();
@@ -463,43 +465,43 @@ impl Prepared {
     }
 }
 
-/// A stream of random numbers for one session.
+/// Returns a stream of random numbers for one session.
 fn random(seed: u64, session: u32) -> Xoshiro256PlusPlus {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     (0..session).for_each(|_| random.jump());
     random
 }
 
-/// A time from 0 up to this one.
+/// Draws a time from 0 up to `most`.
 fn draw(random: &mut Xoshiro256PlusPlus, most: Duration) -> Duration {
     most.mul_f64(unit(random))
 }
 
-/// A number from 0 to 1.
+/// Draws a number from 0 to 1.
 fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
     random.next_u64() as f64 / u64::MAX as f64
 }
 
-/// What happens between two statements that are so far apart.
+/// Returns a pause between two statements of this length.
 fn pause(time: Duration) -> Between {
     if time.is_zero() { Between::NOTHING } else { Between::new(move || thread::sleep(time)) }
 }
 
-/// What a test found when it was not broken off.
+/// Result of a test that was not broken off.
 struct Told {
-    verdict: Verdict,
+    verdict: TestVerdict,
     detail: String,
 }
 
 impl Told {
     fn passed(detail: String) -> Self {
-        Self { verdict: Verdict::Passed, detail }
+        Self { verdict: TestVerdict::Passed, detail }
     }
 }
 
 type Test<'a> = Box<dyn Fn(&mut Seen) -> Tested<Told> + 'a>;
 
-/// `1 abort`, `2 aborts`.
+/// Returns a count with its noun: `1 abort`, `2 aborts`.
 fn counted(count: u64, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {word}{plural}")

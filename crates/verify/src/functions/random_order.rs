@@ -3,7 +3,7 @@
 
 use super::sessions::{Over, Together, together};
 use super::{
-    AMOUNT, Prepared, Seen, Tested, Told, Trouble, Verdict, counted, draw, pause, random, trouble, unit,
+    AMOUNT, Prepared, Seen, TestVerdict, Tested, Told, Trouble, counted, draw, pause, random, trouble, unit,
 };
 use lydite_database::{AbortReason, Balance, BalanceTransaction, Balances, Session, TxError};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,7 +25,7 @@ struct Ended {
 }
 
 impl Prepared {
-    pub(super) fn chance(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
+    pub(super) fn random_order(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let sessions = 2 * self.functions.sessions;
         let (members, seed, count) = (self.members.clone(), self.functions.seed, self.updates as usize);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
@@ -73,7 +73,7 @@ impl Prepared {
             0 if seen.committed == 0 => Err(Trouble::Failed(format!("nobody gets on: {work}"))),
             0 => Ok(Told::passed(format!("{work}; the sums add up"))),
             count => Ok(Told {
-                verdict: Verdict::Timeout,
+                verdict: TestVerdict::Timeout,
                 detail: format!(
                     "timeout instead of detection: {} for a lock {} too long; {work}",
                     counted(count, "wait"),

@@ -1,4 +1,4 @@
-//! Sessions that a test can do without: each is on a thread of its own, which is left behind when it does not answer.
+//! Sessions that a test can leave behind when they do not answer: each has its own thread.
 
 use super::{GRACE, Trouble};
 use lydite_database::{BalanceTransaction, Balances, Session, Target, TargetError, TxError};
@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often a test looks whether it is to stop.
+/// Interval at which a test looks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Transactions that have no answer yet, of sessions that were left behind too.
+/// Number of transactions without an answer, also of sessions that were left behind.
 #[derive(Clone, Default)]
 pub(super) struct Underway(Arc<AtomicUsize>);
 
-/// One of them, until it is dropped.
+/// One transaction without an answer, until it is dropped.
 struct OneUnderway(Underway);
 
 impl Underway {
@@ -37,16 +37,16 @@ impl Drop for OneUnderway {
     }
 }
 
-/// How a transaction ended.
+/// Answer to a transaction.
 pub(super) struct Answer {
     pub(super) result: Result<Vec<Cents>, TxError>,
-    /// When.
+    /// Time of the answer.
     pub(super) at: Instant,
 }
 
-/// A session that plays one transaction after the other.
+/// A session on its own thread, which plays one transaction after the other.
 pub(super) struct Aside {
-    /// None when it is being dropped.
+    /// Transactions to play; none while the session is being dropped.
     jobs: Option<Sender<BalanceTransaction>>,
     answers: Receiver<Answer>,
     thread: Option<JoinHandle<()>>,
@@ -58,7 +58,7 @@ enum State {
     Ready,
     Busy,
     Hanging,
-    /// Its connection is lost.
+    /// The connection is lost.
     Over,
 }
 
@@ -94,13 +94,13 @@ impl Aside {
         Ok(Self { jobs: Some(jobs), answers, thread, state: Cell::new(State::Ready) })
     }
 
-    /// Lets it begin.
+    /// Begins a transaction.
     pub(super) fn begin(&self, transaction: BalanceTransaction) {
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(transaction).is_ok());
         self.state.set(if sent { State::Busy } else { State::Over });
     }
 
-    /// Waits for its answer; none if there is none by then.
+    /// Waits for the answer until `deadline`; none if it has not come by then.
     pub(super) fn answer(&self, deadline: Instant) -> Option<Answer> {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.answers.recv_timeout(left) {
@@ -120,13 +120,13 @@ impl Aside {
         }
     }
 
-    /// Plays a transaction; none if there is no answer by then.
+    /// Plays a transaction; none if there is no answer by `deadline`.
     pub(super) fn play(&self, transaction: BalanceTransaction, deadline: Instant) -> Option<Answer> {
         self.begin(transaction);
         self.answer(deadline)
     }
 
-    /// Whether it can play another one.
+    /// True if the session can play another transaction.
     pub(super) fn is_ready(&self) -> bool {
         self.state.get() == State::Ready
     }
@@ -135,7 +135,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         drop(self.jobs.take());
-        // A database within this process is to be closed before the process ends.
+        // A database within this process must be closed before the process ends.
         if self.state.get() != State::Hanging
             && self.state.get() != State::Busy
             && let Some(thread) = self.thread.take()
@@ -145,17 +145,17 @@ impl Drop for Aside {
     }
 }
 
-/// What came of sessions that worked side by side.
+/// Results of sessions that worked side by side.
 pub(super) struct Together<R> {
-    /// What each gave that came to its end.
+    /// Results of the sessions that ended.
     pub(super) ended: Vec<R>,
-    /// How many did not.
+    /// Number of sessions that did not end.
     pub(super) hang: usize,
-    /// Whether the user stopped them.
+    /// True if the user stopped them.
     pub(super) stopped: bool,
 }
 
-/// Whether sessions that work side by side are to come to an end.
+/// A flag that tells sessions to end.
 #[derive(Clone, Default)]
 pub(super) struct Over(Arc<AtomicBool>);
 
@@ -169,10 +169,10 @@ impl Over {
     }
 }
 
-/// How long sessions work side by side.
+/// Duration and limits of sessions that work side by side.
 pub(super) struct Span<'a> {
     pub(super) duration: Duration,
-    /// The longest wait of a transaction.
+    /// Longest wait of a transaction.
     pub(super) limit: Duration,
     pub(super) stop: &'a dyn Fn() -> bool,
     /// True once the sessions have shown what the test is about. Until then they go on after the duration, for at most
@@ -180,7 +180,7 @@ pub(super) struct Span<'a> {
     pub(super) proved: &'a dyn Fn() -> bool,
 }
 
-/// Lets sessions work until the time is over, the user stops them, or one of them sets the flag that all are given.
+/// Runs sessions until the time is over, the user stops them, or one of them sets the flag that all get.
 pub(super) fn together<R: Send + 'static>(
     target: &Arc<dyn Target>,
     count: u32,
@@ -201,7 +201,7 @@ pub(super) fn together<R: Send + 'static>(
             let result = work(number, &mut *session, &flag);
             drop(session);
             drop(one);
-            // Nobody listens any more if it was left behind.
+            // Nobody receives the result of a session that was left behind.
             let _heard = ended.send(result);
         };
         match spawn("verify", play) {

@@ -1,5 +1,5 @@
-//! Global snapshot: writers add the same amount to all members in one transaction, readers read all members in one. All
-//! values must be equal in every read.
+//! Global snapshot: writers add the same amount to all members in one transaction, and readers read all members in one.
+//! All values must be equal in every read.
 
 use super::sessions::{Over, Together, together};
 use super::{AMOUNT, Prepared, Seen, Tested, Told, Trouble, Unequal, counted, draw, pause, random, trouble};
@@ -14,23 +14,23 @@ use std::time::{Duration, Instant};
 
 pub(super) const NAME: &str = "global snapshot";
 
-/// The longest that every other reader waits between two reads of a transaction, so that updates come in between: where
-/// nodes take their snapshots one by one that is seen then at once.
+/// Longest wait of every other reader between two reads of a transaction. Updates come in between, so snapshots that
+/// nodes take one by one show at once.
 const READER_WAITS: Duration = Duration::from_millis(4);
-/// The longest between two transactions of a writer: stores that refuse a read when what was read has changed must have
-/// a chance to let one through.
+/// Longest wait between two transactions of a writer. A store that aborts a read of changed rows must have a chance to
+/// let one through.
 const WRITER_WAITS: Duration = Duration::from_millis(6);
-/// The longest before a transaction that was given up is sent again.
+/// Longest back-off before the retry of an aborted transaction.
 const RETRY: Duration = Duration::from_millis(2);
 
-/// What a session has seen, and why it came to its end early.
+/// Observations of a session, and the reason of an early end.
 type Ended = (Seen, Option<Trouble>);
 
 impl Prepared {
     pub(super) fn snapshot(&self, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let writers = self.functions.sessions;
         let (members, seed) = (self.members.clone(), self.functions.seed);
-        // That all values are equal in each read says something only if they change between the reads.
+        // Equal values prove something only if the values change between reads.
         let changed = Arc::new(AtomicBool::new(false));
         let has_changed = Arc::clone(&changed);
         let work = move |number: u32, session: &mut dyn Session<Balances>, over: &Over| {
@@ -96,7 +96,7 @@ fn write(
     over: &Over,
 ) -> Ended {
     let mut seen = Seen::default();
-    // All in the same order: nobody waits for each other here.
+    // All writers use the same order, so none waits in a ring.
     let update =
         BalanceTransaction::Add { amount: AMOUNT, balances: members.to_vec(), between: Between::NOTHING };
     while !over.is_set() {
@@ -152,7 +152,7 @@ fn read(
             }
             Err(TxError::Aborted { reason, .. }) => {
                 seen.abort(reason);
-                // It took too long for a store that lets no read through whose values have changed.
+                // The reads took too long for a store that aborts a read whose values have changed.
                 longest /= 2;
                 thread::sleep(draw(&mut random, RETRY));
             }
@@ -162,7 +162,7 @@ fn read(
     (seen, None)
 }
 
-/// Two members whose values differ.
+/// Returns two members whose values differ.
 fn unequal(members: &[Balance], values: &[Cents]) -> Option<Unequal> {
     let mut all = members.iter().zip(values);
     let (&first, value) = all.next()?;

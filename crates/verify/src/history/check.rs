@@ -1,4 +1,4 @@
-//! A history against a level: the one call that puts the steps together.
+//! Check of a history against a level: the function that joins all steps.
 
 use super::cycles;
 use super::graph::{Edge, Graph, Kind, counted_ids, realtime_edges, session_edges};
@@ -7,39 +7,39 @@ use super::model::{History, HistoryError, Outcome};
 use super::report::{Collector, Report, Tally};
 use super::versions::infer;
 
-/// From what, besides reads, the order of a register's values may be taken. Lists need none of this.
+/// Source of the order of a register's values, besides reads. Lists need none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RegisterOrder {
-    /// Reads alone: what a transaction writes follows what it read. Sound for every database.
+    /// Reads alone: the write of a transaction follows what it read. Sound for every database.
     #[default]
     Reads,
-    /// Also: a process's later write follows its earlier one.
+    /// Session order too: a later write of a process follows its earlier one.
     Session,
-    /// Also: a write follows every write whose transaction had ended before its own began. Sound where
-    /// versions are ordered by commit.
+    /// Real time too: a write follows every write whose transaction had ended before its own began. Sound if versions
+    /// are ordered by commit.
     Realtime,
 }
 
-/// What to check.
+/// Options of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The level that the database promised.
+    /// Level that the database promised.
     pub level: Level,
-    /// Hold it against the order of each process's transactions as well (strict serializability does).
+    /// True to check the order of each process's transactions too (strict serializability always does).
     pub session: bool,
-    /// Hold it against real time as well (strict serializability does).
+    /// True to check real time too (strict serializability always does).
     pub realtime: bool,
-    /// What to take the order of registers' values from.
+    /// Source of the order of registers' values.
     pub register_order: RegisterOrder,
-    /// How many examples of each kind to keep.
+    /// Number of examples to keep of each kind.
     pub examples: usize,
-    /// How many edges the searches for cycles may follow before counting is cut short; the verdict does not
-    /// depend on it.
+    /// Number of edges that the searches for cycles may follow before counting stops. The verdict does not depend on
+    /// it.
     pub search_edges: u64,
 }
 
 impl Options {
-    /// The level with nothing added.
+    /// Returns the options for a level and nothing more.
     #[must_use]
     pub fn new(level: Level) -> Self {
         let register_order = RegisterOrder::Reads;
@@ -50,13 +50,13 @@ impl Options {
 /// Checks a history.
 ///
 /// # Errors
-/// The history is not one: values written twice, keys not listed, transactions of one process that overlap.
-/// Anomalies are no errors.
+/// Fails if the history is malformed: a value is written twice, a key is not listed, or transactions of one process
+/// overlap. Anomalies are no errors.
 pub fn check(history: &History, options: &Options) -> Result<Report, HistoryError> {
     let kinds = history.validate()?;
     let strict = options.level == Level::StrictSerializable;
     let realtime = options.realtime || strict;
-    // Real time holds the order of sessions too, but says less plainly what is wrong.
+    // Real time implies the order of sessions, but its cycles explain the anomaly less plainly.
     let session = options.session || strict;
     let mut found = Collector::new(options.examples);
     let inferred = infer(history, &kinds, options.register_order, &mut found);

@@ -1,10 +1,9 @@
-//! Cycles of dependencies: which are there, which is the shortest through each dependency, what is its name.
+//! Cycles of dependencies: existence, the shortest one through each dependency, and their names.
 //!
-//! Whether there is a cycle of some kind is decided by strongly connected components, exactly and in linear
-//! time; searches only find examples and count. By Adya, and for snapshot isolation by Cerone and Gotsman
-//! ("Analysing Snapshot Isolation", 2018): read committed forbids cycles of write-write and write-read edges,
-//! snapshot isolation also those in which no two read-write edges stand next to each other, serializability
-//! forbids all.
+//! Strongly connected components decide exactly and in linear time whether a cycle of some kind exists. Searches only
+//! find examples and count. The rules come from Adya and, for snapshot isolation, from Cerone and Gotsman ("Analysing
+//! Snapshot Isolation", 2018): read committed forbids cycles of write-write and write-read edges. Snapshot isolation
+//! also forbids cycles without two adjacent read-write edges. Serializability forbids all cycles.
 
 use super::explain::Explain;
 use super::graph::{Components, Edge, Graph, Kind, Kinds, REALTIME, RW, SESSION, WR, WW};
@@ -52,16 +51,16 @@ struct Search<'a> {
     graph: &'a Graph,
     explain: Explain<'a>,
     found: &'a mut Collector,
-    /// Edges that may still be followed.
+    /// Number of edges that may still be followed.
     budget: u64,
     round: u32,
-    /// By state of a walk: the round in which it was met, and how.
+    /// Visit of each state of a walk: the round and the edge of arrival.
     met: Vec<u32>,
     came_by: Vec<u32>,
     came_from: Vec<u32>,
-    /// By edge: it lies on a cycle that was told, of one kind up to G-nonadjacent.
+    /// True for each edge on a reported cycle of a kind up to G-nonadjacent.
     told: Vec<bool>,
-    /// By edge: it lies on a cycle that was told, with two read-write edges next to each other.
+    /// True for each edge on a reported cycle with two adjacent read-write edges.
     told_adjacent: Vec<bool>,
 }
 
@@ -78,12 +77,12 @@ impl Search<'_> {
         self.write_skews(order, extra, all);
     }
 
-    /// The numbers of edges of these kinds.
+    /// Returns the edges of these kinds with their numbers.
     fn numbered(&self, kinds: Kinds) -> impl Iterator<Item = (usize, Edge)> + use<'_> {
         self.graph.edges().iter().copied().enumerate().filter(move |(_, edge)| edge.is(kinds))
     }
 
-    /// Every edge that says so is a lost update; what remains is to find how the other's write came after.
+    /// Reports lost updates. Every edge marked so is one; the search only finds how the other write came after.
     fn lost_updates(&mut self, all: &Components) {
         let anchors: Vec<(usize, Edge)> = self.numbered(RW).filter(|(_, edge)| edge.lost_update).collect();
         for (at, anchor) in anchors {
@@ -113,7 +112,7 @@ impl Search<'_> {
         }
     }
 
-    /// G0 and G1c.
+    /// Reports G0 and G1c.
     fn without_reads_of_old_versions(&mut self, order: Order, extra: Kinds, all: &Components) {
         for (kinds, anchors, kind) in [
             (WW | extra, WW, AnomalyKind::DirtyWrite),
@@ -144,7 +143,7 @@ impl Search<'_> {
         }
     }
 
-    /// G-single and its longer kin: what snapshot isolation forbids.
+    /// Reports G-single and longer cycles that snapshot isolation forbids.
     fn reads_of_old_versions_apart(&mut self, order: Order, extra: Kinds, apart: &Components) {
         use AnomalyKind::{LongFork, NonAdjacent, ReadSkew, SkewedSnapshots};
         let kinds = WW | WR | extra;
@@ -180,7 +179,7 @@ impl Search<'_> {
         }
     }
 
-    /// All other cycles.
+    /// Reports all other cycles.
     fn write_skews(&mut self, order: Order, extra: Kinds, all: &Components) {
         let close = extra & REALTIME != 0;
         let onward = |state: u32, edge: &Edge| {
@@ -203,13 +202,13 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the budget is used up.
+    /// True if the budget is used up.
     fn spent(&self) -> bool {
         self.budget == 0
     }
 
-    /// A shortest walk between two states. Its last step may be [`NONE`]: real time closes the cycle. A search
-    /// that has begun is finished, so that what the components promise is always found.
+    /// Finds a shortest walk between two states. Its last step may be [`NONE`]: then real time closes the cycle. A
+    /// search that has begun runs to its end, so each cycle that the components prove is found.
     fn path(
         &mut self,
         from: u32,
@@ -242,7 +241,7 @@ impl Search<'_> {
         None
     }
 
-    /// The edges that the search went by, and the last one.
+    /// Returns the edges of the search's walk, and the last one.
     fn walk_to(&self, from: u32, mut state: u32, last: u32) -> Vec<u32> {
         let mut walk = vec![last];
         while state != from {
@@ -253,7 +252,7 @@ impl Search<'_> {
         walk
     }
 
-    /// Names the cycle, counts it, and marks those of its edges that need not be told again.
+    /// Names the cycle, counts it, and marks its edges that need no further report.
     fn tell(&mut self, kind: AnomalyKind, order: Order, anchor: usize, path: Vec<u32>, marks: Kinds) {
         let mut steps = vec![anchor as u32];
         steps.extend(path);
@@ -269,14 +268,14 @@ impl Search<'_> {
         self.found.add_ordered(kind, order, || self.explain.cycle(&cycle));
     }
 
-    /// The cycle of these steps; real time that takes several steps is one.
+    /// Returns the cycle of these steps. Several steps of real time become one.
     fn edges_of(&self, steps: &[u32]) -> Vec<Edge> {
         let mut cycle: Vec<Edge> = Vec::with_capacity(steps.len());
         for step in steps {
             let edge = match self.graph.edges().get(*step as usize) {
                 Some(edge) => *edge,
                 None => {
-                    // Only the last step is none, and the first is always an edge.
+                    // Only the last step can be none, and the first is always an edge.
                     let (Some(last), Some(first)) = (cycle.last(), cycle.first()) else { continue };
                     Edge::order(last.to, first.from, Kind::Realtime)
                 }
@@ -290,8 +289,8 @@ impl Search<'_> {
     }
 }
 
-/// The cycle without detours. A walk may come by a transaction twice, once by a read-write edge and once not;
-/// of the two cycles into which it falls there, one has no more read-write edges in a row than the walk.
+/// Removes detours from a cycle. A walk may pass a transaction twice, once by a read-write edge and once not. It splits
+/// into two cycles there, and one of them has no more adjacent read-write edges than the walk.
 fn simple(mut cycle: Vec<Edge>) -> Vec<Edge> {
     let adjacent =
         |cycle: &[Edge]| (0..cycle.len()).any(|at| cycle[at].is(RW) && cycle[(at + 1) % cycle.len()].is(RW));
@@ -313,7 +312,7 @@ fn simple(mut cycle: Vec<Edge>) -> Vec<Edge> {
     }
 }
 
-/// The name of a cycle in which no two reads of old versions stand next to each other.
+/// Names a cycle without two adjacent reads of old versions.
 fn name(cycle: &[Edge], explain: &Explain<'_>) -> AnomalyKind {
     let old = cycle.iter().filter(|edge| edge.is(RW)).count();
     if old == 1 {

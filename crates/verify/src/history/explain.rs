@@ -1,4 +1,4 @@
-//! Anomalies in sentences.
+//! Sentences that explain anomalies.
 
 use super::graph::{Edge, Kind};
 use super::model::{Action, History, KeyId, Seen, TxId};
@@ -6,7 +6,7 @@ use super::report::Example;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Longer lists are shown by their ends.
+/// Length of a list beyond which only its ends are shown.
 const LIST_SHOWN: usize = 12;
 
 /// Writes sentences about one history.
@@ -20,7 +20,7 @@ impl<'h> Explain<'h> {
         Self { history }
     }
 
-    /// A finding about some transactions and one key.
+    /// Returns an example of some transactions and one key.
     fn example(&self, transactions: &[TxId], key: KeyId, sentence: String) -> Example {
         let key = self.history.key(key);
         Example {
@@ -110,7 +110,7 @@ impl<'h> Explain<'h> {
         self.example(&[a.0, b.0], key, sentence)
     }
 
-    /// A cycle, one sentence per edge.
+    /// Explains a cycle, one sentence for each edge.
     pub(super) fn cycle(&self, edges: &[Edge]) -> Example {
         let transactions: Vec<TxId> = edges.iter().map(|edge| edge.from).collect();
         let (mut keys, mut engines) = (Vec::new(), BTreeSet::new());
@@ -130,7 +130,7 @@ impl<'h> Explain<'h> {
         }
     }
 
-    /// Why one transaction comes before another.
+    /// Explains why one transaction comes before another.
     fn edge(&self, edge: &Edge) -> String {
         let Edge { from, to, kind, value, .. } = *edge;
         if kind == Kind::Session {
@@ -160,7 +160,7 @@ impl<'h> Explain<'h> {
         }
     }
 
-    /// What a transaction left in a key, as the end of a sentence.
+    /// Returns the value that a transaction left in a key, as the end of a sentence.
     fn wrote(&self, id: TxId, key: KeyId) -> String {
         let value = self.ops(id, key).filter_map(Action::written).last();
         value.map_or_else(|| id.to_string(), |value| format!("{value} of {id}"))
@@ -175,12 +175,12 @@ impl<'h> Explain<'h> {
             .filter_map(|action| if let Action::Read(Some(seen)) = action { Some(seen) } else { None })
     }
 
-    /// The read of an edge's reader that does not have the edge's value.
+    /// Returns the read of the edge's reader that lacks the edge's value.
     fn read_without(&self, edge: &Edge) -> Option<&'h Seen> {
         self.reads(edge.from, edge.key).find(|seen| !has(seen, edge.value))
     }
 
-    /// The read of an edge's reader that has the edge's value.
+    /// Returns the read of the edge's reader that has the edge's value.
     fn read_with(&self, edge: &Edge) -> Option<&'h Seen> {
         self.reads(edge.to, edge.key).find(|seen| has(seen, edge.value))
     }
@@ -205,7 +205,7 @@ fn register(value: Option<u64>) -> String {
     value.map_or_else(|| "nil".into(), |value| value.to_string())
 }
 
-/// A list as `[1 2 3]`; of a long one the first and the last values.
+/// Returns a list as `[1 2 3]`; of a long one, the first and the last values.
 fn list(values: &[u64]) -> String {
     let mut text = String::from("[");
     for (at, value) in values.iter().enumerate() {

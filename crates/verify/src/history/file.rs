@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 
-/// One line.
+/// A line of a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -31,10 +31,10 @@ enum Item {
 }
 
 impl History {
-    /// Reads a history; empty lines and lines that begin with `#` are passed over.
+    /// Reads a history. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The reader fails, or a line is not a transaction.
+    /// Fails if the reader fails, or if a line is not a transaction.
     pub fn from_json_lines(reader: impl BufRead) -> Result<Self, HistoryError> {
         let mut history = Self::default();
         let mut numbers = HashMap::new();
@@ -62,10 +62,10 @@ impl History {
         Ok(history)
     }
 
-    /// Writes the history, so that it can be checked again.
+    /// Writes the history for later checks.
     ///
     /// # Errors
-    /// The writer fails; an engine's name has an `@`; an operation's key is not listed.
+    /// Fails if the writer fails, if an engine's name contains `@`, or if an operation's key is not listed.
     pub fn to_json_lines(&self, mut writer: impl Write) -> Result<(), HistoryError> {
         for engine in self.keys.iter().filter_map(|key| key.engine.as_deref()) {
             if engine.is_empty() || engine.contains('@') {
@@ -83,7 +83,7 @@ impl History {
         Ok(writer.flush()?)
     }
 
-    /// An operation as its array.
+    /// Returns an operation as its array.
     fn items(&self, op: &Op) -> Vec<Item> {
         let key = Item::Text(self.key(op.key).to_string());
         match &op.action {
@@ -102,7 +102,7 @@ impl History {
     }
 }
 
-/// The operation of an array, with its key as text.
+/// Reads an operation from its array, with its key as text.
 fn operation(items: Vec<Item>) -> Option<(String, Action)> {
     let mut items = items.into_iter();
     let (Some(Item::Text(what)), Some(Item::Text(key))) = (items.next(), items.next()) else { return None };

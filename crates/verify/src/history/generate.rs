@@ -1,44 +1,44 @@
-//! Workloads whose histories can be checked: the same seed gives the same transactions, every value is new.
+//! Workloads with histories that can be checked. Equal seeds give equal transactions, and every value is new.
 
 use super::model::{Key, KeyId};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::RangeInclusive;
 
-/// What keys are used as.
+/// Use of the keys of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadKind {
-    /// Values are appended to lists; a read returns the whole list. Tells the most.
+    /// Lists: values are appended, and a read returns the whole list. Proves the most.
     ListAppend,
-    /// Values overwrite each other; a read returns the last one.
+    /// Registers: values overwrite each other, and a read returns the last one.
     Register,
 }
 
-/// What the transactions are like.
+/// Settings of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Lists or registers.
     pub kind: WorkloadKind,
-    /// Where the randomness comes from.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Keys in use at any time. Few keys make many conflicts.
     pub keys: u32,
     /// Writes after which a key is retired and a new one takes its place, so that lists stay short.
     pub writes_per_key: u32,
-    /// How uneven the keys are used: 0 is evenly; at 1 the first of n is used n times as often as the last.
+    /// Skew of the keys: 0 is uniform; at 1 the first of n keys is used n times as often as the last.
     pub skew: f64,
     /// Operations per transaction.
     pub operations: RangeInclusive<u32>,
     /// Share of operations that read, 0 to 1.
     pub reads: f64,
-    /// Share of transactions that the client rolls back at their end, 0 to 1.
+    /// Share of transactions that the client rolls back at the end, 0 to 1.
     pub rollbacks: f64,
-    /// Engines that the keys are dealt to in turn; empty if that does not matter.
+    /// Engines that get the keys in turn; empty if that does not matter.
     pub engines: Vec<String>,
 }
 
 impl Workload {
-    /// A workload with many conflicts: ten keys, one to six operations, half of them reads.
+    /// Returns a workload with many conflicts: ten keys, one to six operations, half of them reads.
     #[must_use]
     pub fn new(kind: WorkloadKind, seed: u64) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Workload {
     }
 }
 
-/// Why a workload cannot be generated.
+/// Error of a workload that cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("history workload: {what} is {value}: choose {choose}")]
 pub struct WorkloadError {
@@ -64,7 +64,7 @@ pub struct WorkloadError {
     choose: &'static str,
 }
 
-/// One operation to be done.
+/// An operation to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Append the value to the list; a key that does not exist is the empty list.
@@ -78,7 +78,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The key.
+    /// Returns the key of the operation.
     #[must_use]
     pub fn key(self) -> KeyId {
         match self {
@@ -87,32 +87,32 @@ impl Request {
     }
 }
 
-/// One transaction to be done.
+/// A transaction to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Its operations, in order.
+    /// Operations in their order.
     pub requests: Vec<Request>,
-    /// Whether it is to be rolled back instead of committed.
+    /// True to roll back instead of committing.
     pub rolls_back: bool,
 }
 
-/// Deals transactions.
+/// Generator of transactions.
 #[derive(Clone, Debug)]
 pub struct Generator {
     workload: Workload,
     random: Xoshiro256PlusPlus,
     keys: Vec<Key>,
-    /// The keys in use and how often each was written.
+    /// Keys in use, with their numbers of writes.
     slots: Vec<(KeyId, u32)>,
-    /// By slot: the share of the uses that fall on it or on one before it.
+    /// Cumulative share of the uses, by slot.
     shares: Vec<f64>,
 }
 
 impl Generator {
-    /// A generator at its beginning.
+    /// Returns a new generator.
     ///
     /// # Errors
-    /// The first number that makes no sense.
+    /// Fails at the first value that is out of range.
     pub fn new(workload: Workload) -> Result<Self, WorkloadError> {
         let bad = |what, value: String, choose| Err(WorkloadError { what, value, choose });
         let share = 0.0..=1.0;
@@ -158,13 +158,13 @@ impl Generator {
         Ok(generator)
     }
 
-    /// All keys dealt so far; a key's number is its place.
+    /// Returns all keys so far; the number of a key is its place.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// The next transaction.
+    /// Draws the next transaction.
     pub fn transaction(&mut self) -> Generated {
         let (low, high) = (*self.workload.operations.start(), *self.workload.operations.end());
         let count = low + (self.fraction() * f64::from(high - low + 1)) as u32;
@@ -173,7 +173,7 @@ impl Generator {
         Generated { requests, rolls_back }
     }
 
-    /// Transactions that read every key dealt so far, one key each: run at the end they show what was lost.
+    /// Returns transactions that read every key so far, one key each. At the end of a run they show lost writes.
     #[must_use]
     pub fn final_reads(&self) -> Vec<Generated> {
         (0..self.keys.len() as u32)
@@ -195,11 +195,11 @@ impl Generator {
         if self.fraction() < self.workload.reads {
             return self.read(key);
         }
-        // A key's values count from 1, so that an explanation can be read at a glance.
+        // The values of a key count from 1, which keeps explanations readable.
         let value = u64::from(writes) + 1;
         self.slots[slot].1 += 1;
         if writes + 1 >= self.workload.writes_per_key {
-            // Where a slot's keys live stays the same, and with it the balance of the engines.
+            // The engine of a slot stays the same, and with it the balance of the engines.
             let engine = self.keys[key.0 as usize].engine.clone();
             self.slots[slot] = (self.new_key(engine), 0);
         }
@@ -209,7 +209,7 @@ impl Generator {
         }
     }
 
-    /// A key never used before, on this engine or on the next in turn.
+    /// Adds a new key, on this engine or on the next one in turn.
     fn new_key(&mut self, engine: Option<String>) -> KeyId {
         let number = self.keys.len();
         let engines = &self.workload.engines;
@@ -218,12 +218,12 @@ impl Generator {
         KeyId(number as u32)
     }
 
-    /// Evenly from 0 up to but not 1.
+    /// Draws a number from 0 up to but not 1.
     fn fraction(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Evenly from 0 up to but not `bound`, for the choice of who goes next.
+    /// Draws a number from 0 up to but not `bound`, for the choice of the next client.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         ((self.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
     }

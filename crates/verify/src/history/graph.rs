@@ -1,9 +1,9 @@
-//! The graph of who must come before whom, and its strongly connected components.
+//! The graph of the order that transactions must have, and its strongly connected components.
 
 use super::model::{History, KeyId, Outcome, TxId};
 use std::collections::HashMap;
 
-/// Why one transaction comes before another.
+/// Reason why one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -27,40 +27,40 @@ pub(super) const RW: Kinds = Kind::ReadWrite as Kinds;
 pub(super) const SESSION: Kinds = Kind::Session as Kinds;
 pub(super) const REALTIME: Kinds = Kind::Realtime as Kinds;
 
-/// `from` comes before `to`.
+/// An edge: `from` comes before `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
     pub from: TxId,
     pub to: TxId,
     pub kind: Kind,
-    /// Both wrote the key after having read the same, or `from` overwrote what it had not seen of `to`.
+    /// True if both wrote the key after the same read, or if `from` overwrote a write of `to` that it had not seen.
     pub lost_update: bool,
-    /// Of what key; meaningless for session and real time.
+    /// Key of the dependency; meaningless for session and real time.
     pub key: KeyId,
     /// The value that was read, or that overwrote.
     pub value: u64,
 }
 
 impl Edge {
-    /// Whether the edge is of one of these kinds.
+    /// True if the edge is of one of these kinds.
     pub(super) fn is(&self, kinds: Kinds) -> bool {
         self.kind as Kinds & kinds != 0
     }
 
-    /// An edge that comes from the order of events alone.
+    /// Returns an edge that comes from the order of events alone.
     pub(super) fn order(from: TxId, to: TxId, kind: Kind) -> Self {
         Self { from, to, kind, lost_update: false, key: KeyId(0), value: 0 }
     }
 }
 
-/// Edges by where they start.
+/// The edges by their start.
 pub(super) struct Graph {
     starts: Vec<u32>,
     edges: Vec<Edge>,
 }
 
 impl Graph {
-    /// The graph over `vertices` transactions; edges that say the same are taken once.
+    /// Returns the graph over `vertices` transactions. Equal edges are kept once.
     pub(super) fn new(vertices: usize, mut edges: Vec<Edge>) -> Self {
         edges.sort_unstable();
         edges.dedup();
@@ -74,22 +74,22 @@ impl Graph {
         Self { starts, edges }
     }
 
-    /// How many transactions.
+    /// Returns the number of transactions.
     pub(super) fn vertices(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// All edges; an edge's place here is its number.
+    /// Returns all edges; the number of an edge is its place.
     pub(super) fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The numbers of the edges that start at `v`.
+    /// Returns the numbers of the edges that start at `v`.
     pub(super) fn leaving(&self, v: u32) -> std::ops::Range<usize> {
         self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize
     }
 
-    /// Components over the edges of some kinds, optionally only inside the components of `within`.
+    /// Returns the components over the edges of some kinds, optionally only inside the components of `within`.
     pub(super) fn components(&self, kinds: Kinds, within: Option<&Components>) -> Components {
         components(self.vertices(), |v, cursor| {
             let leaving = self.leaving(v);
@@ -104,8 +104,8 @@ impl Graph {
         })
     }
 
-    /// Components over the states of a walk that never takes two read-write edges in a row: state `2v` is
-    /// being at `v` and free to take one next, `2v + 1` is having come to `v` by one.
+    /// Returns the components over the states of a walk without two adjacent read-write edges. State `2v` is at `v`
+    /// with a free choice of the next edge; state `2v + 1` is at `v` after a read-write edge.
     pub(super) fn non_adjacent_components(&self, kinds: Kinds, within: &Components) -> Components {
         components(2 * self.vertices(), |state, cursor| {
             let leaving = self.leaving(state / 2);
@@ -124,7 +124,7 @@ impl Graph {
     }
 }
 
-/// The state that an edge leads to in a walk without two read-write edges in a row; see
+/// Returns the state after an edge in a walk without two adjacent read-write edges; see
 /// [`Graph::non_adjacent_components`].
 pub(super) fn walk_on(state: u32, edge: &Edge, kinds: Kinds) -> Option<u32> {
     if edge.is(kinds) {
@@ -136,31 +136,32 @@ pub(super) fn walk_on(state: u32, edge: &Edge, kinds: Kinds) -> Option<u32> {
     }
 }
 
-/// Which vertices can reach each other.
+/// Sets of vertices that can reach each other.
 pub(super) struct Components {
     of: Vec<u32>,
     largest: u32,
 }
 
 impl Components {
-    /// Whether two vertices lie on a common cycle (or are the same).
+    /// True if two vertices lie on a common cycle or are the same.
     pub(super) fn together(&self, a: u32, b: u32) -> bool {
         self.of[a as usize] == self.of[b as usize]
     }
 
-    /// Whether there is any cycle.
+    /// True if a cycle exists.
     pub(super) fn any(&self) -> bool {
         self.largest > 1
     }
 }
 
-/// Tarjan's algorithm with a stack of its own, since a history's paths are longer than a thread's stack.
-/// `next(v, cursor)` gives the next successor of `v` and moves the cursor on; no vertex is its own successor.
+/// Returns the components by Tarjan's algorithm with a stack of its own, because a path of a history is longer than a
+/// thread's stack. `next(v, cursor)` returns the next successor of `v` and advances the cursor. No vertex is its own
+/// successor.
 fn components(vertices: usize, next: impl Fn(u32, &mut usize) -> Option<u32>) -> Components {
     const NEW: u32 = u32::MAX;
     let mut number = vec![NEW; vertices];
     let mut low = vec![0u32; vertices];
-    // While a vertex has no component it is on the stack or not yet met.
+    // A vertex without a component is on the stack or not visited yet.
     let mut of = vec![NEW; vertices];
     let mut open = Vec::new();
     let mut path: Vec<(u32, usize)> = Vec::new();
@@ -209,14 +210,14 @@ fn components(vertices: usize, next: impl Fn(u32, &mut usize) -> Option<u32>) ->
     Components { of, largest }
 }
 
-/// Whether one transaction had ended before another began. One whose outcome is unknown may take effect at
-/// any time after it began, so it never ends.
+/// True if one transaction ended before another one began. A transaction of unknown outcome may take effect at any time
+/// after its begin, so it never ends.
 pub(super) fn ended_before(history: &History, a: TxId, b: TxId) -> bool {
     let a = history.tx(a);
     a.outcome == Outcome::Committed && a.completed < history.tx(b).invoked
 }
 
-/// Edges between transactions that one process ran one after the other.
+/// Adds edges between consecutive transactions of each process.
 pub(super) fn session_edges(history: &History, counted: &[bool], edges: &mut Vec<Edge>) {
     let mut order: Vec<TxId> = counted_ids(counted).collect();
     order.sort_unstable_by_key(|id| history.tx(*id).invoked);
@@ -232,9 +233,8 @@ pub(super) fn session_edges(history: &History, counted: &[bool], edges: &mut Vec
     }
 }
 
-/// Edges from which, over any number of steps, follows every pair of transactions of which one had ended when
-/// the other began. Only the latest that have ended start edges, so that there are as many edges per
-/// transaction as there were clients, not transactions.
+/// Reports edges that imply, over any number of steps, every pair of transactions in which one ended before the other
+/// began. Only the latest ended transactions start edges, so each transaction has as many edges as there are clients.
 pub(super) fn realtime_edges(
     history: &History,
     transactions: impl Iterator<Item = TxId>,
@@ -263,7 +263,7 @@ pub(super) fn realtime_edges(
     }
 }
 
-/// The transactions that count.
+/// Returns the transactions that count.
 pub(super) fn counted_ids(counted: &[bool]) -> impl Iterator<Item = TxId> + '_ {
     counted.iter().enumerate().filter(|(_, yes)| **yes).map(|(at, _)| TxId(at as u32))
 }

@@ -1,19 +1,19 @@
-//! The isolation levels, the anomalies by name, and which level forbids which.
+//! Isolation levels, the anomalies by name, and the levels that forbid them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An isolation level that a history can be held against.
+/// An isolation level of the checker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// PL-2: nothing aborted or intermediate is read, and information does not flow in circles.
+    /// Read committed, PL-2: no read of aborted or intermediate writes, and no circular flow of information.
     ReadCommitted,
-    /// Every transaction reads one snapshot; of two that overlap and write the same, one fails.
+    /// Snapshot isolation: every transaction reads one snapshot. Of two that overlap and write the same key, one fails.
     SnapshotIsolation,
-    /// PL-3 on items: as if the transactions had run one after the other.
+    /// Serializable, PL-3 on items: equivalent to running the transactions one after the other.
     Serializable,
-    /// Serializable, in an order that no client's clock contradicts.
+    /// Strict serializable: serializable in an order that no client's clock contradicts.
     StrictSerializable,
 }
 
@@ -22,7 +22,7 @@ impl Level {
     pub const ALL: [Self; 4] =
         [Self::ReadCommitted, Self::SnapshotIsolation, Self::Serializable, Self::StrictSerializable];
 
-    /// Whether an anomaly contradicts this level. One that needs the order of a session or of real time
+    /// True if an anomaly contradicts this level. An anomaly that needs the order of a session or of real time
     /// contradicts strict serializability only.
     #[must_use]
     pub fn forbids(self, kind: AnomalyKind, order: Order) -> bool {
@@ -41,57 +41,57 @@ impl fmt::Display for Level {
     }
 }
 
-/// What a cycle needs besides what the data show.
+/// Order that a cycle needs besides the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Nothing.
+    /// No further order: the data suffice.
     Data,
-    /// That a process's transactions come one after the other.
+    /// Order of the transactions of a process.
     Session,
-    /// That a transaction which ended before another began comes before it.
+    /// Order of real time: a transaction that ended before another one began comes before it.
     Realtime,
 }
 
-/// What can go wrong, the worst first.
+/// Kind of an anomaly, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnomalyKind {
-    /// A read returned a value that nobody wrote.
+    /// A read returned a value that was never written.
     GarbageRead,
     /// A list holds a value twice that was appended once.
     DuplicateAppend,
-    /// Two reads of a list of which neither begins with the other: an append was lost or moved.
+    /// Two reads of a list contradict each other: neither is a beginning of the other. An append was lost or moved.
     IncompatibleOrder,
-    /// A transaction does not see what it wrote before, or sees what it writes only later.
+    /// A transaction misses its own earlier write, or sees its own later write.
     OwnWrites,
     /// G0, dirty write: two transactions' writes interleave.
     DirtyWrite,
-    /// G1a, aborted read: somebody saw a write of an aborted transaction.
+    /// G1a, aborted read: a transaction saw a write of an aborted transaction.
     AbortedRead,
-    /// G1b, intermediate read: somebody saw a write that its transaction overwrote.
+    /// G1b, intermediate read: a transaction saw a write that its writer overwrote.
     IntermediateRead,
-    /// G1c, circular information flow: each saw, or overwrote, the other's writes.
+    /// G1c, circular information flow: transactions saw or overwrote each other's writes in a circle.
     CircularInformation,
-    /// A transaction reads a key twice, and something different the second time.
+    /// A transaction reads a key twice with different results.
     UnrepeatableRead,
-    /// P4: a transaction overwrote what another wrote after it had read.
+    /// P4, lost update: a transaction overwrote a write that came after its own read.
     LostUpdate,
-    /// G-single over keys of different engines: a transaction sees another's effect in one engine and not in
-    /// the other (Skeena, Fig. 2.1).
+    /// G-single over keys of different engines: a transaction sees another one's effect in one engine but not in the
+    /// other (Skeena, Fig. 2.1).
     SkewedSnapshots,
-    /// G-single: a transaction sees another's effect on one key and not on another.
+    /// G-single: a transaction sees another one's effect on one key but not on another.
     ReadSkew,
     /// Two readers see two writes in opposite orders.
     LongFork,
-    /// G-nonadjacent: two or more reads of old versions, never two of them next to each other.
+    /// G-nonadjacent: a cycle with two or more reads of old versions, no two of them adjacent.
     NonAdjacent,
-    /// G2-item: write skew, and every longer cycle with two reads of old versions next to each other.
+    /// G2-item: write skew, and every longer cycle with two adjacent reads of old versions.
     WriteSkew,
 }
 
 impl AnomalyKind {
-    /// The weakest level that forbids it.
+    /// Returns the weakest level that forbids the anomaly.
     #[must_use]
     pub fn weakest_without(self) -> Level {
         match self {

@@ -1,13 +1,12 @@
-//! Did a database keep the isolation it promised? A black-box check of recorded histories.
+//! Checker of isolation: decides from a recorded history whether a database kept an isolation level.
 //!
-//! Clients run small transactions whose writes are all different, so that a read tells whose write it saw.
-//! From the reads the checker works out which transaction must have come before which, and looks for cycles
-//! in that: a cycle cannot happen in any order of the transactions. Which kinds of cycles are allowed makes
-//! the isolation levels (Adya, "Weak Consistency", 1999); working the order out of lists that are only ever
-//! appended to is the idea of Elle (Kingsbury and Alvaro, VLDB 2020).
+//! Clients run small transactions whose writes all differ, so each read shows which write it saw. From the reads the
+//! checker infers which transaction must have come before which other one. It looks for cycles in this order: no order
+//! of the transactions allows a cycle. The isolation levels differ in the kinds of cycles that they allow (Adya, "Weak
+//! Consistency", 1999). Lists that only grow by appends reveal the order of their values; this is the idea of Elle
+//! (Kingsbury and Alvaro, VLDB 2020).
 //!
-//! The checker finds what the history proves and nothing else: what it reports did happen, what it does not
-//! report may still have happened unseen.
+//! The checker finds only what the history proves. Every reported anomaly did happen; others may have happened unseen.
 //!
 //! ```
 //! use lydite_verify::history::{AnomalyKind, History, Level, Options, check};

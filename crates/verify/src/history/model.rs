@@ -1,14 +1,14 @@
-//! What a history is: transactions of client processes, what they did and saw, and when, by one logical clock.
+//! Histories: transactions of client processes with their operations, results and times by one logical clock.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// A key's number: its place in [`History::keys`].
+/// Number of a key: its place in [`History::keys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeyId(pub u32);
 
-/// A transaction's number: its place in [`History::transactions`]. Shown as `T7`.
+/// Number of a transaction: its place in [`History::transactions`]. Shown as `T7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TxId(pub u32);
 
@@ -18,12 +18,12 @@ impl fmt::Display for TxId {
     }
 }
 
-/// A key of the database, and where it lives.
+/// A key of the database and its engine or node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// What the key is called; unique within its engine.
+    /// Name of the key, unique within its engine.
     pub name: String,
-    /// The engine or node it lives on, where that matters; it must not contain `@`.
+    /// Engine or node of the key, if that matters. It must not contain `@`.
     pub engine: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.engine {
             Some(engine) => write!(f, "{}@{engine}", self.name),
-            // A name with an @ of its own is told from one with an engine by an empty engine.
+            // An empty engine marks a name that contains an @ itself.
             None if self.name.contains('@') => write!(f, "{}@", self.name),
             None => f.write_str(&self.name),
         }
@@ -39,7 +39,7 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// The key of a text as `Display` writes it: `name` or `name@engine`.
+    /// Reads a key from its displayed form: `name` or `name@engine`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.rsplit_once('@') {
@@ -50,72 +50,72 @@ impl Key {
     }
 }
 
-/// What a read returned.
+/// Result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The whole list; a key that does not exist is the empty list.
+    /// The whole list; empty if the key does not exist.
     List(Vec<u64>),
     /// The register's value; none if it was never written.
     Register(Option<u64>),
 }
 
-/// What an operation did.
+/// Action of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Appended a value, never appended to this key before, to the list.
+    /// Append of a value to the list. The value was never appended to this key before.
     Append(u64),
-    /// Wrote a value, never written to this key before, to the register.
+    /// Write of a value to the register. The value was never written to this key before.
     Write(u64),
-    /// Read; none if the answer never came.
+    /// Read, with its result; none if the answer never came.
     Read(Option<Seen>),
 }
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Upon what.
+    /// Key of the operation.
     pub key: KeyId,
-    /// What.
+    /// Action on the key.
     pub action: Action,
 }
 
-/// How a transaction ended, as far as its client knows.
+/// Outcome of a transaction, as far as its client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The database said that it is committed.
+    /// The database reported the commit.
     Committed,
-    /// The database said that it is not, or the client rolled it back.
+    /// The database reported an abort, or the client rolled back.
     Aborted,
-    /// No answer: it counts as committed only if somebody saw its effect.
+    /// The client got no answer. The transaction counts as committed only if another one saw its effect.
     Unknown,
 }
 
 /// One transaction of a client process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// The client that ran it; a process runs one at a time.
+    /// Client that ran the transaction. A process runs one at a time.
     pub process: u32,
-    /// When it was begun, a position of the history's clock.
+    /// Position of the history's clock at the begin.
     pub invoked: u64,
-    /// When the client knew its outcome, a later position of the same clock.
+    /// Position of the same clock at which the client knew the outcome; it is later.
     pub completed: u64,
-    /// How it ended.
+    /// Outcome of the transaction.
     pub outcome: Outcome,
-    /// What it did, in order.
+    /// Operations in their order.
     pub ops: Vec<Op>,
 }
 
-/// What clients did to a database and what it answered.
+/// Operations of clients on a database, and its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The keys; an operation names one by its place here.
+    /// Keys. An operation names a key by its place here.
     pub keys: Vec<Key>,
-    /// The transactions, in any order.
+    /// Transactions, in any order.
     pub transactions: Vec<Transaction>,
 }
 
-/// Why a history cannot be checked, read or written.
+/// Error of a history that cannot be checked, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// An operation names a key that is not in the list of keys.
@@ -125,7 +125,7 @@ pub enum HistoryError {
         tx: TxId,
         /// The key's number.
         key: u32,
-        /// How many there are.
+        /// Number of keys.
         keys: usize,
     },
     /// A key is used as a list and as a register.
@@ -138,10 +138,10 @@ pub enum HistoryError {
         /// `list` or `register`.
         as_what: &'static str,
     },
-    /// Nothing can be inferred from values that are not unique.
+    /// A value is written to a key twice. Nothing can be inferred from values that are not unique.
     #[error("{tx} writes {value} to key {key} again: each value may be written to a key once")]
     NotUnique {
-        /// The transaction that did it again.
+        /// The transaction that repeats the write.
         tx: TxId,
         /// The key.
         key: String,
@@ -156,13 +156,13 @@ pub enum HistoryError {
     Times {
         /// The transaction.
         tx: TxId,
-        /// Its process.
+        /// The transaction's process.
         process: u32,
-        /// When it begins.
+        /// Begin of the transaction.
         invoked: u64,
-        /// When it ends.
+        /// End of the transaction.
         completed: u64,
-        /// When the transaction before it in the process ended.
+        /// End of the transaction before it in the process.
         free: u64,
     },
     /// More than 2³¹ transactions or keys.
@@ -171,20 +171,20 @@ pub enum HistoryError {
     /// An engine's name cannot be written to a file.
     #[error("engine name `{0}` is empty or contains an @: choose another name")]
     EngineName(String),
-    /// A line of a file is not what it should be.
+    /// A line of a file is malformed.
     #[error("history line {line}: {what}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault of the line.
         what: String,
     },
-    /// The file failed.
+    /// Reading or writing the file failed.
     #[error("history file: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// What a key is used as.
+/// Use of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyKind {
     List,
@@ -192,7 +192,7 @@ pub(super) enum KeyKind {
 }
 
 impl Action {
-    /// What this action takes its key for; nothing if that cannot be told.
+    /// Returns the use of the key that this action implies; none if unknown.
     fn kind(&self) -> Option<KeyKind> {
         match self {
             Self::Append(_) | Self::Read(Some(Seen::List(_))) => Some(KeyKind::List),
@@ -201,7 +201,7 @@ impl Action {
         }
     }
 
-    /// The value that it puts into its key.
+    /// Returns the value that the action writes.
     pub(super) fn written(&self) -> Option<u64> {
         match self {
             Self::Append(value) | Self::Write(value) => Some(*value),
@@ -211,22 +211,22 @@ impl Action {
 }
 
 impl History {
-    /// The transaction of a number.
+    /// Returns the transaction with this number.
     pub(super) fn tx(&self, id: TxId) -> &Transaction {
         &self.transactions[id.0 as usize]
     }
 
-    /// The key of a number.
+    /// Returns the key with this number.
     pub(super) fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.0 as usize]
     }
 
-    /// All transactions with their numbers.
+    /// Returns all transactions with their numbers.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (TxId, &Transaction)> {
         self.transactions.iter().enumerate().map(|(at, tx)| (TxId(at as u32), tx))
     }
 
-    /// Checks what the checker relies upon, and tells what each key is used as.
+    /// Checks the assumptions of the checker and returns the use of each key.
     pub(super) fn validate(&self) -> Result<Vec<KeyKind>, HistoryError> {
         if self.transactions.len().max(self.keys.len()) > (u32::MAX / 2) as usize {
             return Err(HistoryError::TooLong(self.transactions.len()));

@@ -1,4 +1,4 @@
-//! Driving a database with a workload and writing down what happened.
+//! Recording: runs a workload on a database and writes a history.
 
 use super::generate::{Generated, Generator, Request};
 use super::model::{Action, History, Key, KeyId, Op, Outcome, Seen, Transaction};
@@ -6,84 +6,84 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why a step of a transaction failed.
+/// Reason why a step of a transaction failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The database gave the transaction up; nothing of it is in effect.
+    /// The database aborted the transaction; none of it is in effect.
     Aborted,
-    /// There was no answer; it may be in effect or not.
+    /// No answer came; the transaction may be in effect or not.
     Unknown,
-    /// There is no sense in going on; the text says why.
+    /// Recording can't go on, for this reason.
     Fatal(String),
 }
 
-/// One connection to a database whose isolation is to be checked.
+/// A connection to a database whose isolation is checked.
 pub trait HistoryClient {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// It did not begin.
+    /// Fails if the transaction did not begin.
     fn begin(&mut self) -> Result<(), Failure>;
 
-    /// Reads the whole list of a key; the empty list if there is none.
+    /// Reads the whole list of a key; empty if the key does not exist.
     ///
     /// # Errors
-    /// The transaction failed.
+    /// Fails if the transaction failed.
     fn read_list(&mut self, id: KeyId, key: &Key) -> Result<Vec<u64>, Failure>;
 
-    /// Appends to the list of a key, in one step of the database, and makes the list if there is none.
+    /// Appends to the list of a key in one step of the database. Makes the list if the key does not exist.
     ///
     /// # Errors
-    /// The transaction failed.
+    /// Fails if the transaction failed.
     fn append(&mut self, id: KeyId, key: &Key, value: u64) -> Result<(), Failure>;
 
     /// Reads a register; none if it was never written.
     ///
     /// # Errors
-    /// The transaction failed.
+    /// Fails if the transaction failed.
     fn read_register(&mut self, id: KeyId, key: &Key) -> Result<Option<u64>, Failure>;
 
-    /// Writes a register without reading it, and makes it if there is none.
+    /// Writes a register without reading it. Makes the register if the key does not exist.
     ///
     /// # Errors
-    /// The transaction failed.
+    /// Fails if the transaction failed.
     fn write(&mut self, id: KeyId, key: &Key, value: u64) -> Result<(), Failure>;
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// [`Failure::Aborted`] only if it certainly is not in effect and never will be.
+    /// Fails with [`Failure::Aborted`] only if the transaction is not in effect and never will be.
     fn commit(&mut self) -> Result<(), Failure>;
 
-    /// Ends the transaction without effect: the workload wants it so, or a beginning or an operation failed: then
-    /// this is called once, and what became of the transaction is told by the failure before.
+    /// Ends the transaction without effect, because the workload rolls it back or because its begin or an operation
+    /// failed. After a failure it is called once, and the failure decides the outcome.
     ///
     /// # Errors
-    /// [`Failure::Unknown`] if it may be in effect nevertheless, [`Failure::Fatal`].
+    /// Fails with [`Failure::Unknown`] if the transaction may be in effect nevertheless, or with [`Failure::Fatal`].
     fn rollback(&mut self) -> Result<(), Failure>;
 }
 
-/// Recording was given up.
+/// Error that ended a recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("recording a history: process {process}: {reason}")]
 pub struct RecordError {
     /// The client that failed.
     pub process: u32,
-    /// What it said.
+    /// Reason that the client gave.
     pub reason: String,
 }
 
-/// A transaction under way.
+/// A running transaction.
 struct Running {
     record: Transaction,
     requests: VecDeque<Request>,
     rolls_back: bool,
 }
 
-/// Runs so many transactions, each client in a thread of its own, and records them.
+/// Runs `transactions` transactions, each client on its own thread, and records them.
 ///
 /// # Errors
-/// A client says that there is no sense in going on; all are stopped then.
+/// Fails if a client can't go on; then all clients stop.
 pub fn record<C: HistoryClient + Send>(
     generator: &mut Generator,
     clients: &mut [C],
@@ -143,11 +143,11 @@ pub fn record<C: HistoryClient + Send>(
     failed.map_or_else(|| Ok(history(generator, transactions)), Err)
 }
 
-/// Runs so many transactions in one thread, one step of one client at a time in an order from the generator's
-/// seed: the same seed gives the same history. For clients that fail rather than wait for each other.
+/// Runs `transactions` transactions on one thread, one step of one client at a time, in an order from the generator's
+/// seed. Equal seeds give equal histories. For clients that fail rather than wait for each other.
 ///
 /// # Errors
-/// A client says that there is no sense in going on.
+/// Fails if a client can't go on.
 pub fn record_interleaved<C: HistoryClient>(
     generator: &mut Generator,
     clients: &mut [C],
@@ -158,7 +158,7 @@ pub fn record_interleaved<C: HistoryClient>(
     running.resize_with(clients.len(), || None);
     let (mut dealt, mut recorded) = (0, Vec::new());
     loop {
-        // The last transactions are still to be ended when none are dealt any more.
+        // The last transactions must still end after the generator stops.
         let able: Vec<usize> =
             (0..clients.len()).filter(|at| dealt < transactions || running[*at].is_some()).collect();
         let Some(at) = able.get(generator.below(able.len())).copied() else { break };
@@ -200,8 +200,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next position of the clock. Sequentially consistent, so that no position can be older than what a
-/// client learned before it asked.
+/// Returns the next position of the clock. It is sequentially consistent, so no position is older than what the client
+/// learned before.
 fn tick(clock: &AtomicU64) -> u64 {
     clock.fetch_add(1, Ordering::SeqCst)
 }
@@ -223,7 +223,7 @@ fn begin<C: HistoryClient>(
     }
 }
 
-/// Does one operation and writes it down, whether it fails or not: a failed write may have been seen.
+/// Runs one operation and records it, also if it fails: a failed write may have been seen.
 fn step<C: HistoryClient>(
     client: &mut C,
     key: &Key,
@@ -247,7 +247,7 @@ fn step<C: HistoryClient>(
     result
 }
 
-/// Ends a transaction; an error is a reason to stop.
+/// Ends a transaction. An error ends the recording.
 fn finish<C: HistoryClient>(
     client: &mut C,
     state: Result<Running, (Transaction, Failure)>,
@@ -259,7 +259,7 @@ fn finish<C: HistoryClient>(
         }
         Ok(Running { record, .. }) => (record, client.commit()),
         Err((record, failure)) => {
-            // What the failure said stands, unless the connection is lost for good.
+            // The failure decides the outcome, unless the connection is lost for good.
             let failure = match client.rollback() {
                 Err(Failure::Fatal(reason)) => Failure::Fatal(reason),
                 _ => failure,
@@ -277,7 +277,7 @@ fn finish<C: HistoryClient>(
     Ok(record)
 }
 
-/// The history of what was recorded, by when it was begun.
+/// Returns the history of the recorded transactions, in the order of their begins.
 fn history(generator: &Generator, mut transactions: Vec<Transaction>) -> History {
     transactions.sort_unstable_by_key(|tx| tx.invoked);
     History { keys: generator.keys().to_vec(), transactions }

@@ -1,4 +1,4 @@
-//! What a check found: counts, a few examples of each kind, and the verdict.
+//! Result of a check: counts, some examples of each kind, and the verdict.
 
 use super::level::{AnomalyKind, Level, Order};
 use super::model::TxId;
@@ -9,15 +9,15 @@ use std::fmt;
 /// One occurrence of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// Who took part; of a cycle, in its order.
+    /// Transactions that took part; of a cycle, in its order.
     pub transactions: Vec<TxId>,
-    /// The process of each of them.
+    /// Process of each of these transactions.
     pub processes: Vec<u32>,
-    /// The keys that show it, with their engines.
+    /// Keys that show the anomaly, with their engines.
     pub keys: Vec<String>,
-    /// The engines that these keys live on.
+    /// Engines of these keys.
     pub engines: Vec<String>,
-    /// One sentence per edge of a cycle; of other anomalies one sentence.
+    /// Explanation: one sentence for each edge of a cycle, one sentence for other anomalies.
     pub explanation: Vec<String>,
 }
 
@@ -33,61 +33,61 @@ impl fmt::Display for Example {
     }
 }
 
-/// All that was found of one kind.
+/// All occurrences of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Anomaly {
-    /// What it is.
+    /// Kind of the anomaly.
     pub kind: AnomalyKind,
-    /// What its cycles need besides the data.
+    /// Order that its cycles need besides the data.
     pub order: Order,
-    /// Whether the level that was asked for forbids it.
+    /// True if the checked level forbids it.
     pub forbidden: bool,
-    /// How many: reads of which one thing is wrong, or cycles, as many as it takes to have every dependency
-    /// that can only lie on such a cycle in one of them.
+    /// Number of wrong reads, or of cycles. The cycles are as many as it takes to have each dependency that lies only
+    /// on such cycles in one of them.
     pub count: u64,
-    /// False if the search was cut short: there are at least as many.
+    /// False if the search was cut short; then the count is a lower bound.
     pub count_is_exact: bool,
-    /// The first few.
+    /// First examples.
     pub examples: Vec<Example>,
 }
 
-/// How many transactions of each outcome the history has.
+/// Number of transactions by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Known to be committed.
+    /// Transactions known to be committed.
     pub committed: u64,
-    /// Known to be aborted.
+    /// Transactions known to be aborted.
     pub aborted: u64,
-    /// Without an answer.
+    /// Transactions without an answer.
     pub unknown: u64,
-    /// Of those without an answer, the ones whose effect was seen; they count as committed.
+    /// Transactions without an answer whose effect was seen. They count as committed.
     pub unknown_seen: u64,
-    /// Dependencies that were inferred; a history with next to none proves next to nothing.
+    /// Inferred dependencies. A history with very few of them proves very little.
     pub dependencies: u64,
 }
 
-/// The answer to whether a history keeps a level.
+/// Verdict on a history and a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The level that was asked for.
+    /// Checked level.
     pub level: Level,
-    /// Whether nothing was found that this level, with the orders asked for, forbids.
+    /// True if no anomaly was found that this level, with the configured orders, forbids.
     pub holds: bool,
-    /// What the history consists of.
+    /// Transactions of the history.
     pub transactions: Tally,
-    /// What was found, forbidden or not, the worst first.
+    /// Anomalies, forbidden or not, the worst first.
     pub anomalies: Vec<Anomaly>,
 }
 
 impl Report {
-    /// What was found of a kind, over all orders.
+    /// Returns the number of anomalies of a kind, over all orders.
     #[must_use]
     pub fn count(&self, kind: AnomalyKind) -> u64 {
         self.anomalies.iter().filter(|anomaly| anomaly.kind == kind).map(|anomaly| anomaly.count).sum()
     }
 
-    /// The strongest level that nothing found contradicts; none if not even read committed holds. Strict
-    /// serializability is only ever named if real time was looked at, that is if it was asked for.
+    /// Returns the strongest level that no anomaly contradicts; none if not even read committed holds. Strict
+    /// serializability is returned only if real time was checked.
     #[must_use]
     pub fn strongest(&self) -> Option<Level> {
         let holds = |level: &Level| {
@@ -125,24 +125,24 @@ impl fmt::Display for Report {
     }
 }
 
-/// Gathers what is found.
+/// Collector of the anomalies of a check.
 pub(super) struct Collector {
     examples: usize,
     found: BTreeMap<(Order, AnomalyKind), (u64, bool, Vec<Example>)>,
 }
 
 impl Collector {
-    /// One that keeps so many examples of each kind.
+    /// Returns a collector that keeps `examples` of each kind.
     pub(super) fn new(examples: usize) -> Self {
         Self { examples, found: BTreeMap::new() }
     }
 
-    /// Counts an anomaly that shows in the data; it is put into words only if it is kept.
+    /// Counts an anomaly that shows in the data. It is put into words only if it is kept.
     pub(super) fn add(&mut self, kind: AnomalyKind, example: impl FnOnce() -> Example) {
         self.add_ordered(kind, Order::Data, example);
     }
 
-    /// Counts an anomaly that needs some order.
+    /// Counts an anomaly that needs an order.
     pub(super) fn add_ordered(&mut self, kind: AnomalyKind, order: Order, example: impl FnOnce() -> Example) {
         let (count, _, examples) = self.found.entry((order, kind)).or_insert((0, true, Vec::new()));
         *count += 1;
@@ -151,7 +151,7 @@ impl Collector {
         }
     }
 
-    /// Notes that there may be more of a kind than were counted.
+    /// Notes that the count of a kind is a lower bound.
     pub(super) fn cut_short(&mut self, order: Order, kinds: &[AnomalyKind]) {
         for kind in kinds {
             if let Some((_, exact, _)) = self.found.get_mut(&(order, *kind)) {
@@ -160,7 +160,7 @@ impl Collector {
         }
     }
 
-    /// All that was found.
+    /// Returns all anomalies.
     pub(super) fn into_anomalies(self, forbidden: impl Fn(AnomalyKind, Order) -> bool) -> Vec<Anomaly> {
         self.found
             .into_iter()

@@ -1,5 +1,5 @@
-//! In what order each key's versions were made: read off the history, with the anomalies that show without
-//! any cycle, and the dependencies between transactions that follow.
+//! Order of each key's versions, inferred from the history, with the anomalies that show without a cycle and the
+//! dependencies between transactions.
 
 use super::check::RegisterOrder;
 use super::explain::Explain;
@@ -9,28 +9,28 @@ use super::model::{Action, History, KeyId, KeyKind, Outcome, Seen, TxId};
 use super::report::Collector;
 use std::collections::{HashMap, HashSet};
 
-/// Where several versions are known to follow one but not in which order, a reader is linked to the writers
-/// nearest to it in time only: edges stay linear in the history. Some cycle may be missed by that on a key
-/// that many write without reading; none is invented.
+/// Number of writers that a reader is linked to if several versions follow one in an unknown order: the nearest in
+/// time. So the number of edges stays linear in the history. On a key with many blind writes a cycle may be missed;
+/// none is invented.
 const UNORDERED_SUCCESSORS: usize = 32;
 
 /// A write of the history.
 #[derive(Clone, Copy)]
 struct Written {
     by: TxId,
-    /// The transaction's last write of this key.
+    /// True if this is the transaction's last write of the key.
     last: bool,
 }
 
-/// A read as far as it tells of others: what the transaction itself had appended is cut off.
+/// A read of other transactions' writes: the reader's own appends are cut off.
 struct Read<'h> {
     by: TxId,
     seen: &'h [u64],
-    /// The transaction had not written the key yet.
+    /// True if the transaction had not written the key yet.
     first_hand: bool,
 }
 
-/// What a transaction has done to a key so far.
+/// Reads and writes of a key so far in one transaction.
 struct Own<'h> {
     key: KeyId,
     appended: Vec<u64>,
@@ -39,15 +39,15 @@ struct Own<'h> {
     register: Option<Option<u64>>,
 }
 
-/// What the data of a history say.
+/// Inferences from the data of a history.
 pub(super) struct Inferred {
-    /// By transaction: committed, or unknown and seen by one that counts.
+    /// True for each transaction that is committed, or unknown and seen by one that counts.
     pub counted: Vec<bool>,
     /// Dependencies by data.
     pub edges: Vec<Edge>,
 }
 
-/// Works out versions and dependencies; what is wrong on its face goes to `found`.
+/// Infers versions and dependencies, and reports to `found` the anomalies that need no cycle.
 pub(super) fn infer(
     history: &History,
     kinds: &[KeyKind],
@@ -86,7 +86,7 @@ pub(super) fn infer(
     }
     for (at, kind) in kinds.iter().enumerate() {
         let key = KeyId(at as u32);
-        // Sorted, since the order that a hash table gives must not decide what is reported.
+        // Sorted, because the order of a hash table must not decide the report.
         writers[at].sort_unstable_by_key(|(by, _)| (history.tx(*by).invoked, *by));
         match kind {
             KeyKind::List => inference.list(key, &lists[at], &writers[at]),
@@ -96,11 +96,11 @@ pub(super) fn infer(
     Inferred { counted: inference.counted, edges: inference.edges }
 }
 
-/// Which transactions count as committed.
+/// Returns for each transaction whether it counts as committed.
 fn counted(history: &History, written: &HashMap<(KeyId, u64), Written>) -> Vec<bool> {
     let mut counted: Vec<bool> =
         history.transactions.iter().map(|tx| tx.outcome == Outcome::Committed).collect();
-    // Only keys that an unknown transaction wrote need to be looked through.
+    // Only keys with a write of an unknown transaction need a look.
     let mut doubtful = vec![false; history.keys.len()];
     let unknown = history.transactions.iter().filter(|tx| tx.outcome == Outcome::Unknown);
     for op in unknown.flat_map(|tx| &tx.ops).filter(|op| op.action.written().is_some()) {
@@ -139,7 +139,7 @@ struct Inference<'h, 'f> {
 }
 
 impl<'h> Inference<'h, '_> {
-    /// Goes through one transaction: what contradicts itself is reported, the rest is noted by key.
+    /// Walks through one transaction: reports contradictions and notes the other reads by key.
     fn reads_of(
         &mut self,
         id: TxId,
@@ -201,7 +201,7 @@ impl<'h> Inference<'h, '_> {
         }
     }
 
-    /// Whether one transaction's reading another's write of this value is sound; what is not is reported.
+    /// Returns the write that a read saw if that is sound; reports it otherwise.
     fn source(&mut self, reader: TxId, key: KeyId, value: u64) -> Option<Written> {
         let Some(write) = self.written.get(&(key, value)).copied() else {
             self.found.add(AnomalyKind::GarbageRead, || self.explain.garbage(reader, key, value));
@@ -226,12 +226,12 @@ impl<'h> Inference<'h, '_> {
         }
     }
 
-    /// A list: the longest read is the order of its values; every other read must be a beginning of it.
+    /// Judges a list: the longest read is the order of its values, and every other read must be a beginning of it.
     fn list(&mut self, key: KeyId, reads: &[Read<'h>], writers: &[(TxId, u64)]) {
         let longest = reads.iter().max_by_key(|read| read.seen.len());
         let versions = longest.map_or(&[][..], |read| read.seen);
         let mut listed = HashSet::new();
-        // By version: its writer, if it counts; and how far the list is without fault up to here.
+        // Writer of each version, if it counts, and the length of the list's faultless beginning.
         let mut by: Vec<Option<TxId>> = Vec::with_capacity(versions.len());
         let (mut doubled_from, mut faulty_from) = (usize::MAX, usize::MAX);
         for (at, value) in versions.iter().enumerate() {
@@ -253,7 +253,7 @@ impl<'h> Inference<'h, '_> {
                     self.explain.incompatible(key, (a, versions), (b, read.seen))
                 });
             }
-            // Each read is told once, by the first of its values that is wrong.
+            // Each read is reported once, by the first of its wrong values.
             let doubled = if fits { read.seen.len() > doubled_from } else { has_doubles(read.seen) };
             if doubled {
                 self.found
@@ -276,7 +276,7 @@ impl<'h> Inference<'h, '_> {
         self.list_edges(key, versions, &by, &sound, writers, &listed);
     }
 
-    /// The dependencies over a list whose order is known.
+    /// Adds the dependencies over a list of known order.
     fn list_edges(
         &mut self,
         key: KeyId,
@@ -299,7 +299,7 @@ impl<'h> Inference<'h, '_> {
                 self.edge(earlier, later, Kind::WriteWrite, key, versions[at], false);
             }
         }
-        // What was appended and in no list must come after all that is: lists lose nothing.
+        // An append that no list shows must come after all that lists show: lists lose nothing.
         let unseen: Vec<(TxId, u64)> =
             writers.iter().filter(|(_, value)| !listed.contains(value)).copied().collect();
         if let Some((_, earlier)) = before[versions.len()] {
@@ -308,7 +308,7 @@ impl<'h> Inference<'h, '_> {
             }
         }
         let appenders: HashSet<TxId> = writers.iter().map(|(by, _)| *by).collect();
-        // Who read all that is listed and then appended: of two of them one overwrote what it had not seen.
+        // Readers of the whole list that then appended: of two of them, one overwrote what it had not seen.
         let read_all: HashSet<TxId> = reads
             .iter()
             .filter(|read| read.first_hand && next[read.seen.len()] == versions.len())
@@ -346,7 +346,7 @@ impl<'h> Inference<'h, '_> {
         }
     }
 
-    /// A register: the first value follows nil, and what a transaction writes follows what it read.
+    /// Judges a register: the first value follows nil, and the write of a transaction follows what it read.
     fn register(
         &mut self,
         key: KeyId,
@@ -355,7 +355,7 @@ impl<'h> Inference<'h, '_> {
         order: RegisterOrder,
     ) {
         let final_write: HashMap<TxId, u64> = writers.iter().copied().collect();
-        // Version read -> who wrote on top of it. No version stands for nil.
+        // Writers on top of each read version. No version stands for nil.
         let mut followers: HashMap<Option<u64>, Vec<(TxId, u64)>> = HashMap::new();
         let mut informed = HashSet::new();
         let mut overwrote: HashSet<(TxId, Option<u64>)> = HashSet::new();
@@ -382,7 +382,7 @@ impl<'h> Inference<'h, '_> {
                 }
             }
         }
-        // Writes that did not read follow nil at least.
+        // Writes without a read follow nil at least.
         let blind = writers.iter().filter(|(by, _)| !informed.contains(by)).copied();
         followers.entry(None).or_default().extend(blind);
         for (earlier, later) in ordered_writes(self.history, writers, order) {
@@ -411,7 +411,7 @@ impl<'h> Inference<'h, '_> {
     }
 }
 
-/// Pairs of writes of one register of which the first is taken to come before the second.
+/// Returns pairs of writes of one register, the first of which is taken to come before the second.
 fn ordered_writes(
     history: &History,
     writers: &[(TxId, u64)],
@@ -439,7 +439,7 @@ fn ordered_writes(
     pairs
 }
 
-/// At most [`UNORDERED_SUCCESSORS`] of the writers, which are by their beginning, around a reader's.
+/// Returns at most [`UNORDERED_SUCCESSORS`] of the writers, sorted by their begin, around a reader's.
 fn nearest<'w>(history: &History, writers: &'w [(TxId, u64)], reader: TxId) -> &'w [(TxId, u64)] {
     if writers.len() <= UNORDERED_SUCCESSORS {
         return writers;
@@ -449,7 +449,7 @@ fn nearest<'w>(history: &History, writers: &'w [(TxId, u64)], reader: TxId) -> &
     &writers[from..from + UNORDERED_SUCCESSORS]
 }
 
-/// Whether a value stands in a list twice.
+/// True if a value stands in a list twice.
 fn has_doubles(values: &[u64]) -> bool {
     let mut seen = HashSet::new();
     !values.iter().all(|value| seen.insert(*value))

@@ -1,5 +1,5 @@
-//! What must hold when sessions work at the same time. A smoke test: what it finds is wrong, and what it does not find
-//! may be. The history checker looks closer.
+//! Checks of sessions that work at the same time. They are a smoke test: a failure is an error, a pass proves little.
+//! The history checker looks closer.
 
 use super::{SEED, Seen, Trouble, meta};
 use lydite_database::{Session, TableChecksum, Target, TxError};
@@ -14,23 +14,23 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Sessions that fight, and transactions of each.
+/// Sessions that compete, and transactions of each.
 const FIGHTERS: u32 = 4;
 const ROUNDS: usize = 100;
 /// Payments of each of two sessions to one customer.
 const PAYMENTS: usize = 100;
-/// Looks at a customer's last order, at least, and orders that are rolled back meanwhile, at least.
+/// Least number of reads of a customer's last order, and of orders that are rolled back meanwhile.
 const LOOKS: usize = 100;
 const ROLLED_BACK: u64 = 20;
-/// How long a transaction may be aborted again and again.
+/// Longest time for the retries of a transaction.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a check may go on after it was told to stop.
+/// Longest time for which a check may go on after it was stopped.
 const STOPPING: Duration = Duration::from_secs(60);
 
 const W: WarehouseId = WarehouseId(1);
 const D: DistrictId = DistrictId(1);
 
-/// Executes until it is not aborted; how often it was.
+/// Executes a transaction until it is not aborted. Returns the answer and the number of aborts.
 fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outcome>, u64), String> {
     let begun = Instant::now();
     let mut aborted = 0;
@@ -43,7 +43,7 @@ fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outc
             }
             Err(TxError::Aborted { .. }) => {
                 aborted += 1;
-                // Two that abort each other must fall out of step.
+                // Two sessions that abort each other must fall out of step.
                 std::thread::sleep(Duration::from_micros(200 * aborted.min(50)));
             }
             Err(error) => return Err(error.to_string()),
@@ -51,8 +51,8 @@ fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outc
     }
 }
 
-/// Runs work in several sessions at the same time and gives the first error. All are connected before any begins: else
-/// one might be done before the next has come.
+/// Runs work in several sessions at the same time and returns the first error. All connect before any begins; otherwise
+/// one could end before the next begins.
 fn together<R: Send>(
     target: &dyn Target,
     count: u32,
@@ -74,7 +74,7 @@ fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
     target.connect().map_err(|error| error.message)
 }
 
-/// Several sessions on one warehouse; whatever is aborted is sent again. `before`: what the tables held.
+/// Runs several sessions on one warehouse and retries what is aborted. `before` has the rows that the tables held.
 pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen {
     let rows = |sums: &[TableChecksum], table: Table| -> u64 {
         sums.iter().filter(|sum| sum.table == table).map(|sum| sum.rows).sum()
@@ -117,7 +117,7 @@ pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen 
     ))
 }
 
-/// What Order-Status says of a customer.
+/// Returns the answer of Order-Status for a customer.
 fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
     let query = OrderStatus { w_id: W, d_id: D, customer: CustomerSelector::Id(c_id) };
     match insist(session, &Transaction::OrderStatus(query))?.0 {
@@ -126,7 +126,7 @@ fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutc
     }
 }
 
-/// Two sessions pay for the same customer: no payment may overwrite another.
+/// Lets two sessions pay for the same customer. No payment may overwrite another one.
 pub(super) fn lost_update(target: &dyn Target) -> Seen {
     let c_id = CustomerId(7);
     let mut session = connect(target)?;
@@ -151,7 +151,7 @@ pub(super) fn lost_update(target: &dyn Target) -> Seen {
     Ok(format!("{} payments of two sessions to one customer all count", 2 * PAYMENTS))
 }
 
-/// One session makes orders that are rolled back: nobody may see one.
+/// Lets one session make orders that are rolled back. No other session may see one.
 pub(super) fn dirty_read(target: &dyn Target) -> Seen {
     let c_id = CustomerId(11);
     let line = |i_id| OrderLineInput { i_id, supply_w_id: W, quantity: 1 };
@@ -182,7 +182,7 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
     };
     let seen = together(target, 2, |number, session| {
         let ended = if number == 0 { write(session) } else { read(session) };
-        // Whichever ends, by an error too, ends the other.
+        // The end of either session, also by an error, ends the other one.
         over.store(true, Ordering::Relaxed);
         ended
     })?;
@@ -195,7 +195,7 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
     }
 }
 
-/// A check that is told to stop comes to an end, and the target's sessions go on. It makes no more checks.
+/// Stops a check. It must end and start no further condition, and the target's sessions must go on.
 pub(super) fn cancellation(target: &dyn Target) -> Seen {
     let told = OnceLock::new();
     let ended = target.check(&CONDITIONS, &|_| {

@@ -1,4 +1,4 @@
-//! What a target must answer and store: the answers of a reference to the same inputs over the same rows.
+//! Expected answers and rows of a target: those of a reference with the same inputs over the same rows.
 
 use super::{SEED, Trouble, load_rows, meta};
 use lydite_database::{TableChecksum, Target, TargetError, TxError};
@@ -6,25 +6,26 @@ use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
 use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};
 
-/// Transactions that are played one after the other.
+/// Transactions that one session plays.
 const INPUTS: usize = 500;
 /// Orders that are rolled back.
 const ROLLED_BACK: usize = 20;
-/// Attempts at a transaction that is aborted though nobody else is at work.
+/// Attempts at a transaction that is aborted though no other session is at work.
 const ATTEMPTS: u32 = 20;
 
-/// Sessions that a type of transactions may lose.
+/// Sessions that one type of transactions may lose.
 const LOST: usize = 2;
 
-/// What came of a transaction, without the database's clock.
+/// Answer to a transaction, without the times of the database's clock.
 pub(super) type Answer = Result<Outcome, TxError>;
 
-/// See the module.
+/// Inputs, and the answers and rows that the reference gives for them.
 pub(super) struct Expected {
     pub(super) inputs: Vec<Transaction>,
     pub(super) answers: Vec<Answer>,
-    /// Checksums before and after the inputs.
+    /// Checksums before the inputs.
     pub(super) loaded: Vec<TableChecksum>,
+    /// Checksums after the inputs.
     pub(super) played: Vec<TableChecksum>,
 }
 
@@ -47,12 +48,12 @@ fn plan(warehouses: u32) -> InputPlan {
     InputPlan::on(&meta(warehouses), SEED, Mix::Deck)
 }
 
-/// What the terminals enter first, taking turns.
+/// Returns the first inputs of the terminals, which take turns.
 pub(super) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
     plan(warehouses).in_turn(count)
 }
 
-/// Orders whose last item does not exist.
+/// Returns orders whose last item does not exist.
 pub(super) fn orders_to_roll_back(warehouses: u32) -> Vec<Transaction> {
     let plan = plan(warehouses);
     (0..ROLLED_BACK)
@@ -68,8 +69,8 @@ pub(super) fn orders_to_roll_back(warehouses: u32) -> Vec<Transaction> {
         .collect()
 }
 
-/// Plays transactions in one session. A session that is lost is replaced; a type of transactions that loses several is
-/// given up, since each may take as long as the target waits for an answer.
+/// Plays transactions in one session. A lost session is replaced. A type that loses several sessions is not played
+/// further, because each loss may last as long as the target waits for an answer.
 pub(super) fn play(target: &dyn Target, inputs: &[Transaction]) -> Result<Vec<Answer>, TargetError> {
     let mut session = target.connect()?;
     let mut answers = Vec::with_capacity(inputs.len());
@@ -96,7 +97,7 @@ pub(super) fn play(target: &dyn Target, inputs: &[Transaction]) -> Result<Vec<An
     Ok(answers)
 }
 
-/// The answer without the clock of the database that gave it, and without that of its load.
+/// Returns the answer without the times of the database's clock and of its load.
 fn timeless(outcome: Outcome) -> Outcome {
     let mut outcome = outcome.without_clock();
     if let Outcome::Payment(payment) = &mut outcome {
@@ -105,7 +106,7 @@ fn timeless(outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// Where two answers differ first, in words; none when they do not.
+/// Returns the first difference of two answers in words; none if they are equal.
 pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
     if seen == wanted {
         return None;
@@ -119,7 +120,7 @@ pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
     }
 }
 
-/// The first field of two answers of one type that differs.
+/// Returns the first field that differs in two answers of one type.
 fn fields(seen: &impl std::fmt::Debug, wanted: &impl std::fmt::Debug) -> String {
     let (seen, wanted) = (format!("{seen:?}"), format!("{wanted:?}"));
     let mut parts = seen.split(", ").zip(wanted.split(", "));
@@ -132,13 +133,13 @@ fn fields(seen: &impl std::fmt::Debug, wanted: &impl std::fmt::Debug) -> String 
     named.unwrap_or_else(|| format!("{} instead of {}", short(&seen), short(&wanted)))
 }
 
-/// `Some(CarrierId(9))` and `Cents(100) }` as `9` and `100`.
+/// Returns `Some(CarrierId(9))` and `Cents(100) }` as `9` and `100`.
 fn bare(value: &str) -> &str {
     let value = value.trim_end_matches(['}', ']', ')', ' ']);
     value.rsplit('(').next().unwrap_or(value)
 }
 
-/// As much of a text as fits a line that is read.
+/// Cuts a text to the length of a readable line.
 pub(super) fn short(text: &str) -> String {
     const LONGEST: usize = 160;
     if text.chars().count() <= LONGEST {

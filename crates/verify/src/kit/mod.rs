@@ -1,9 +1,8 @@
-//! The conformance kit: proves that a target is driven right, whatever brings it (a family, a driver in another
-//! language, a key-value store). What it must answer and store is taken from the SQLite target with the same rows and
-//! inputs.
+//! The conformance kit: proves that a target is driven correctly, whether a family, a driver in another language or a
+//! key-value store drives it. Expected answers and rows come from the SQLite target with the same rows and inputs.
 //!
-//! It works on an empty database and drops what it made. Everything that fails is a [`Step`] with its reason; nothing
-//! of a target makes it panic or ends it early.
+//! The kit works on an empty database and drops what it made. Every failure is a [`Step`] with its reason. No behaviour
+//! of a target makes the kit panic or end early.
 
 mod concurrency;
 mod expected;
@@ -21,51 +20,51 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 const SEED: u64 = 7;
-/// Any time of loading: of points in time only whether they are there is compared.
+/// Time of the load. Any time will do: the kit compares only the presence of points in time.
 const LOADED_AT: Timestamp = Timestamp(1_700_000_000_000_000);
 
-/// What became of one step.
+/// Verdict on a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is as it should be.
+pub enum StepVerdict {
+    /// The target behaves as it must.
     Passed,
-    /// The target does not offer it, or does not promise it.
+    /// The target does not offer or not promise this.
     NotSupported,
-    /// It is not as it should be.
+    /// The target does not behave as it must.
     Failed,
-    /// Something before it failed on which it rests.
+    /// An earlier step failed that this one needs.
     Skipped,
 }
 
-/// One thing that was looked at.
+/// Result of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What was looked at.
+    /// Name of the step.
     pub name: String,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// What was seen, or why it failed: one line.
+    /// Verdict on the step.
+    pub verdict: StepVerdict,
+    /// Observation, or reason of the failure: one line.
     pub detail: String,
-    /// How long it took, in seconds.
+    /// Duration of the step, in seconds.
     pub seconds: f64,
 }
 
-/// A target to be proved.
+/// A target under test.
 #[derive(Clone, Copy)]
 pub struct Kit<'a> {
-    /// Its URL, for messages.
+    /// URL of the target, for messages.
     pub url: &'a str,
-    /// Opens it in a way of sending transactions.
+    /// Function that opens the target with a way of sending transactions.
     pub open: &'a dyn Fn(TxMode) -> Result<Arc<dyn Target>, TargetError>,
-    /// True if closing it loses what it holds.
+    /// True if closing the target loses its data.
     pub temporary: bool,
-    /// Its ways of sending transactions; the first is proved whole, the others against it.
+    /// Ways of sending transactions. The first one gets all steps; the others are compared with it.
     pub modes: &'a [TxMode],
-    /// An empty database that is known to be right: the target's answers and rows are compared with its.
+    /// An empty database that is known to be correct. The target's answers and rows are compared with its own.
     pub reference: &'a dyn Target,
-    /// Warehouses to load. With one nothing is remote.
+    /// Warehouses to load. With one warehouse nothing is remote.
     pub warehouses: u32,
-    /// True to drop what the database holds.
+    /// True to drop the data that the database holds.
     pub fresh: bool,
 }
 
@@ -75,25 +74,25 @@ impl Kit<'_> {
     }
 }
 
-/// Why there is no verdict at all.
+/// Reason why the kit has no verdict at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KitError {
-    /// The URL is wrong, or the database is not to be touched: what to do.
+    /// The URL is wrong, or the database must not be touched. The lines say what to do.
     Usage(Vec<String>),
-    /// What the answers are compared with could not be made: this is no fault of the target.
+    /// The reference could not be made; this is no fault of the target.
     Reference(TargetError),
 }
 
-/// What a step gives: what was seen, or why it failed.
+/// Observation of a step, or the reason why it did not pass.
 type Seen = Result<String, Trouble>;
 
-/// Why a step did not pass.
+/// Reason why a step did not pass.
 pub(crate) enum Trouble {
     /// It failed.
     Failed(String),
-    /// Rows or answers are there that only isolation below level 3 explains.
+    /// Rows or answers show an anomaly that only isolation below level 3 allows.
     Anomaly(String),
-    /// It is not offered, or not promised.
+    /// The target does not offer or not promise this.
     NotSupported(String),
 }
 
@@ -109,8 +108,8 @@ impl From<TargetError> for Trouble {
     }
 }
 
-/// Proves a target, step by step; `done` is told each as it ends. When `stopped` says so the remaining steps are skipped,
-/// but for the last, which drops what was made.
+/// Proves a target step by step and calls `done` with each step as it ends. When `stopped` returns true the remaining
+/// steps are skipped, except the last one, which drops what was made.
 ///
 /// # Errors
 /// See [`KitError`].
@@ -171,7 +170,7 @@ pub fn prove(
     Ok(steps.steps)
 }
 
-/// The last steps: the database as another process would find it, and its end.
+/// Runs the last steps: the database as another process would find it, and its end.
 fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
     if kit.temporary {
         return;
@@ -206,31 +205,31 @@ fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
 }
 
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
-    // The tests find mistakes in few rows as in many, and the author of a driver waits for each of them.
+    // Tests find errors in few rows as well as in many, and the author of a driver waits for each of them.
     DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(warehouses, SEED, env!("CARGO_PKG_VERSION")) }
 }
 
-/// What has been proved so far.
+/// The steps so far.
 struct Steps<'a> {
     steps: Vec<Step>,
     done: &'a mut dyn FnMut(&Step),
     stopped: &'a dyn Fn() -> bool,
-    /// Why the steps that are left are skipped.
+    /// Reason why the remaining steps are skipped.
     blocked: Option<String>,
 }
 
 impl Steps<'_> {
     fn end(&mut self, name: &str, begun: Instant, seen: Seen) -> bool {
         let (verdict, detail) = match seen {
-            Ok(detail) => (Verdict::Passed, detail),
-            Err(Trouble::NotSupported(why)) => (Verdict::NotSupported, why),
-            Err(Trouble::Failed(why) | Trouble::Anomaly(why)) => (Verdict::Failed, why),
+            Ok(detail) => (StepVerdict::Passed, detail),
+            Err(Trouble::NotSupported(why)) => (StepVerdict::NotSupported, why),
+            Err(Trouble::Failed(why) | Trouble::Anomaly(why)) => (StepVerdict::Failed, why),
         };
         self.note(name, verdict, detail, begun.elapsed().as_secs_f64());
-        verdict != Verdict::Failed
+        verdict != StepVerdict::Failed
     }
 
-    fn note(&mut self, name: &str, verdict: Verdict, detail: String, seconds: f64) {
+    fn note(&mut self, name: &str, verdict: StepVerdict, detail: String, seconds: f64) {
         let detail = detail.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
         let step = Step { name: name.into(), verdict, detail, seconds };
         (self.done)(&step);
@@ -240,25 +239,25 @@ impl Steps<'_> {
         }
     }
 
-    /// A step.
+    /// Runs a step unless an earlier one blocks it.
     fn step(&mut self, name: &str, look: impl FnOnce() -> Seen) {
         match &self.blocked {
             Some(why) => {
                 let why = why.clone();
-                self.note(name, Verdict::Skipped, why, 0.0);
+                self.note(name, StepVerdict::Skipped, why, 0.0);
             }
             None => self.always(name, look),
         }
     }
 
-    /// A step whatever failed before.
+    /// Runs a step after any failures.
     fn always(&mut self, name: &str, look: impl FnOnce() -> Seen) {
         let begun = Instant::now();
         let seen = look();
         self.end(name, begun, seen);
     }
 
-    /// A step on which all later ones rest.
+    /// Runs a step that all later ones need.
     fn needed(&mut self, name: &str, look: impl FnOnce() -> Seen) {
         if self.blocked.is_some() {
             return self.step(name, look);
@@ -268,7 +267,7 @@ impl Steps<'_> {
         self.needed_that_began(name, begun, seen);
     }
 
-    /// The same, of one that has been made.
+    /// Records a step that has already run and that all later ones need.
     fn needed_that_began(&mut self, name: &str, begun: Instant, seen: Seen) {
         if !self.end(name, begun, seen) {
             self.blocked = Some(format!("rests on {name}, which failed"));
@@ -276,7 +275,7 @@ impl Steps<'_> {
     }
 }
 
-/// A target that has introduced itself, and what is expected of it.
+/// A target that has introduced itself, and the answers expected of it.
 pub(crate) struct Proof<'a> {
     pub(crate) kit: Kit<'a>,
     pub(crate) target: &'a dyn Target,
@@ -378,7 +377,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Orders with an unused item, and nothing else: nothing may change of what there was before.
+    /// Plays only orders with an unused item. No row may change.
     fn rollback(&self, before: &[TableChecksum]) -> Seen {
         let orders = expected::orders_to_roll_back(self.kit.warehouses);
         for (number, answer) in play(self.target, &orders)?.into_iter().enumerate() {
@@ -392,7 +391,7 @@ impl Proof<'_> {
         Ok(format!("{} orders with an unused item left no trace", orders.len()))
     }
 
-    /// The verdict about what only level 3 of clause 3.4.1 gives.
+    /// Returns the verdict on a check that only level 3 of clause 3.4.1 passes.
     fn promised(&self, seen: Seen) -> Seen {
         match seen {
             Err(Trouble::Anomaly(why)) if !self.description.isolation_is_level_3 => {
@@ -405,9 +404,9 @@ impl Proof<'_> {
         }
     }
 
-    /// The same inputs in another mode must leave and answer the same.
+    /// Plays the same inputs in another mode. Answers and rows must be the same.
     fn other_mode(&self, mode: TxMode) -> Seen {
-        // The URL is good in the first mode, so what is wrong with it is this one.
+        // The URL works in the first mode, so an error in it is about this mode.
         let target = (self.kit.open)(mode).map_err(|error| match error.kind {
             TargetErrorKind::Usage => Trouble::NotSupported(error.message),
             _ => error.into(),
@@ -430,7 +429,7 @@ fn population(warehouses: u32) -> Population {
     Population::from_meta(&meta(warehouses), LOADED_AT)
 }
 
-/// Loads what a database that has its tables is to hold, through two connections.
+/// Loads the rows into a database that has its tables, through two connections.
 pub(crate) fn load_rows(target: &dyn Target, warehouses: u32) -> Seen {
     let population = population(warehouses);
     let progress = LoadProgress::default();

@@ -1,4 +1,4 @@
-//! Hand-made histories: each kind of anomaly is found and named, and what only looks like it is not.
+//! Hand-made histories: each kind of anomaly is found and named, and histories without one pass.
 
 use AnomalyKind::*;
 use lydite_verify::history::{
@@ -6,7 +6,7 @@ use lydite_verify::history::{
     RegisterOrder, Report, Seen, Transaction, check,
 };
 
-/// A history of lines like `0 1-4 ok a x 1, r y [1 2]`: process, times, outcome, operations. `a` appends, `w`
+/// Reads a history of lines like `0 1-4 ok a x 1, r y [1 2]`: process, times, outcome, operations. `a` appends, `w`
 /// writes, `r` reads a list or a register.
 fn history(text: &str) -> History {
     let mut history = History::default();
@@ -57,13 +57,13 @@ fn report(text: &str, level: Level) -> Report {
     check(&history(text), &Options::new(level)).unwrap()
 }
 
-/// Kinds and orders that are found, with strict serializability asked for.
+/// Returns the kinds and orders that a check for strict serializability finds.
 fn found(text: &str) -> Vec<(AnomalyKind, Order)> {
     let report = report(text, Level::StrictSerializable);
     report.anomalies.iter().map(|anomaly| (anomaly.kind, anomaly.order)).collect()
 }
 
-/// Asserts that exactly one anomaly is found by data, counted once, and which levels hold.
+/// Asserts that one anomaly is found by data, counted once, and that exactly these levels hold.
 fn only(text: &str, kind: AnomalyKind, strongest: Option<Level>) -> Report {
     let result = report(text, Level::Serializable);
     let kinds: Vec<_> = result.anomalies.iter().map(|anomaly| (anomaly.kind, anomaly.count)).collect();
@@ -140,7 +140,7 @@ fn an_unknown_transaction_counts_once_it_was_seen() {
                   1 3-4 ok r x []
                   1 5-6 ok r x [], r y []";
     assert_eq!(found(unseen), []);
-    // Seen only by one that counts only since it was seen itself.
+    // The reader itself counts only because it was seen.
     let chain = "0 1-2 info a x 1
                  1 1-2 info r x [1], a y 1
                  2 3-4 ok r y [1]";
@@ -222,12 +222,12 @@ fn seeing_both_or_neither_effect_is_fine() {
 #[test]
 fn overwriting_what_was_not_read_is_a_lost_update() {
     let at = Some(Level::ReadCommitted);
-    // Seen in the list, not seen in any list, and with registers.
+    // The cases: seen in the list, in no list, and with registers.
     only("0 1-3 ok r x [], a x 1\n1 2-4 ok r x [], a x 2\n2 5-6 ok r x [1 2]", LostUpdate, at);
     only("0 1-3 ok r x [], a x 1\n1 2-4 ok r x [], a x 2", LostUpdate, at);
     only("0 1-3 ok r x nil, w x 1\n1 2-4 ok r x nil, w x 2", LostUpdate, at);
     only("0 1-2 ok w x 9\n0 3-5 ok r x 9, w x 1\n1 4-6 ok r x 9, w x 2", LostUpdate, at);
-    // The other one need not have read.
+    // The other transaction need not have read.
     only("0 1-3 ok r x [], a x 1\n1 2-4 ok a x 2\n2 5-6 ok r x [2 1]", LostUpdate, at);
 }
 
@@ -235,9 +235,9 @@ fn overwriting_what_was_not_read_is_a_lost_update() {
 fn updates_that_build_on_each_other_are_fine() {
     assert_eq!(found("0 1-3 ok r x [], a x 1\n1 2-4 ok r x [1], a x 2"), []);
     assert_eq!(found("0 1-3 ok r x nil, w x 1\n1 2-4 ok r x 1, w x 2"), []);
-    // Blind writes lose nothing that anybody looked at.
+    // Blind writes lose nothing that a transaction read.
     assert_eq!(found("0 1-3 ok a x 1\n1 2-4 ok a x 2\n2 5-6 ok r x [2 1]"), []);
-    // Whoever reads and writes may come before a blind write.
+    // A transaction that reads and writes may come before a blind write.
     assert_eq!(found("0 1-3 ok r x [], a x 1\n1 2-4 ok a x 2\n2 5-6 ok r x [1 2]"), []);
     assert_eq!(found("0 1-3 ok r x nil, w x 1\n1 2-4 ok w x 2"), []);
 }
@@ -355,7 +355,7 @@ fn a_stale_read_breaks_only_real_time() {
     assert!(!report(stale, Level::StrictSerializable).holds);
     // At the same time it is fine.
     assert_eq!(found("0 1-4 ok a x 1\n1 3-5 ok r x []"), []);
-    // Far away, so that real time takes many steps, it is one step in the explanation.
+    // Real time takes many steps here, but one step in the explanation.
     let far = "0 1-2 ok a x 1\n2 3-4 ok r z []\n2 5-6 ok r z []\n1 7-8 ok r x []";
     let result = report(far, Level::StrictSerializable);
     assert_eq!(result.anomalies[0].examples[0].explanation.len(), 2, "{result}");

@@ -82,12 +82,12 @@ impl HistoryClient for Client {
     }
 }
 
-/// How a history is recorded.
+/// Way of recording a history.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// By threads.
+    /// On several threads.
     AtOnce,
-    /// In one thread, which steps from client to client: the same each time.
+    /// On one thread, one step of one client at a time: equal each time.
     InTurn,
 }
 
@@ -165,7 +165,7 @@ fn without_the_registry_snapshots_are_skewed() {
     }
 }
 
-/// The checker is not blind to what snapshots allow either.
+/// Shows that the checker also sees what snapshots allow.
 #[test]
 fn snapshot_transactions_are_not_serializable() {
     let kind = WorkloadKind::ListAppend;

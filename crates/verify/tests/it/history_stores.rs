@@ -1,4 +1,4 @@
-//! Small stores of known isolation: the checker finds what each allows, and nothing in what each forbids.
+//! Small stores of known isolation: the checker finds the anomalies that each allows, and none that it forbids.
 
 use AnomalyKind::*;
 use lydite_verify::history::{
@@ -9,27 +9,27 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// How the store isolates.
+/// Isolation of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Isolation {
-    /// Whoever comes while another is in is turned away.
+    /// A transaction that comes while another one runs is aborted.
     OneAtATime,
-    /// As snapshot isolation, and whoever read what has changed since is aborted.
+    /// Snapshot isolation that also aborts a transaction if what it read has changed.
     Validated,
-    /// Reads from the beginning's snapshot; of two that write the same, the first to commit wins.
+    /// Reads come from the snapshot of the begin. Of two writers of one key, the first to commit wins.
     Snapshot,
-    /// As snapshot isolation, but each engine's snapshot is taken when it is first touched.
+    /// Snapshot isolation with a snapshot for each engine, taken at the first access.
     TwoEngines,
-    /// As snapshot isolation, but the last to commit wins as well.
+    /// Snapshot isolation in which the last to commit wins too.
     LostUpdates,
-    /// Each read sees what is committed; written keys are locked.
+    /// Each read sees the committed values; written keys are locked.
     ReadCommitted,
-    /// Everything is in place at once, and taken back if the transaction aborts.
+    /// Writes take effect at once, and are undone if the transaction aborts.
     ReadUncommitted,
 }
 use Isolation::*;
 
-/// A key's versions: when each was committed, and the list (of a register: what was ever written).
+/// Versions of a key: time of the commit, and the list (of a register: all values so far).
 type Versions = Vec<(u64, Vec<u64>)>;
 
 #[derive(Default)]
@@ -56,12 +56,12 @@ struct Client {
     number: usize,
     isolation: Isolation,
     store: Arc<Mutex<Store>>,
-    /// By engine, when its snapshot was taken.
+    /// Time of the snapshot of each engine.
     snapshots: BTreeMap<Option<String>, u64>,
     began: u64,
     reads: BTreeSet<KeyId>,
     writes: Vec<(KeyId, u64)>,
-    /// Of every so many commits the answer is lost, and of every other of these the commit too.
+    /// Number of commits of which one loses its answer; every other of these loses the commit too.
     loses: u64,
     commits: u64,
 }
@@ -121,7 +121,7 @@ impl Client {
         Ok(())
     }
 
-    /// Puts the writes in place, or not.
+    /// Applies the writes, or drops them.
     fn end(&mut self, commits: bool) -> Result<(), Failure> {
         let mut store = self.store.lock().unwrap();
         let number = self.number;
@@ -136,7 +136,7 @@ impl Client {
             }
             return if commits { Ok(()) } else { Err(Failure::Aborted) };
         }
-        // With several snapshots the oldest is never too lenient.
+        // Of several snapshots the oldest is never too lenient.
         let since = self.snapshots.values().copied().min().unwrap_or(self.began);
         let first_wins = matches!(self.isolation, Snapshot | TwoEngines | Validated);
         let conflict = first_wins && self.writes.iter().any(|(id, _)| store.changed_since(*id, since))
@@ -150,7 +150,7 @@ impl Client {
         let time = store.time;
         for (id, value) in &self.writes {
             let versions = store.keys.entry(*id).or_default();
-            // Who lets updates be lost writes back the list of its snapshot; its own writes build on each other.
+            // A store that loses updates writes back the list of its snapshot; own writes build on each other.
             let lost = self.isolation == LostUpdates;
             let base = versions.iter().rev().find(|(at, _)| !lost || *at <= self.began || *at == time);
             let mut list = base.map(|(_, list)| list.clone()).unwrap_or_default();
@@ -172,7 +172,7 @@ impl HistoryClient for Client {
         self.reads.clear();
         self.writes.clear();
         if self.isolation == OneAtATime && std::mem::replace(&mut store.busy, true) {
-            // Not ours to free again at the end.
+            // The lock belongs to another transaction, so the end must not free it.
             drop(store);
             std::thread::yield_now();
             self.began = u64::MAX;
@@ -235,7 +235,7 @@ fn checked(isolation: Isolation, kind: WorkloadKind, seed: u64, level: Level) ->
     check(&history(isolation, kind, seed, 2_000), &options).unwrap()
 }
 
-/// The strongest level that holds over a few seeds, and all that is found by data.
+/// Returns the strongest level that holds over a few seeds, and all anomalies found by data.
 fn judged(isolation: Isolation, kind: WorkloadKind) -> (Option<Level>, BTreeSet<AnomalyKind>) {
     let reports: Vec<Report> =
         (0..4).map(|seed| checked(isolation, kind, seed, Level::StrictSerializable)).collect();
@@ -250,8 +250,7 @@ const BOTH: [WorkloadKind; 2] = [WorkloadKind::ListAppend, WorkloadKind::Registe
 fn stores_that_let_one_in_at_a_time_or_validate_reads_have_no_anomaly() {
     for kind in BOTH {
         assert_eq!(judged(OneAtATime, kind), (Some(Level::StrictSerializable), BTreeSet::new()));
-        // A reader of an old snapshot comes before writers that have ended meanwhile, but not before its own
-        // beginning.
+        // A reader of an old snapshot comes before writers that have ended meanwhile, but not before its own begin.
         assert_eq!(judged(Validated, kind), (Some(Level::StrictSerializable), BTreeSet::new()));
     }
 }
@@ -335,7 +334,7 @@ fn final_reads_show_what_was_lost_after_the_last_read() {
 
 #[test]
 fn a_hundred_thousand_transactions_are_checked_at_every_level() {
-    // Time is measured with optimisation on; this holds that nothing grows out of hand on long histories.
+    // Time is measured with optimisation on; this test holds that no cost explodes on long histories.
     let lists = WorkloadKind::ListAppend;
     for (isolation, kind) in [
         (Snapshot, lists),
@@ -353,7 +352,7 @@ fn a_hundred_thousand_transactions_are_checked_at_every_level() {
     }
 }
 
-/// The same history in the form that the other checker reads.
+/// Returns the same history in the form of the other checker.
 fn as_others_read_it(history: &History) -> String {
     use lydite_verify::history::{Action, Outcome, Seen};
     let mut events = Vec::new();
@@ -405,7 +404,7 @@ fn another_checker_comes_to_the_same_verdicts() {
         let (mut both_hold, mut neither_holds, mut only_ours_fails) = (0, 0, 0);
         for (isolation, seed) in stores.into_iter().flat_map(|store| (10..30).map(move |seed| (store, seed)))
         {
-            // Short, so that by no means every history has an anomaly.
+            // Short, so that some histories have no anomaly.
             let history = history(isolation, kind, seed, 15 + 10 * (seed % 6));
             let theirs = adya::History::from_json(&as_others_read_it(&history)).unwrap();
             for (level, name) in levels {
@@ -419,7 +418,7 @@ fn another_checker_comes_to_the_same_verdicts() {
                     }
                     (true, _) => both_hold += 1,
                     (false, adya::Valid::False) => neither_holds += 1,
-                    // We also place appends that no read shows, and writes of unanswered transactions.
+                    // This checker also places appends that no read shows, and writes of unanswered transactions.
                     (false, _) => {
                         assert_ne!(isolation, OneAtATime, "{ours}");
                         only_ours_fails += 1;
@@ -448,7 +447,7 @@ proptest! {
         let kind = BOTH[usize::from(register)];
         let workload = Workload { keys, operations: 1..=most, reads, skew, ..workload(kind, seed) };
         let mut generator = Generator::new(workload).unwrap();
-        // One client alone is serial whatever the store's isolation.
+        // A single client is serial under any isolation.
         let clients = &mut Client::group(ReadCommitted, 1, 5);
         let history = record_interleaved(&mut generator, clients, count).unwrap();
         for register_order in [RegisterOrder::Reads, RegisterOrder::Session, RegisterOrder::Realtime] {
