@@ -516,7 +516,7 @@ homes = "zipf(ramp(1))"
         (&["--terminals", "1,2", "--workload", "micro"], "phases and curves are for --workload tpcc only"),
         (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
         (&["--set", "homes=zipf(0.9),zipf(0.1)"], "between phases write ;"),
-        (&["--set", "homes=explicit(1e308,1e308)"], "has shares of which one at least is more than 0"),
+        (&["--set", "homes=explicit(1e308,1e308)"], "needs at least one share of more than 0"),
         (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "a curve is looked at every 0.25 s"),
         (&["--ci", "1,2,3", "--duration", "2us"], "are shorter than a millisecond each"),
         (

@@ -201,7 +201,7 @@ fn what_can_not_be_had_is_refused_before_anything_is_touched() {
             &["--mix", "update_stock=100", "--set", "update_stock_rounds=2", "--set", "coaccess=80"],
             "coaccess: 2 active warehouses form one group of 2, and no warehouse is outside of it: use at least 4",
         ),
-        (&["--mix", "update_stok=100"], "there is no type \"update_stok\", but new_order, payment"),
+        (&["--mix", "update_stok=100"], "there is no type \"update_stok\", only new_order, payment"),
         (&["--workload", "micro", "--set", "update_stock_rounds=3"], "is for --workload tpcc only"),
     ] {
         let run = ["run", "gemel:", "--warehouses", "2"];

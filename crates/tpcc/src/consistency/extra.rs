@@ -18,7 +18,7 @@ pub static EXTRA_CONDITIONS: [Condition; 2] = [
         number: ITEMS_CONDITION,
         clause: "item",
         title: "I_PRICE has the sum that was loaded",
-        statement: "All loaded items are there, and I_PRICE has the sum that was loaded: items only exchange prices.",
+        statement: "The number of items and the sum of I_PRICE are as loaded: items only exchange prices.",
         reads: &[Table::Item],
     },
     Condition {
