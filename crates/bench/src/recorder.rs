@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Fate {
     Committed,
     RolledBack,
     Failed,
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Ended<'a, W: Runnable> {
     pub(crate) transaction: &'a W::Transaction,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Fate,
     pub(crate) outcome: Option<&'a W::Outcome>,
     pub(crate) due: Nanos,
     pub(crate) picked: Nanos,
@@ -130,8 +130,8 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         let kind = W::kind(ended.transaction);
-        self.whole.committed[kind] += u64::from(ended.verdict == Verdict::Committed);
-        self.whole.unknown += u64::from(ended.verdict == Verdict::Unknown);
+        self.whole.committed[kind] += u64::from(ended.verdict == Fate::Committed);
+        self.whole.unknown += u64::from(ended.verdict == Fate::Unknown);
         let counts = window.counts(ended.due, ended.answered);
         if counts {
             self.record_total(kind, ended);
@@ -141,7 +141,7 @@ impl<W: Runnable> Recorder<W> {
         }
         let bucket = bucket::<W>(&mut self.seconds, window.second(ended.answered));
         match ended.verdict {
-            Verdict::Committed | Verdict::RolledBack => {
+            Fate::Committed | Fate::RolledBack => {
                 bucket.completed[kind] += 1;
                 bucket.latency[kind].count(ended.answered - ended.due);
                 if counts {
@@ -150,8 +150,8 @@ impl<W: Runnable> Recorder<W> {
                     self.facts.completed(&stage.inputs, stage.phase, ended.transaction, &mut bucket.touched);
                 }
             }
-            Verdict::Failed => bucket.errors += 1,
-            Verdict::Unknown => bucket.unknown += 1,
+            Fate::Failed => bucket.errors += 1,
+            Fate::Unknown => bucket.unknown += 1,
         }
     }
 
@@ -160,12 +160,12 @@ impl<W: Runnable> Recorder<W> {
         let found = &mut self.kinds[kind];
         found.retries += u64::from(ended.retries);
         match ended.verdict {
-            Verdict::Committed => found.committed += 1,
-            Verdict::RolledBack => found.rolled_back += 1,
-            Verdict::Failed => found.failed += 1,
-            Verdict::Unknown => found.unknown += 1,
+            Fate::Committed => found.committed += 1,
+            Fate::RolledBack => found.rolled_back += 1,
+            Fate::Failed => found.failed += 1,
+            Fate::Unknown => found.unknown += 1,
         }
-        if matches!(ended.verdict, Verdict::Committed | Verdict::RolledBack) {
+        if matches!(ended.verdict, Fate::Committed | Fate::RolledBack) {
             if ended.picked == ended.due {
                 found.unqueued.count(ended.answered - ended.due);
             } else {
@@ -187,9 +187,9 @@ impl<W: Runnable> Recorder<W> {
     }
 
     /// A transaction that was never answered: counted at the end of the window.
-    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, verdict: Verdict) {
+    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, verdict: Fate) {
         let last = bucket::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
-        if verdict == Verdict::Failed {
+        if verdict == Fate::Failed {
             last.errors += 1;
             self.kinds[kind].failed += 1;
         } else {

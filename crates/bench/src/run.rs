@@ -13,7 +13,7 @@ use crate::measurement::{
 use crate::open::Open;
 use crate::os::{self, Usage};
 use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
-use crate::recorder::Verdict;
+use crate::recorder::Fate;
 use crate::rte::Rte;
 use crate::silence::Silence;
 use crate::watch::Watch;
@@ -542,7 +542,7 @@ impl<W: Runnable> Run<W> {
                 recorder.whole.unknown += in_flight.unanswered();
                 let Some((due, kind, verdict)) = in_flight.get() else { continue };
                 hung += 1;
-                recorder.whole.unknown += u64::from(verdict == Verdict::Unknown);
+                recorder.whole.unknown += u64::from(verdict == Fate::Unknown);
                 // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, verdict);

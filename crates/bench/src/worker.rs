@@ -7,7 +7,7 @@ use crate::course::{Course, Cursor};
 use crate::error_log::{self, ErrorLog};
 use crate::failures::{Failures, Trouble};
 use crate::plan::{Frame, RetryPolicy};
-use crate::recorder::{Ended, Recorder, Verdict};
+use crate::recorder::{Ended, Fate, Recorder};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
@@ -116,7 +116,7 @@ impl<W: Runnable> Shared<W> {
         let kind = W::kind(transaction);
         let Ending { verdict, outcome, trouble, .. } = ending;
         match (verdict, &trouble) {
-            (Verdict::Committed | Verdict::RolledBack, _) => self.failures.succeeded(kind, answered),
+            (Fate::Committed | Fate::RolledBack, _) => self.failures.succeeded(kind, answered),
             (_, Some(trouble)) => {
                 self.failures.failed(kind, answered, self.window.counts(due, answered), trouble);
             }
@@ -230,10 +230,10 @@ impl InFlight {
     }
 
     /// When the transaction was due, its type, and how it counts if no answer ever comes.
-    pub(crate) fn get(&self) -> Option<(Nanos, usize, Verdict)> {
+    pub(crate) fn get(&self) -> Option<(Nanos, usize, Fate)> {
         let packed = self.packed.load(Ordering::Relaxed);
         let due = (packed >> 9).checked_sub(1)?;
-        let verdict = if packed & 1 << 8 == 0 { Verdict::Unknown } else { Verdict::Failed };
+        let verdict = if packed & 1 << 8 == 0 { Fate::Unknown } else { Fate::Failed };
         Some((due, (packed & 0xff) as usize, verdict))
     }
 
@@ -247,14 +247,14 @@ impl InFlight {
 #[derive(Debug)]
 pub(crate) struct Answer<W: Runnable> {
     pub(crate) at: Nanos,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Fate,
     /// What the database answered; only if it committed.
     pub(crate) outcome: Option<W::Outcome>,
 }
 
 /// How the attempts at a transaction ended.
 struct Ending<W: Runnable> {
-    verdict: Verdict,
+    verdict: Fate,
     outcome: Option<W::Outcome>,
     /// Why it did not succeed; none also if the end of the run cut it short.
     trouble: Option<Trouble>,
@@ -265,7 +265,7 @@ struct Ending<W: Runnable> {
 }
 
 impl<W: Runnable> Ending<W> {
-    fn new(verdict: Verdict) -> Self {
+    fn new(verdict: Fate) -> Self {
         Self { verdict, outcome: None, trouble: None, given_up: false, commit: None }
     }
 }
@@ -368,7 +368,7 @@ impl<W: Runnable> Worker<W> {
                 Err(error) => {
                     let detail = error.to_string();
                     shared.note(&detail);
-                    Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Verdict::Unknown) }
+                    Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Fate::Unknown) }
                 }
             };
             then(shared.answer(session, &transaction, (due, picked), retries, ending));
@@ -399,7 +399,7 @@ impl<W: Runnable> Worker<W> {
         retries: &mut u32,
         mut send: impl FnMut(&mut dyn Session<W>) -> Result<Submitted<W>, TxError>,
     ) -> Ending<W> {
-        let lost = || Ending { given_up: true, ..Ending::new(Verdict::Failed) };
+        let lost = || Ending { given_up: true, ..Ending::new(Fate::Failed) };
         loop {
             let Some(session) = self.session.as_mut() else {
                 return lost();
@@ -417,14 +417,14 @@ impl<W: Runnable> Worker<W> {
             let last = *retries + 1 >= self.shared.retry.attempts;
             match result {
                 Ok(Submitted::Done(outcome)) => {
-                    return Ending { outcome: Some(outcome), ..Ending::new(Verdict::Committed) };
+                    return Ending { outcome: Some(outcome), ..Ending::new(Fate::Committed) };
                 }
                 Ok(Submitted::Committing(outcome, commit)) => {
                     in_flight.hear(self.now());
                     let (outcome, commit) = (Some(outcome), Some(commit));
-                    return Ending { outcome, commit, ..Ending::new(Verdict::Committed) };
+                    return Ending { outcome, commit, ..Ending::new(Fate::Committed) };
                 }
-                Err(TxError::RolledBack(_)) => return Ending::new(Verdict::RolledBack),
+                Err(TxError::RolledBack(_)) => return Ending::new(Fate::RolledBack),
                 Err(TxError::Fatal(message)) => return self.refused(message),
                 Err(TxError::Broken(message)) => {
                     let why = error_log::line(&message);
@@ -450,7 +450,7 @@ impl<W: Runnable> Worker<W> {
                         contender.touch();
                         let again = contender.has_queued();
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
-                            return Ending::new(Verdict::Failed);
+                            return Ending::new(Fate::Failed);
                         }
                         // Given up even in its turn: who was there first needs time to end.
                         if !again {
@@ -461,7 +461,7 @@ impl<W: Runnable> Worker<W> {
                     }
                     let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
                     if !self.shared.sleep_until(self.now() + wait) {
-                        return Ending::new(Verdict::Failed);
+                        return Ending::new(Fate::Failed);
                     }
                 }
                 Err(TxError::Unavailable { committed, detail }) => {
@@ -469,11 +469,11 @@ impl<W: Runnable> Worker<W> {
                     self.lose(sent, &detail);
                     if committed == Committed::Unknown {
                         let trouble = Some(Trouble::Lost(detail));
-                        return Ending { trouble, given_up: true, ..Ending::new(Verdict::Unknown) };
+                        return Ending { trouble, given_up: true, ..Ending::new(Fate::Unknown) };
                     }
                     if last {
                         let trouble = Some(Trouble::Lost(detail));
-                        return Ending { trouble, ..Ending::new(Verdict::Failed) };
+                        return Ending { trouble, ..Ending::new(Fate::Failed) };
                     }
                     self.shared.in_flight[self.index].begin(due, W::kind(transaction), true);
                     if !self.ensure_connected() {
@@ -490,7 +490,7 @@ impl<W: Runnable> Worker<W> {
     /// The database does not do it, however often it is asked.
     fn refused(&self, message: String) -> Ending<W> {
         self.shared.note(&message);
-        Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Verdict::Failed) }
+        Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Fate::Failed) }
     }
 
     /// The connection was lost with what was sent at `sent`: since then there was no answer on it.

@@ -12,7 +12,7 @@ use lydite_database::{AbortReason, Description, Placement, ReplicasReport};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
     Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
-    TransactionResult, Verdict, Window,
+    TransactionResult, Window, WindowVerdict,
 };
 use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
 use lydite_report::{RunResult, hdr};
@@ -495,9 +495,9 @@ fn finding(verdict: &InputVerdict, clause: &str) -> InputFinding {
         samples: verdict.samples,
         unit: unit.to_string(),
         verdict: match verdict.verdict {
-            compliance::Verdict::Inside => Verdict::Inside,
-            compliance::Verdict::Outside => Verdict::Outside,
-            compliance::Verdict::TooFewSamples => Verdict::TooFewSamples,
+            compliance::WindowVerdict::Inside => WindowVerdict::Inside,
+            compliance::WindowVerdict::Outside => WindowVerdict::Outside,
+            compliance::WindowVerdict::TooFewSamples => WindowVerdict::TooFewSamples,
         },
         note: String::new(),
     }

@@ -13,7 +13,7 @@ use crate::names::letter;
 /// What the comparison says about throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ThroughputVerdict {
     /// The interval lies above 1.
     Faster,
     /// The interval lies below 1.
@@ -55,7 +55,7 @@ pub struct Metric {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// What it says about throughput.
-    pub verdict: Verdict,
+    pub verdict: ThroughputVerdict,
     /// The same as a sentence.
     pub sentence: String,
     /// All metrics, throughput first.
@@ -90,7 +90,7 @@ fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     }
     let metrics = metrics(a, b);
     let (verdict, sentence) = match (other_size(a, b, other), verdict(&metrics, a, b, other)) {
-        (Some(words), (_, sentence)) => (Verdict::NotJudged, format!("{words} {sentence}")),
+        (Some(words), (_, sentence)) => (ThroughputVerdict::NotJudged, format!("{words} {sentence}")),
         (None, judged) => judged,
     };
     let seconds = (a.whole_seconds(), b.whole_seconds());
@@ -148,7 +148,7 @@ fn other_size(a: &RunResult, b: &RunResult, other: &str) -> Option<String> {
 /// What is said of two results that have nothing in common but the program.
 fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     Comparison {
-        verdict: Verdict::NotJudged,
+        verdict: ThroughputVerdict::NotJudged,
         sentence: format!(
             "A and {other} are of different workloads ({} and {}): there is nothing to compare.",
             a.workload(),
@@ -240,24 +240,24 @@ fn aborts_per_thousand(r: &RunResult) -> f64 {
 }
 
 /// Judges by NOPM, or by all transactions where the workload has no New-Orders.
-fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (Verdict, String) {
+fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (ThroughputVerdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
     let wanted = if has_new_orders { "NOPM" } else { "transactions/s" };
     let found = metrics.iter().find(|m| m.name == wanted).and_then(|m| Some((m.ratio?, m.interval)));
     match found {
-        None => (Verdict::NotJudged, "A has no throughput to compare with.".to_owned()),
+        None => (ThroughputVerdict::NotJudged, "A has no throughput to compare with.".to_owned()),
         Some((ratio, None)) => (
-            Verdict::NotJudged,
+            ThroughputVerdict::NotJudged,
             format!(
                 "{other} has {ratio:.2}x the throughput of A, but the data is too little to say how sure that is."
             ),
         ),
         Some((ratio, Some((low, high)))) if low > 1.0 || high < 1.0 => (
-            if low > 1.0 { Verdict::Faster } else { Verdict::Slower },
+            if low > 1.0 { ThroughputVerdict::Faster } else { ThroughputVerdict::Slower },
             format!("{other} is {ratio:.2}x as fast as A ({wanted}, 95 % CI {low:.2} to {high:.2})."),
         ),
         Some((ratio, Some((low, high)))) => (
-            Verdict::NoDifferenceShown,
+            ThroughputVerdict::NoDifferenceShown,
             format!(
                 "There is no difference in {wanted} that this data can show ({other} is {ratio:.2}x as fast as A, 95 % \
                  CI {low:.2} to {high:.2})."

@@ -3,7 +3,7 @@
 //! The terminal table and the page show the same findings in the same words.
 
 use crate::figures::{count, duration, kind_of, number, plural};
-use crate::model::{OutageCause, RunResult, Verdict};
+use crate::model::{OutageCause, RunResult, WindowVerdict};
 use lydite_tpcc::{Mix, TransactionKind};
 
 /// Why results of this program are not results of TPC-C; every rendering of them says it.
@@ -185,7 +185,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let outside: Vec<&str> = result
         .inputs
         .iter()
-        .filter(|i| i.verdict == Verdict::Outside && !(asked && i.quantity.starts_with("remote")))
+        .filter(|i| i.verdict == WindowVerdict::Outside && !(asked && i.quantity.starts_with("remote")))
         .map(|i| i.quantity.as_str())
         .collect();
     if !outside.is_empty() {

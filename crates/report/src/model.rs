@@ -627,7 +627,7 @@ pub struct RequirementResult {
 /// How a measured input compares with the standard's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum WindowVerdict {
     /// Inside the window.
     Inside,
     /// Outside.
@@ -657,7 +657,7 @@ pub struct InputFinding {
     #[serde(default)]
     pub unit: String,
     /// How they compare.
-    pub verdict: Verdict,
+    pub verdict: WindowVerdict,
     /// Anything worth adding.
     #[serde(default)]
     pub note: String,

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Position of a measured value relative to its valid window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum WindowVerdict {
     /// Inside the window.
     Inside,
     /// Outside, and by more than chance explains.
@@ -38,7 +38,7 @@ pub struct InputVerdict {
     /// Number of inputs behind the value.
     pub samples: u64,
     /// Judgement of the value.
-    pub verdict: Verdict,
+    pub verdict: WindowVerdict,
 }
 
 /// The valid window of a value.
@@ -55,16 +55,16 @@ impl Window {
     fn judge(self, sum: f64, samples: u64) -> InputVerdict {
         let value = (samples > 0).then(|| sum / samples as f64);
         let verdict = match value {
-            None => Verdict::TooFewSamples,
-            Some(value) if (self.low..=self.high).contains(&value) => Verdict::Inside,
+            None => WindowVerdict::TooFewSamples,
+            Some(value) if (self.low..=self.high).contains(&value) => WindowVerdict::Inside,
             Some(value) => {
                 let error = self.deviation / (samples as f64).sqrt();
                 // More samples do not help if the prescribed value itself is outside.
                 let meant_inside = (self.low..=self.high).contains(&self.prescribed);
                 if meant_inside && (value - self.prescribed).abs() <= 3.0 * error {
-                    Verdict::TooFewSamples
+                    WindowVerdict::TooFewSamples
                 } else {
-                    Verdict::Outside
+                    WindowVerdict::Outside
                 }
             }
         };
@@ -318,7 +318,7 @@ fn verdicts(name: &'static str, clause: &'static str, verdicts: &[InputVerdict])
         return rule(name, clause, None, "not recorded");
     }
     let with = |verdict| verdicts.iter().filter(move |v| v.verdict == verdict).collect::<Vec<_>>();
-    let (outside, few) = (with(Verdict::Outside), with(Verdict::TooFewSamples));
+    let (outside, few) = (with(WindowVerdict::Outside), with(WindowVerdict::TooFewSamples));
     let list = |verdicts: &[&InputVerdict]| {
         let each = verdicts.iter().map(|v| match v.value {
             Some(value) => format!("{} {value:.2} ({} to {})", v.title, v.low, v.high),

@@ -17,7 +17,7 @@ use crate::course::{Course, Cursor};
 use crate::drive::{Drive, Finished, Scheduling};
 use crate::measurement::{count, histogram};
 use crate::os;
-use crate::recorder::Verdict;
+use crate::recorder::Fate;
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
 use delivery_log::DeliveryLog;
@@ -139,9 +139,9 @@ impl Rte {
     fn log(&self, clock: &Clock, queued: Nanos, delivery: &Delivery, answer: &Answer<Tpcc>) {
         let Some(log) = &self.log else { return };
         let result = match answer.verdict {
-            Verdict::Committed => "committed",
-            Verdict::RolledBack | Verdict::Failed => "failed",
-            Verdict::Unknown => "unknown",
+            Fate::Committed => "committed",
+            Fate::RolledBack | Fate::Failed => "failed",
+            Fate::Unknown => "unknown",
         };
         let delivered = match &answer.outcome {
             Some(Outcome::Delivery(outcome)) => outcome.delivered.as_slice(),

@@ -187,8 +187,10 @@ mod tests {
             seconds: 1.5,
             seen: Seen::default(),
         };
-        let findings =
-            vec![finding("global snapshot", TestVerdict::Passed), finding("deadlock of two", TestVerdict::Timeout)];
+        let findings = vec![
+            finding("global snapshot", TestVerdict::Passed),
+            finding("deadlock of two", TestVerdict::Timeout),
+        ];
         let result = FoundBefore { findings, unmade: None }.told_in(RunResult::default());
         let golden = json!({ "functions": [
             { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },

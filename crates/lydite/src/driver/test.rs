@@ -50,7 +50,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         }
     };
     let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
-        if step.verdict != Verdict::Skipped {
+        if step.verdict != StepVerdict::Skipped {
             show(&format!("{}{}", skipped.take(), line(step)));
         } else if skipped.why == step.detail {
             skipped.names.push(step.name.clone());

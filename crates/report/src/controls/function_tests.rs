@@ -8,7 +8,7 @@ pub struct FunctionTest {
     /// Its name.
     pub test: String,
     /// Its verdict.
-    pub verdict: Verdict,
+    pub verdict: TestVerdict,
     /// Observations, or the reason why it failed: one line.
     #[serde(default)]
     pub detail: String,
@@ -20,7 +20,7 @@ pub struct FunctionTest {
 /// Verdict of a function test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum TestVerdict {
     /// The database does what it must.
     Passed,
     /// The database does not, or nothing could be proved.

@@ -10,7 +10,7 @@ use crate::figures::{
     type_name,
 };
 use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
-use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, Verdict};
+use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, WindowVerdict};
 use crate::phases;
 use crate::table::{checks_in_words, plan_in_words};
 use lydite_tpcc::compliance::DATABASE_RULES;
@@ -413,9 +413,9 @@ fn workload(r: &RunResult) -> Markup {
     let mut all = mix(r);
     let findings = r.inputs.iter().map(|i| {
         let (good, judged) = match i.verdict {
-            Verdict::Inside => (Some(true), pill("good", "inside")),
-            Verdict::Outside => (Some(false), pill("bad", "outside")),
-            Verdict::TooFewSamples => (None, pill("none", "too few samples")),
+            WindowVerdict::Inside => (Some(true), pill("good", "inside")),
+            WindowVerdict::Outside => (Some(false), pill("bad", "outside")),
+            WindowVerdict::TooFewSamples => (None, pill("none", "too few samples")),
         };
         let window = format!("{} to {} {}", number(i.low), number(i.high), i.unit);
         let says = format!("{}: {} {} in the window {window}", i.quantity, number(i.actual), i.unit);

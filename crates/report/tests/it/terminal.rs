@@ -1,7 +1,7 @@
 //! The terminal table and the comparison, as text.
 
 use crate::sample::{Look, sample};
-use lydite_report::compare::{Verdict, compare, render_comparison};
+use lydite_report::compare::{ThroughputVerdict, compare, render_comparison};
 use lydite_report::model::{Latency, Outage, RunResult, Status, TransactionResult};
 use lydite_report::{render_table, render_verbose_table};
 
@@ -257,9 +257,9 @@ fn a_known_ratio_lies_in_the_interval() {
     let (low, high) = nopm.interval.unwrap();
     assert!(low < 1.25 && 1.25 < high, "{low} to {high}");
     assert!(high - low < 0.3, "{low} to {high} says nothing");
-    assert_eq!(comparison.verdict, Verdict::Faster);
+    assert_eq!(comparison.verdict, ThroughputVerdict::Faster);
     assert!(comparison.sentence.starts_with("B is 1.2"), "{}", comparison.sentence);
-    assert_eq!(compare(&quick(2, 1.25), &quick(1, 1.0)).verdict, Verdict::Slower);
+    assert_eq!(compare(&quick(2, 1.25), &quick(1, 1.0)).verdict, ThroughputVerdict::Slower);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn equal_runs_show_no_difference() {
     let a = quick(1, 1.0);
     for b in [a.clone(), quick(2, 1.0)] {
         let comparison = compare(&a, &b);
-        assert_eq!(comparison.verdict, Verdict::NoDifferenceShown, "{}", comparison.sentence);
+        assert_eq!(comparison.verdict, ThroughputVerdict::NoDifferenceShown, "{}", comparison.sentence);
         assert!(comparison.sentence.contains("no difference"), "{}", comparison.sentence);
     }
 }
@@ -289,10 +289,10 @@ fn the_interval_covers_the_truth_about_as_often_as_it_says() {
 fn too_few_seconds_get_a_ratio_but_no_interval() {
     let short = sample(Look { seconds: 10, ..Look::default() });
     let comparison = compare(&short, &short);
-    assert_eq!(comparison.verdict, Verdict::NotJudged);
+    assert_eq!(comparison.verdict, ThroughputVerdict::NotJudged);
     assert!(comparison.metrics.iter().all(|m| m.interval.is_none()));
     assert!(render_comparison(&comparison).contains("at least 20 measured seconds"));
-    assert_eq!(compare(&RunResult::default(), &short).verdict, Verdict::NotJudged);
+    assert_eq!(compare(&RunResult::default(), &short).verdict, ThroughputVerdict::NotJudged);
 }
 
 #[test]
@@ -335,12 +335,12 @@ fn small_and_standard_warehouses_are_told_apart_above_the_numbers() {
         (&standard, &small, "B has small warehouses, with a tenth of the rows, and A standard ones"),
     ] {
         let comparison = compare(a, b);
-        assert_eq!(comparison.verdict, Verdict::NotJudged);
+        assert_eq!(comparison.verdict, ThroughputVerdict::NotJudged);
         let text = render_comparison(&comparison);
         let numbers = text.find("\nNOPM").unwrap_or_else(|| panic!("{text}"));
         assert!(text.find(words).is_some_and(|at| at < numbers), "{text}");
     }
-    assert_eq!(compare(&small, &small.clone()).verdict, Verdict::NoDifferenceShown);
+    assert_eq!(compare(&small, &small.clone()).verdict, ThroughputVerdict::NoDifferenceShown);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The judgement of runs: each rule is broken by its own fact and by no other.
 
 use lydite_tpcc::compliance::{
-    Compliance, DATABASE_RULES, Isolation, ResponseTimes, RunFacts, Verdict, judge, judge_inputs, judge_mix,
+    Compliance, DATABASE_RULES, Isolation, ResponseTimes, RunFacts, WindowVerdict, judge, judge_inputs,
+    judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
@@ -159,13 +160,13 @@ fn a_value_outside_its_window_by_chance_alone_has_too_few_samples() {
         judge_inputs(&statistics, 100)[0].verdict
     };
     // With 1 000 orders the standard error is 0.31 points.
-    assert_eq!(rollbacks(1_000, 10), Verdict::Inside);
-    assert_eq!(rollbacks(1_000, 15), Verdict::TooFewSamples);
-    assert_eq!(rollbacks(1_000, 30), Verdict::Outside);
+    assert_eq!(rollbacks(1_000, 10), WindowVerdict::Inside);
+    assert_eq!(rollbacks(1_000, 15), WindowVerdict::TooFewSamples);
+    assert_eq!(rollbacks(1_000, 30), WindowVerdict::Outside);
     // With a million orders it is 0.01 points.
-    assert_eq!(rollbacks(1_000_000, 10_500), Verdict::Inside);
-    assert_eq!(rollbacks(1_000_000, 11_500), Verdict::Outside);
-    assert_eq!(rollbacks(0, 0), Verdict::TooFewSamples);
+    assert_eq!(rollbacks(1_000_000, 10_500), WindowVerdict::Inside);
+    assert_eq!(rollbacks(1_000_000, 11_500), WindowVerdict::Outside);
+    assert_eq!(rollbacks(0, 0), WindowVerdict::TooFewSamples);
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn with_one_warehouse_the_remote_windows_do_not_apply() {
     let statistics = InputStatistics { remote_lines: 0, remote_payments: 0, ..prescribed(1_000_000) };
     let verdicts = judge_inputs(&statistics, 1);
     assert_eq!(verdicts.len(), 4);
-    assert!(verdicts.iter().all(|v| v.verdict == Verdict::Inside), "{verdicts:?}");
-    assert!(judge_inputs(&statistics, 2).iter().any(|v| v.verdict == Verdict::Outside));
+    assert!(verdicts.iter().all(|v| v.verdict == WindowVerdict::Inside), "{verdicts:?}");
+    assert!(judge_inputs(&statistics, 2).iter().any(|v| v.verdict == WindowVerdict::Outside));
 }
 
 #[test]
@@ -195,10 +196,10 @@ fn a_mix_that_does_not_aim_at_the_minimum_shares_is_outside_at_any_size() {
     let mix = Mix::weights([90.0, 10.0, 0.0, 0.0, 0.0]).unwrap();
     let statistics = InputStatistics { transactions: of_each([9, 1, 0, 0, 0]), ..InputStatistics::default() };
     let verdicts = judge_mix(&statistics, &mix);
-    assert!(verdicts.iter().all(|v| v.verdict == Verdict::Outside), "{verdicts:?}");
+    assert!(verdicts.iter().all(|v| v.verdict == WindowVerdict::Outside), "{verdicts:?}");
     // With the deck's 4.35 % as the aim, ten transactions prove nothing.
     let few = judge_mix(&statistics, &Mix::Deck);
-    assert_eq!(few[1].verdict, Verdict::TooFewSamples);
+    assert_eq!(few[1].verdict, WindowVerdict::TooFewSamples);
 }
 
 #[test]
@@ -212,12 +213,12 @@ fn a_type_that_the_standard_does_not_have_makes_the_mix_another_whatever_its_sha
     let verdicts = judged(mix, 2_300);
     assert_eq!(verdicts[4].title, "update_stock in the mix, %");
     assert_eq!(
-        verdicts.iter().map(|v| v.verdict).filter(|v| *v == Verdict::Outside).count(),
+        verdicts.iter().map(|v| v.verdict).filter(|v| *v == WindowVerdict::Outside).count(),
         1,
         "{verdicts:?}"
     );
-    assert_eq!(verdicts[4].verdict, Verdict::Outside);
+    assert_eq!(verdicts[4].verdict, WindowVerdict::Outside);
     // A phase alone had the type.
-    assert_eq!(judged("45,43,4,4,4", 1)[4].verdict, Verdict::Outside);
+    assert_eq!(judged("45,43,4,4,4", 1)[4].verdict, WindowVerdict::Outside);
     assert_eq!(judged("45,43,4,4,4", 0).len(), 4);
 }

@@ -1,7 +1,7 @@
 //! The inputs of terminals: the rules of clauses 2.4.1 to 2.8.1 and 5.2.4, over a million transactions.
 
 use crate::chi_squared::{excess_deviations, uniform};
-use lydite_tpcc::compliance::{Verdict, judge_inputs, judge_mix};
+use lydite_tpcc::compliance::{WindowVerdict, judge_inputs, judge_mix};
 use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE, UNUSED_ITEM};
 use lydite_tpcc::nurand::{CLoad, last_name};
 use lydite_tpcc::text::LastName;
@@ -56,7 +56,7 @@ fn over_a_million_transactions_all_windows_of_clause_5_5_1_5_hold() {
     let mut statistics = InputStatistics::default();
     run(&plan, 10_005, |_, transaction| statistics.record(transaction));
     for verdict in judge_inputs(&statistics, 10).into_iter().chain(judge_mix(&statistics, &plan.mix)) {
-        assert_eq!(verdict.verdict, Verdict::Inside, "{verdict:?}");
+        assert_eq!(verdict.verdict, WindowVerdict::Inside, "{verdict:?}");
     }
     // For each terminal 10 005 transactions are 435 whole decks, so the mix is exact.
     assert_eq!(statistics.transactions[..5], [435_000, 435_000, 43_500, 43_500, 43_500]);

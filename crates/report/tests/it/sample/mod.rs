@@ -5,7 +5,7 @@ use lydite_report::hdr;
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, HostInfo, InputFinding,
     Latency, LoadInfo, Outage, Pacing, RunResult, Series, Status, TRANSACTION_TYPES, TargetInfo,
-    TransactionResult, Verdict, Window,
+    TransactionResult, Window, WindowVerdict,
 };
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -260,9 +260,17 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
         };
     let orders = completed * 45 / 100;
     result.inputs = vec![
-        finding("New-Order rollbacks", "5.5.1.5", (0.9, 1.1), 1.013, orders, "%", Verdict::Inside),
-        finding("Lines per order", "5.5.1.5", (9.5, 10.5), 9.991, orders, "", Verdict::Inside),
-        finding("Remote order-lines", "5.5.1.5", (0.95, 1.05), 1.062, orders * 10, "%", Verdict::Outside),
+        finding("New-Order rollbacks", "5.5.1.5", (0.9, 1.1), 1.013, orders, "%", WindowVerdict::Inside),
+        finding("Lines per order", "5.5.1.5", (9.5, 10.5), 9.991, orders, "", WindowVerdict::Inside),
+        finding(
+            "Remote order-lines",
+            "5.5.1.5",
+            (0.95, 1.05),
+            1.062,
+            orders * 10,
+            "%",
+            WindowVerdict::Outside,
+        ),
         finding(
             "Remote payments",
             "5.5.1.5",
@@ -270,7 +278,7 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
             15.08,
             completed * 43 / 100,
             "%",
-            Verdict::Inside,
+            WindowVerdict::Inside,
         ),
         finding(
             "Payments by last name",
@@ -279,9 +287,17 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
             59.87,
             completed * 43 / 100,
             "%",
-            Verdict::Inside,
+            WindowVerdict::Inside,
         ),
-        finding("Order-Status by last name", "5.5.1.5", (57.0, 63.0), 64.1, 312, "%", Verdict::TooFewSamples),
+        finding(
+            "Order-Status by last name",
+            "5.5.1.5",
+            (57.0, 63.0),
+            64.1,
+            312,
+            "%",
+            WindowVerdict::TooFewSamples,
+        ),
     ];
     let line = |rule: &str, clause: &str, met, note: &str| ComplianceLine {
         rule: rule.to_owned(),
