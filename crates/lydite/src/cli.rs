@@ -1,7 +1,6 @@
-//! The arguments. Values that a plan file can hold too are taken as text here, so that [`crate::plan`] can tell all
+//! The arguments. Values that a plan file can hold too are taken as text here, so that `lydite_plan` can tell all
 //! errors at once.
 
-use crate::driver::Language;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -45,6 +44,15 @@ pub(crate) enum DriverCommand {
     New(DriverNewArgs),
     /// Prove a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if something fails
     Test(DriverTestArgs),
+}
+
+/// A language of scaffolds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Language {
+    /// Python 3.9 or later
+    Python,
+    /// Go 1.19 or later
+    Go,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,7 @@
-//! Exit codes, and errors on their way to the user: one line each.
+//! Exit codes, and errors of commands: one line each.
 
-use crate::output::complain;
 use lydite_database::{TargetError, TargetErrorKind};
-use std::process::ExitCode;
+use lydite_plan::PlanError;
 
 /// The end of a command.
 pub(crate) type Outcome = Result<(), Failure>;
@@ -43,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// What is to be told.
+    /// Returns the errors, one line each.
     pub(crate) fn lines(&self) -> Vec<&str> {
         match self {
             Self::CheckFailed => Vec::new(),
@@ -55,12 +54,13 @@ impl Failure {
         }
     }
 
-    /// The errors in one line.
+    /// Returns the errors in one line.
     pub(crate) fn line(&self) -> String {
         self.lines().join("; ")
     }
 
-    fn code(&self) -> u8 {
+    /// Returns the exit code.
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::CheckFailed => 1,
             Self::Usage(_) => 2,
@@ -73,12 +73,6 @@ impl Failure {
             }
         }
     }
-
-    /// Prints the errors and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
-        self.lines().into_iter().for_each(complain);
-        ExitCode::from(self.code())
-    }
 }
 
 impl From<TargetError> for Failure {
@@ -87,6 +81,15 @@ impl From<TargetError> for Failure {
             TargetErrorKind::Usage => Self::usage(error.message),
             TargetErrorKind::Interrupted => Self::Interrupted(error.message),
             TargetErrorKind::Unreachable | TargetErrorKind::Database => Self::Target(error.message),
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Usage(messages) => Self::Usage(messages),
+            PlanError::Target(error) => error.into(),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Ctrl-C: once ends cleanly, twice ends at once. Also prints the reports of waits for servers.
 
+use crate::exit::Failure;
+use crate::memory;
 use crate::output::eprint;
 use lydite_bench::RunControl;
 use lydite_database::Waiter;
+use lydite_families::TargetSpec;
 use lydite_report::live::Style;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -141,4 +144,20 @@ impl Interrupt {
             result
         })
     }
+}
+
+/// Begins to watch for Ctrl-C if the target has a server: it is waited for with words and a limit. A database within this
+/// process simply ends with it.
+pub(crate) fn watched(spec: TargetSpec, style: Style) -> Result<(TargetSpec, Option<Interrupt>), Failure> {
+    if !spec.has_server() {
+        return Ok((spec, None));
+    }
+    memory::suit(&spec);
+    let interrupt = watch(style)?;
+    Ok((spec.waited_for_by(interrupt.waiter()), Some(interrupt)))
+}
+
+/// Begins to watch for Ctrl-C.
+pub(crate) fn watch(style: Style) -> Result<Interrupt, Failure> {
+    Interrupt::watch(style).map_err(|error| Failure::usage(format!("signals can't be watched: {error}")))
 }

@@ -1,6 +1,6 @@
 //! A file of TOML as it stands: values with the lines that they stand in, and what is wrong with them.
 
-use crate::raw::{Listed, by_line, scalar};
+use lydite_plan::entries::{Listed, by_line, scalar};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};

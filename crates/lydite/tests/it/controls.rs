@@ -71,36 +71,18 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
 }
 
 #[test]
-fn what_can_not_be_asked_is_refused_all_at_once() {
-    let bad = lydite(&[
-        "run",
-        "null:",
-        "--dis-ratio",
-        "101",
-        "--dis-degree",
-        "1",
-        "--dis-strategy",
-        "best",
-        "--nodes",
-        "hash:3",
-    ])
-    .code(2);
-    for said in [
-        "--dis-ratio: \"101\" must be from 0 to 100",
-        "--dis-degree: \"1\" must be a whole number from 2",
-        "--dis-strategy: \"best\" is not known: use paper, expected or placed",
-        "--nodes: \"hash:3\" must be a number of nodes",
-    ] {
-        assert!(bad.stderr.contains(said), "{said}: {bad:?}");
-    }
+fn a_distribution_that_the_database_can_not_have_is_refused() {
     for (arguments, said) in [
-        (["null:", "--dis-degree", "3", "--nodes", "9"], "--dis-degree: needs --dis-ratio"),
         (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the 3 nodes"),
         (
             ["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"],
             "tells itself which node has which warehouse",
         ),
-        (["null:", "--dis-ratio", "5", "--workload", "micro"], "is for --workload tpcc only"),
+        (["null:", "--dis-ratio", "101", "--nodes", "2"], "--dis-ratio: \"101\" must be from 0 to 100"),
+        (
+            ["null:", "--ci", "10,20", "--terminals", "5"],
+            "--ci: 20 transactions can't compete with 5 sessions",
+        ),
     ] {
         let refused = lydite(&[["run"].as_slice(), &arguments].concat()).code(2);
         assert!(refused.stderr.contains(said), "{said}: {refused:?}");
@@ -176,35 +158,6 @@ fn contention_is_kept_for_a_district_as_well() {
     let hot: u64 = orders().parse().expect("a number");
     assert!(hot > 310, "{hot} orders of the hot district, 300 of them loaded");
     lydite(&["check", &url]).code(0);
-}
-
-#[test]
-fn contention_that_can_not_be_had_is_refused_before_anything_is_touched() {
-    for (arguments, said) in [
-        (["--ci", "10,20", "--terminals", "5"], "--ci: 20 transactions can't compete with 5 sessions"),
-        (["--ci", "3", "--terminals", "101"], "101 sessions need a district each"),
-        (["--ci", "3,x", "--terminals", "5"], "\"x\" must be a number of competing transactions"),
-        (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
-        (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
-        (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
-        (["--set", "hot=district", "--terminals", "5"], "hot: needs ci"),
-    ] {
-        let refused = lydite(&[["run", "null:"].as_slice(), &arguments].concat()).code(2);
-        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
-    }
-    for (arguments, said) in [
-        (["--set", "hot=customer", "--ci", "3"], "must be stock or district"),
-        (["--set", "hot=district", "--ci", "1+1"], "2 hot districts need a warehouse each, and 1 are active"),
-        (["--set", "hot=district", "--ci", "10"], "10 sessions need a district each"),
-    ] {
-        let sessions = if said.starts_with("10") { "10" } else { "9" };
-        let run = ["run", "null:", "--warehouses", "1", "--terminals", sessions];
-        let refused = lydite(&[&run[..], &arguments].concat()).code(2);
-        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
-    }
-    let long = ["run", "null:", "--ci", "1,2", "--phase", "3s", "--duration", "5s"];
-    let refused = lydite(&long).code(2);
-    assert!(refused.stderr.contains("2 phases last 6 s together, and the window 5 s"), "{refused:?}");
 }
 
 #[test]
@@ -409,124 +362,6 @@ fn lists_and_curves_of_flags_are_phases_too() {
     // The area of a normal distribution's bell: its peak times its deviation times the root of 2 pi, but for its ends.
     let due = found["controls"]["rate"]["actual"]["due"].as_f64().expect("a number");
     assert!((due - 751.6).abs() < 10.0, "{due}");
-}
-
-#[test]
-fn all_that_is_wrong_with_phases_is_told_at_once_with_its_lines() {
-    let directory = scratch();
-    let plan = directory.path().join("p.toml");
-    let written = r#"target = "null:"
-warehouses = 2
-duration = "10s"
-[[phase]]
-lasts = "20s"
-rate = 10
-homez = 3
-[[phase]]
-from = "5s"
-lasts = "0s"
-ci = "x"
-homes = "zipf(ramp(1))"
-"#;
-    std::fs::write(&plan, written).expect("written");
-    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
-    for said in [
-        "line 7: homez is not known: did you mean homes? use name, from, lasts, mix",
-        "line 9, from: phase 2 begins before the one before it has ended, at 20 s",
-        "line 10, lasts: \"0s\" must be more than zero",
-        "line 3, duration: is 10 s, and the phases last until",
-        "line 6, rate: is for --mode open only",
-        "line 11, ci: \"x\" must be a number of competing transactions",
-        "line 12, homes: \"zipf(ramp(1))\" has ramp(1), which is no curve",
-    ] {
-        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
-    }
-    let refused = lydite(&["run", "--config", text(&plan), "--set", "homes=zipf(1)"]).code(2);
-    assert!(refused.stderr.contains("homes: would not hold in phase 2 of the plan file"), "{refused:?}");
-    // A value is wrong once, and what follows from it is not told.
-    for value in ["ramp(9", "ramp(9)"] {
-        let refused = lydite(&["run", "null:", "--mode", "open", "--rate", value]).code(2);
-        assert!(refused.only_error().contains("closing bracket") == (value == "ramp(9"), "{refused:?}");
-        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", value, "--dis-degree", "3"])
-            .code(2)
-            .only_error();
-        let homes = format!("homes=zipf({value})");
-        lydite(&["run", "null:", "-w", "8", "--set", &homes, "--set", "homes_shift=3"]).code(2).only_error();
-        let list = format!("10,{value}");
-        lydite(&["run", "null:?nodes=4", "-w", "8", "--dis-ratio", &list, "--dis-degree", "3"])
-            .code(2)
-            .only_error();
-        let of_phase = format!(
-            "target = \"null:?nodes=4\"\nwarehouses = 8\n[[phase]]\nlasts = \"1s\"\ndis_ratio = \"{value}\"\ndis_degree = 3\n\
-             [[phase]]\nlasts = \"1s\"\n"
-        );
-        std::fs::write(&plan, of_phase).expect("written");
-        lydite(&["run", "--config", text(&plan)]).code(2).only_error();
-    }
-    let mixes = "45,43,4,4,4; 50,40,6,2,2";
-    let refused = lydite(&["run", "null:", "--terminals", "9", "--mix", mixes, "--ci", "1,2,3"]).code(2);
-    assert!(refused.only_error().contains("--mix: has values for 2 phases, and there are 3"), "{refused:?}");
-    let beside =
-        "target = \"null:\"\nterminals = 9\nci = \"2,3\"\n[[phase]]\nlasts = \"1s\"\nterminals = 8\n";
-    std::fs::write(&plan, beside).expect("written");
-    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
-    assert!(refused.only_error().contains("line 3, ci: is a list or a curve"), "{refused:?}");
-    // Values that are wrong each are told each.
-    let refused = lydite(&["run", "null:", "--terminals", "9", "--ci", "x\"a,x\"b"]).code(2);
-    assert_eq!(refused.errors().len(), 2, "{refused:?}");
-    let overlapping = "target = \"null:\"\nduration = \"20s\"\n[[phase]]\nlasts = \"10s\"\n[[phase]]\nfrom = \"5s\"\n\
-                       lasts = \"10s\"\n[[phase]]\nfrom = \"15s\"\nlasts = \"5s\"\n";
-    std::fs::write(&plan, overlapping).expect("written");
-    let refused = lydite(&["run", "--config", text(&plan)]).code(2);
-    assert!(refused.only_error().contains("line 6, from: phase 2 begins before"), "{refused:?}");
-    // However many steps a curve has, it is wrong once.
-    let refused =
-        lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(9,-9)", "--duration", "1h"]).code(2);
-    assert_eq!(refused.stderr.matches("must be from 0").count(), 1, "{refused:?}");
-    assert!(refused.stderr.contains("--rate: \"ramp(9,-9)\" is \"-"), "{refused:?}");
-    for (tables, said) in [
-        ("[phase]\nlasts = \"1s\"", "line 2: phase must be a time, or tables with two brackets"),
-        (
-            "mode = \"open\"\n[[phase]]\nlasts = \"1s\"\nrate = 5\n[[phase]]\nlasts = \"1s\"",
-            "give the plan a rate",
-        ),
-        ("workload = \"micro\"\n[[phase]]\nlasts = \"1s\"\nmix = \"deck\"", "for --workload tpcc only"),
-        (
-            "mix = \"deck;deck\"\n[[phase]]\nlasts = \"1s\"",
-            "is a list or a curve, and the plan file has tables",
-        ),
-        (
-            "duration = \"2s\"\n[[phase]]\nfrom = \"2s\"\nterminals = 3",
-            "line 4, from: phase 1 does not say how long",
-        ),
-    ] {
-        std::fs::write(&plan, format!("target = \"null:\"\n{tables}\n")).expect("written");
-        let refused = lydite(&["run", "--config", text(&plan)]).code(2);
-        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
-    }
-    for (arguments, said) in [
-        (
-            &["--ci", "10,20,30", "--terminals", "5,6"][..],
-            "--terminals: has values for 2 phases, and there are 3",
-        ),
-        (&["--terminals", "1,2", "--mode", "rte"], "--terminals: can't change where users are emulated"),
-        (&["--rate", "1,2", "--mode", "rte"], "--rate: is for --mode open only"),
-        (&["--ci", "10+5,20", "--terminals", "30", "-w", "3"], "has phases with fewer hot rows than others"),
-        (&["--ci", "5,8", "--terminals", "20,7", "-w", "3"], "8 transactions can't compete with 7 sessions"),
-        (&["--terminals", "1,2", "--workload", "micro"], "phases and curves are for --workload tpcc only"),
-        (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
-        (&["--set", "homes=zipf(0.9),zipf(0.1)"], "between phases write ;"),
-        (&["--set", "homes=explicit(1e308,1e308)"], "needs at least one share of more than 0"),
-        (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "a curve is looked at every 0.25 s"),
-        (&["--ci", "1,2,3", "--duration", "2us"], "are shorter than a millisecond each"),
-        (
-            &["-w", "20000", "--duration", "1h", "--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],
-            "20000 warehouses would have more than 10000000 shares",
-        ),
-    ] {
-        let refused = lydite(&[["run", "null:"].as_slice(), arguments].concat()).code(2);
-        assert!(refused.stderr.contains(said), "{said}: {refused:?}");
-    }
 }
 
 /// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was loaded is known

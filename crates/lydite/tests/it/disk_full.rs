@@ -263,7 +263,7 @@ fn a_run_on_gemel_ends_at_once_when_its_log_can_not_grow_and_the_database_opens_
     let ended = Program::new(&run).file_size_at_most(newest + (2 << 20)).run().code(3);
     assert_no_panic(&ended);
     let error = ended.only_error();
-    assert!(error.contains("the run ended early") && error.contains("open it again"), "{error}");
+    assert!(error.contains("the run ended early") && error.contains("open the database again"), "{error}");
     assert!(ended.took < Duration::from_secs(5 * 60), "the run ends early: {ended:?}");
     assert!(ended.stdout.contains("PARTIAL") && ended.stdout.contains("NOPM"), "{ended:?}");
     let result = program::json(&result);

@@ -164,41 +164,6 @@ fn every_bad_flag_of_a_load_is_told_at_once_and_nothing_is_touched() {
 }
 
 #[test]
-fn options_that_do_not_fit_the_mode_are_refused() {
-    for (arguments, words) in [
-        (vec!["--rate", "10"], vec!["--rate: is for --mode open only"]),
-        (vec!["--arrival", "constant"], vec!["--arrival: is for --mode open only"]),
-        (vec!["--sessions", "4"], vec!["--sessions: is for --mode rte or open only", "--terminals"]),
-        (vec!["--mode", "open"], vec!["--mode open needs --rate"]),
-        (
-            vec!["--mode", "open", "--rate", "9", "--terminals", "2", "--sessions", "2"],
-            vec!["--sessions: and --terminals mean the same"],
-        ),
-        (
-            vec!["--mode", "rte", "--terminals", "21", "--warehouses", "2"],
-            vec!["--terminals: 21 emulated users", "clause 4.2.1", "at most 20"],
-        ),
-        (vec!["--tx", "batched"], vec!["--tx batched is not offered by sqlite"]),
-        (
-            vec!["--set", "active_warehouses=3-2"],
-            vec!["--set active_warehouses: \"3-2\" begins behind its end"],
-        ),
-        (
-            vec!["--set", "active_warehouses=2-5", "--warehouses", "4"],
-            vec!["--set active_warehouses: names warehouse 5, and warehouses is 4"],
-        ),
-        (vec!["--mix", "50,50"], vec!["--mix: \"50,50\""]),
-    ] {
-        let directory = scratch();
-        let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
-        let ended = lydite(&[&["run", url.as_str()], arguments.as_slice()].concat()).code(2);
-        let error = ended.only_error();
-        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
-        assert_eq!(names(directory.path()), [""; 0], "nothing is touched by {arguments:?}");
-    }
-}
-
-#[test]
 fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
     let directory = scratch();
     let database = directory.path().join("tpcc.sqlite");

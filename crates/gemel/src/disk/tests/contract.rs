@@ -153,7 +153,7 @@ fn c_a_held_snapshot_never_changes_while_flushes_race_with_compactions() {
             state.flushes > 10 && state.compactions > 5
         };
         let mut rounds = 0;
-        while rounds < 100 || !raced() {
+        while rounds < 10 || !raced() {
             rounds += 1;
             let held = engine.clock().horizon();
             engine.collect(held);

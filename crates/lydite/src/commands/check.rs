@@ -1,0 +1,159 @@
+//! `lydite check`.
+
+use crate::cli::CheckArgs;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::{Interrupt, watch, watched};
+use crate::output::print;
+use crate::run::checks::{conditions, evaluate, evaluate_until};
+use crate::run::micro;
+use crate::run::readiness::unusable;
+use crate::shell::typed;
+use lydite_database::{ConditionFinding, DatabaseState, TableChecksum, Target, TxMode};
+use lydite_families::TargetSpec;
+use lydite_micro::Meta;
+use lydite_report::live::Style;
+use lydite_report::model::CheckedWhen;
+use lydite_verify::conditions::Checked;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// `lydite check`.
+pub(crate) fn command(args: CheckArgs) -> Outcome {
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(Failure::Usage)?;
+    if spec.is_temporary() {
+        return Err(Failure::usage(format!(
+            "{} is a temporary database, and has nothing to check: name the path of one that is loaded; `lydite run` \
+             checks the temporary one that it makes",
+            args.target
+        )));
+    }
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
+    let interrupt = || interrupt.clone().map_or_else(|| watch(style), Ok);
+    let target: Arc<dyn Target> = spec.open()?;
+    let description = target.describe()?;
+    let url = description.url;
+    match target.state()? {
+        DatabaseState::Micro { meta, ready: true } => {
+            drop(target);
+            if args.extra {
+                return Err(Failure::usage(
+                    "--extra: is about ITEM and STOCK, and this database has neither: leave it out",
+                ));
+            }
+            return check_micro(&args, &*spec.open()?, &meta, &url, &interrupt()?);
+        }
+        DatabaseState::Ready { meta } => {
+            if !args.quiet {
+                print(&format!("{url}: {}, loaded by Lydite {}\n", meta.warehouses_in_words(), meta.lydite))?;
+            }
+        }
+        DatabaseState::Empty => {
+            return Err(Failure::usage(format!(
+                "{url} is empty: load it first with `lydite load {} --warehouses N`",
+                typed(&url)
+            )));
+        }
+        DatabaseState::AnyScale => return Err(Failure::usage(format!("{url} stores nothing to check"))),
+        state => {
+            if let Some(failure) = unusable(&state, &url) {
+                return Err(failure);
+            }
+        }
+    }
+    let conditions = conditions(|_| args.extra);
+    let begun = Instant::now();
+    // A database within this process may simply end with it, and has all conditions on one snapshot so.
+    let (findings, stopped) = if description.embedded {
+        (evaluate(&*target, style, &conditions)?, false)
+    } else {
+        match evaluate_until(&interrupt()?, &target, false, style, &conditions)? {
+            Checked::All(findings) => (findings, false),
+            Checked::Stopped(findings) => (findings, true),
+        }
+    };
+    // Not the sum of the conditions' times: some are evaluated side by side.
+    let seconds = begun.elapsed().as_secs_f64();
+    let mut text = String::new();
+    for finding in findings.iter().filter(|finding| !args.quiet || !finding.holds()) {
+        text += &format!("{}\n", line(finding));
+        for example in &finding.examples {
+            text += &format!("           {example}\n");
+        }
+        if finding.offenders > finding.examples.len() as u64 {
+            text += &format!("           … {} in all\n", finding.offenders);
+        }
+    }
+    let broken = findings.iter().filter(|finding| !finding.holds()).count();
+    let nothing = stopped && findings.is_empty();
+    if !args.quiet && !nothing {
+        text += &format!(
+            "{} of {} consistency conditions hold ({seconds:.1} s)\n",
+            findings.len() - broken,
+            findings.len()
+        );
+    }
+    let mut failures = Vec::new();
+    if broken > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    failures.extend(print(&text).err());
+    if stopped {
+        let words =
+            format!("interrupted: {} of {} conditions were evaluated", findings.len(), conditions.len());
+        failures.push(Failure::Interrupted(words));
+    } else if args.checksums {
+        match target.checksums() {
+            Ok(checksums) => {
+                let line = |sum: &TableChecksum| {
+                    format!("{:<12} {:>12} rows  {:016x}\n", sum.table.name(), sum.rows, sum.sum)
+                };
+                failures.extend(print(&checksums.iter().map(line).collect::<String>()).err());
+            }
+            Err(error) => failures.push(error.into()),
+        }
+    }
+    Failure::all(failures)
+}
+
+fn line(finding: &ConditionFinding) -> String {
+    let verdict = if finding.holds() { "ok    " } else { "FAILED" };
+    format!(
+        "{verdict} {:<9} {:<58} {:>7.2} s",
+        finding.condition.clause, finding.condition.title, finding.seconds
+    )
+}
+
+/// `lydite check` on a database of the microbenchmark.
+fn check_micro(
+    args: &CheckArgs,
+    target: &dyn Target,
+    meta: &Meta,
+    url: &str,
+    interrupt: &Interrupt,
+) -> Outcome {
+    if args.checksums {
+        return Err(Failure::usage("--checksums is for TPC-C's tables: leave it out"));
+    }
+    if !args.quiet {
+        print(&format!("{url}: microbenchmark, {}, loaded by Lydite {}\n", meta.data, meta.lydite))?;
+    }
+    let Some((totals, seconds)) = micro::sum(target, meta, interrupt)? else {
+        return Err(Failure::Interrupted("interrupted: the records were not all looked at".into()));
+    };
+    let check = micro::records_check(
+        &totals,
+        meta,
+        target.capabilities().micro()?.engines(),
+        CheckedWhen::Check,
+        seconds,
+    );
+    let verdict = if check.ok { "ok    " } else { "FAILED" };
+    if !args.quiet || !check.ok {
+        print(&format!("{verdict} {}: {} ({seconds:.1} s)\n", check.id, check.detail))?;
+    }
+    if !args.quiet {
+        print(&format!("{} records, {} updates so far\n", totals.records, totals.counters))?;
+    }
+    if check.ok { Ok(()) } else { Err(Failure::CheckFailed) }
+}

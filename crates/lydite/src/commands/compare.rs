@@ -1,0 +1,94 @@
+//! `lydite compare`: results against the first, and the changes that are not allowed.
+
+use super::result_file::load;
+use crate::cli::CompareArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::{print, reserve_stdout};
+use crate::write::write;
+use lydite_plan::destination::Destination;
+use lydite_plan::requirements::known_reason;
+use lydite_report::names::names;
+use lydite_report::{FailIf, Gate, compare_all, render_comparison_summary, render_comparisons};
+use std::path::PathBuf;
+
+/// `lydite compare`.
+pub(crate) fn command(args: &CompareArgs) -> Outcome {
+    let files: Vec<PathBuf> = std::iter::once(&args.a).chain(&args.others).cloned().collect();
+    let mut errors = Vec::new();
+    let conditions = fail_ifs(&args.fail_if, &mut errors);
+    let summary = args.summary.as_ref().map(Destination::new);
+    if let Some(place) = &summary
+        && let Err(problem) = place
+            .check()
+            .map_err(|problem| format!("{} {problem}", place.shown()))
+            .and_then(|()| place.apart_from(&files))
+    {
+        errors.push(format!("--summary: {problem}"));
+    }
+    if !errors.is_empty() {
+        return Err(Failure::Usage(errors));
+    }
+    if summary.as_ref().is_some_and(Destination::is_stdout) {
+        reserve_stdout();
+    }
+    let results = files.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&results, &files);
+    let comparisons = compare_all(&results);
+    let first = results.first();
+    let judge =
+        |other| first.map_or_else(Vec::new, |a| conditions.iter().map(|of| of.judge(a, other)).collect());
+    let judged: Vec<Vec<Gate>> = results.iter().skip(1).map(judge).collect();
+
+    let mut failures = Vec::new();
+    let mut text = format!("{}\n\n{}", names.join("\n"), render_comparisons(&comparisons));
+    let (lines, failed) = gate_lines(&names, &judged);
+    text.push_str(&lines);
+    if let Some(place) = &summary {
+        let document = render_comparison_summary(&results, &names, &comparisons, &judged);
+        match write(place, document.as_bytes(), None) {
+            Ok(()) => text.push_str(&format!("summary: {}\n", place.shown())),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    failures.extend(print(&text).err());
+    if !failed.is_empty() {
+        failures.push(Failure::Threshold(failed));
+    }
+    Failure::all(failures)
+}
+
+/// Reads what a comparison is failed by.
+fn fail_ifs(texts: &[String], errors: &mut Vec<String>) -> Vec<FailIf> {
+    let read = |text: &String| {
+        let condition = FailIf::parse(text)?;
+        known_reason(condition.metric()).map(|()| condition)
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        match read(text) {
+            Ok(condition) => all.push(condition),
+            Err(problem) => errors.push(format!("--fail-if: {text:?} {problem}")),
+        }
+    }
+    all
+}
+
+/// A line for each gate of each of the results behind the first; and those that failed, one line each.
+fn gate_lines(names: &[String], judged: &[Vec<Gate>]) -> (String, Vec<String>) {
+    let first = names.first().map_or("", String::as_str);
+    let (mut text, mut failed) = (String::new(), Vec::new());
+    for (gates, name) in judged.iter().zip(names.iter().skip(1)) {
+        for gate in gates {
+            let line = format!("{}: {}", gate.text, gate.words((first, name)));
+            let mark = if gate.failed { "✗" } else { "✓" };
+            text.push_str(&format!("{mark} {line}\n"));
+            if gate.failed {
+                failed.push(format!("failed by {line}"));
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.insert(0, '\n');
+    }
+    (text, failed)
+}

@@ -1,0 +1,185 @@
+//! `lydite driver new`: a directory with a driver that works, to be changed into one's own. The SDK comes with it, so
+//! nothing needs to be installed.
+
+use super::spec;
+use crate::cli::{DriverNewArgs, Language};
+use crate::exit::{Failure, Outcome};
+use crate::output::print;
+use crate::shell::typed;
+use lydite_families::{GO_SDK, PYTHON_SDK, SdkFile};
+use std::borrow::Cow;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// A file of a scaffold: where, what, and whether it can be run.
+type File = (String, Cow<'static, str>, bool);
+
+const PYTHON_TRANSACTIONS: &str = include_str!("../../../../../sdk/python/examples/sqlite_driver.py");
+const PYTHON_STORE: &str = include_str!("../../../../../sdk/python/examples/sqlite_kv.py");
+const GO_STORE: &str = include_str!("../../../../../sdk/go/examples/store/main.go");
+const GO_TRANSACTIONS: &str = include_str!("../../../../../sdk/go/examples/memory/main.go");
+const GO_TABLES: &str = include_str!("../../../../../sdk/go/examples/memory/store.go");
+const GO_LIST: &str = include_str!("../../../../../sdk/go/examples/store/list.go");
+const GO_DRIVER: &str = include_str!("../../../../../sdk/go/examples/pgx/driver");
+
+/// The files of a driver.
+fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
+    let file = |path: &str, text: &'static str, runs| (path.to_string(), Cow::Borrowed(text), runs);
+    let mut made = match (lang, kv) {
+        (Language::Python, true) => vec![file("driver", PYTHON_STORE, true)],
+        (Language::Python, false) => vec![file("driver", PYTHON_TRANSACTIONS, true)],
+        (Language::Go, true) => vec![file("main.go", GO_STORE, false), file("list.go", GO_LIST, false)],
+        (Language::Go, false) => {
+            vec![file("main.go", GO_TRANSACTIONS, false), file("store.go", GO_TABLES, false)]
+        }
+    };
+    if matches!(lang, Language::Go) {
+        let module = format!(
+            "module {name}\n\ngo 1.19\n\nrequire lydite.dev/driver v0.0.0\n\nreplace lydite.dev/driver => ./lydite\n"
+        );
+        made.extend([file("driver", GO_DRIVER, true), ("go.mod".into(), module.into(), false)]);
+    }
+    made.extend(sdk(lang));
+    made
+}
+
+/// The files of the SDK.
+fn sdk(lang: Language) -> impl Iterator<Item = File> {
+    let (files, folder): (&[SdkFile], _) = match lang {
+        Language::Python => (PYTHON_SDK, ""),
+        Language::Go => (GO_SDK, "lydite/"),
+    };
+    files.iter().map(move |(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false))
+}
+
+/// The files of a driver that is made from a specification.
+fn specified(spec: &spec::Spec, name: &str) -> Vec<File> {
+    let files = spec.files(name).into_iter();
+    files.map(|(path, text, runs)| (path.into(), text.into(), runs)).chain(sdk(spec.language)).collect()
+}
+
+impl Language {
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::Go => "Go",
+        }
+    }
+
+    /// As options and specifications write it.
+    pub(super) fn option(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Go => "go",
+        }
+    }
+}
+
+pub(super) fn command(args: &DriverNewArgs) -> Outcome {
+    let name = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if name.is_empty() || !name.chars().all(good) || name.starts_with('-') {
+        return Err(Failure::usage(format!(
+            "NAME {:?}: use letters, digits, - and _, perhaps behind a directory",
+            args.name.display().to_string()
+        )));
+    }
+    let spec = match &args.spec {
+        None => None,
+        Some(path) => Some(spec::read(path, args.lang).map_err(Failure::Usage)?),
+    };
+    let (files, lang) = match (&spec, args.lang) {
+        (Some(spec), _) => (specified(spec, name), spec.language),
+        (None, Some(lang)) => (files(name, lang, args.kv), lang),
+        (None, None) => return Err(Failure::usage("--lang: say python or go, or name a --spec")),
+    };
+    let path = &args.name;
+    let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    fs::create_dir(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{}: is there already: choose another name", path.display()))
+        }
+        _ => failed(path, error),
+    })?;
+    // A relative path needs a directory in front: else it would be a program of the system.
+    let shown = path.display().to_string();
+    let url = format!("driver:{}{shown}", if shown.contains('/') { "" } else { "./" });
+    let url = typed(&url);
+    let readme = match &spec {
+        Some(spec) => spec.readme(name, &url),
+        None => readme(name, &url, lang, args.kv),
+    };
+    let test = "#!/bin/sh\n# Proves the driver; drops what an earlier test left behind.\n\
+                exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";
+    let ignored = "store.sqlite*\nstore.bolt\n__pycache__/\n.build/\n.venv/\n";
+    let made = files.into_iter().chain([
+        ("README.md".into(), readme.into(), false),
+        ("test".into(), test.into(), true),
+        (".gitignore".into(), ignored.into(), false),
+    ]);
+    for (file, text, runs) in made {
+        let file = path.join(file);
+        write(&file, &text, runs).map_err(|error| failed(&file, error))?;
+    }
+    let (over, then, tells) = match &spec {
+        Some(spec) if spec.installs() => (
+            "as specified",
+            "Install its packages, and prove it:",
+            "how to install them, and which options it has",
+        ),
+        Some(_) => ("as specified", "Prove it:", "which options it has"),
+        None => {
+            ("that works, over an example store", "Prove it, then put your database in its place:", "where")
+        }
+    };
+    print(&format!(
+        "{shown} is a driver {over}. {then}\n\n    lydite driver test {url}\n    lydite run {url} --duration 10s\n\n\
+         {shown}/README.md says {tells}.\n"
+    ))
+}
+
+fn write(path: &Path, text: &str, runs: bool) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mode = if runs { 0o777 } else { 0o666 };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
+    let (store, processes, sdk) = match lang {
+        Language::Python => (
+            "an SQLite file beside it",
+            "one process for each session",
+            "`lydite/` is the SDK, for Python 3.9 or later",
+        ),
+        Language::Go => (
+            "tables in memory and a log in `.build`, since Go has no database in its standard library",
+            "built when its sources are newer: one process, with a goroutine for each session",
+            "`lydite/` is the SDK, for Go 1.19 or later",
+        ),
+    };
+    let (what, change) = if kv {
+        (
+            "A key-value store for Lydite, which plays the transactions of TPC-C on it.",
+            "Lydite needs six functions and `abort`: replace their bodies by calls of your store, and those of the\n\
+             functions for speed, or leave these out. Turn errors that mean \"try again\" into `Aborted`. Say in\n\
+             `guarantee` what its transactions are worth; the check shows whether it is true.",
+        )
+    } else {
+        (
+            "A database for Lydite, with the five transactions of TPC-C.",
+            "Replace the bodies by statements of your database, method by method, and turn its errors that\n\
+             mean \"try again\" into `Aborted`. Money is whole cents, never a float.",
+        )
+    };
+    format!(
+        "# {name}\n\n{what}\nIt works as it stands, over {store}.\n\n```sh\nlydite driver test {url}    # a table of \
+         what passed, and what failed and why\nlydite run {url} --duration 30s\n```\n\n`driver` is the program that \
+         Lydite starts, {processes}.\n{change}\n{sdk}. `./test` runs the proof\nagain, on an empty database.\n"
+    )
+}

@@ -1,0 +1,117 @@
+//! `lydite driver test`: the conformance kit on a target of any kind, as a table.
+
+use crate::cli::DriverTestArgs;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::watch;
+use crate::output::print;
+use lydite_database::{TargetError, TxMode};
+use lydite_families::{TargetSpec, families};
+use lydite_plan::values::whole;
+use lydite_report::live::Style;
+use lydite_verify::kit::{Kit, KitError, Step, StepVerdict, prove};
+
+/// The database that is known to be right. Nobody needs its rows after a crash.
+const REFERENCE: &str = "sqlite:?synchronous=off";
+/// Most warehouses: more only take longer.
+const WAREHOUSES_MAX: u32 = 100;
+
+pub(super) fn command(args: &DriverTestArgs) -> Outcome {
+    let warehouses = whole(args.warehouses.as_deref().unwrap_or("1"), 1, WAREHOUSES_MAX)
+        .map_err(|problem| Failure::usage(format!("--warehouses: {problem}")))?;
+    let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme);
+    let family = families().iter().find(|family| family.schemes.contains(&scheme));
+    let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
+    let first = TargetSpec::parse(&args.target, modes[0]).map_err(Failure::Usage)?;
+    if !first.stores() {
+        return Err(Failure::usage(format!("{} stores nothing: there is nothing to prove", args.target)));
+    }
+    let reference = TargetSpec::parse(REFERENCE, TxMode::Statements).map_err(Failure::Usage)?.open()?;
+    let interrupt = watch(Style::Plain)?;
+    let open = |mode| {
+        let spec =
+            TargetSpec::parse(&args.target, mode).map_err(|errors| TargetError::usage(errors.join("; ")))?;
+        spec.waited_for_by(interrupt.waiter()).open()
+    };
+    let kit = Kit {
+        url: &args.target,
+        open: &open,
+        temporary: first.is_temporary(),
+        modes,
+        reference: &*reference,
+        warehouses,
+        fresh: args.fresh,
+    };
+    let mut unprinted = Ok(());
+    let mut skipped = Skipped::default();
+    let mut show = |text: &str| {
+        let shown = print(text);
+        if unprinted.is_ok() {
+            unprinted = shown;
+        }
+    };
+    let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
+        if step.verdict != StepVerdict::Skipped {
+            show(&format!("{}{}", skipped.take(), line(step)));
+        } else if skipped.why == step.detail {
+            skipped.names.push(step.name.clone());
+        } else {
+            show(&skipped.take());
+            skipped = Skipped { names: vec![step.name.clone()], why: step.detail.clone() };
+        }
+    });
+    show(&skipped.take());
+    let steps = steps.map_err(|error| match error {
+        KitError::Usage(errors) => Failure::Usage(errors),
+        KitError::Reference(error) => {
+            Failure::usage(format!("the reference can't be made: {}", error.message))
+        }
+    })?;
+    let count = |verdict| steps.iter().filter(|step| step.verdict == verdict).count();
+    let (failed, skipped) = (count(StepVerdict::Failed), count(StepVerdict::Skipped));
+    let mut failures = vec![];
+    failures.extend(unprinted.err());
+    failures.extend(
+        print(&format!(
+            "{} passed, {} not supported, {failed} failed, {skipped} skipped\n",
+            count(StepVerdict::Passed),
+            count(StepVerdict::NotSupported),
+        ))
+        .err(),
+    );
+    if failed > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    if interrupt.asked() {
+        failures.push(Failure::Interrupted("interrupted: the steps that are left were skipped".into()));
+    }
+    Failure::all(failures)
+}
+
+/// Steps in a row that were skipped for one reason, not shown yet.
+#[derive(Default)]
+struct Skipped {
+    names: Vec<String>,
+    why: String,
+}
+
+impl Skipped {
+    /// Returns their only line, nothing if there are none, and forgets them.
+    fn take(&mut self) -> String {
+        let Self { names, why } = std::mem::take(self);
+        match &names[..] {
+            [] => String::new(),
+            [name] => format!("{:<13}  {name:<21} {:>6.1} s  {why}\n", "skipped", 0.0),
+            names => format!("{:<13}  {} steps: {why}: {}\n", "skipped", names.len(), names.join(", ")),
+        }
+    }
+}
+
+fn line(step: &Step) -> String {
+    let verdict = match step.verdict {
+        StepVerdict::Passed => "passed",
+        StepVerdict::NotSupported => "not supported",
+        StepVerdict::Failed => "FAILED",
+        StepVerdict::Skipped => "skipped",
+    };
+    format!("{verdict:<13}  {:<21} {:>6.1} s  {}\n", step.name, step.seconds, step.detail)
+}

@@ -1,0 +1,121 @@
+//! `lydite load`.
+
+use crate::cli::LoadArgs;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::{watch, watched};
+use crate::run::{loading, micro};
+use lydite_database::{DatabaseState, Demand, TxMode};
+use lydite_families::TargetSpec;
+use lydite_micro::{Data as MicroRecords, Meta};
+use lydite_plan::WorkloadName;
+use lydite_plan::data::{self, Data};
+use lydite_plan::entries::Entries;
+use lydite_plan::micro::{self as plan_micro, MicroData};
+use lydite_plan::values::{number, whole};
+use lydite_report::live::Style;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
+
+/// Keys that `--set` may name here.
+const KEYS: &[&str] =
+    &["workload", "data_skew", "size", "micro.tables", "micro.records", "micro.record_bytes"];
+
+/// `lydite load`.
+pub(crate) fn command(args: LoadArgs) -> Outcome {
+    let mut entries = Entries::default();
+    for setting in &args.set {
+        entries.set(setting, KEYS);
+    }
+    entries.flag("workload", args.workload.clone());
+    entries.flag("data_skew", args.data_skew.clone());
+    entries.flag("size", args.size.clone());
+    let workload = WorkloadName::read(&mut entries);
+    if workload == Some(WorkloadName::Micro) {
+        entries.only_for("tpcc", data::KEYS);
+        return load_micro(&args, entries);
+    }
+    if workload == Some(WorkloadName::Tpcc) {
+        entries.only_for("micro", plan_micro::KEYS);
+    }
+    let data = Data::read(&mut entries, None);
+    let mut errors = entries.errors;
+    let mut keep = |flag: &str, result: Result<u64, String>| match result {
+        Ok(value) => value,
+        Err(problem) => {
+            errors.push(format!("--{flag}: {problem}"));
+            0
+        }
+    };
+    let warehouses = match &args.warehouses {
+        Some(text) => whole(text, 1, MAX_WAREHOUSES),
+        None => Err("is missing: say how many to load, for example --warehouses 2".into()),
+    };
+    let warehouses = keep("warehouses", warehouses.map(u64::from)) as u32;
+    let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
+    let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
+    let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let meta = data.describe(warehouses, seed)?;
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
+    let target = spec.open()?;
+    // Before anything is dropped for a load that can't be made.
+    target.admit(&Demand::Districts(meta.districts.clone()))?;
+    if args.fresh {
+        target.reset()?;
+    }
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let report = loading::load(&*target, &meta, jobs, args.resume, style, &interrupt)?;
+    if report.interrupted {
+        let words =
+            "interrupted: the load is unfinished: go on with the same command and --resume, without --fresh";
+        return Err(Failure::Interrupted(words.into()));
+    }
+    Ok(())
+}
+
+/// `lydite load --workload micro`.
+fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
+    let asked = MicroData::read(&mut entries, None);
+    let mut errors = std::mem::take(&mut entries.errors);
+    let mut keep = |flag: &str, result: Result<u64, String>| {
+        result.unwrap_or_else(|problem| {
+            errors.push(format!("--{flag}: {problem}"));
+            0
+        })
+    };
+    let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
+    let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
+    if args.warehouses.is_some() {
+        errors.push("--warehouses: is for --workload tpcc only: leave it out".into());
+    }
+    if args.resume {
+        errors.push("--resume: is for --workload tpcc only: load again with --fresh".into());
+    }
+    let spec = TargetSpec::parse_micro(&args.target).map_err(|more| errors.extend(more));
+    let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(spec, style)?;
+    let target = spec.open()?;
+    let url = target.describe()?.url;
+    match target.state()? {
+        DatabaseState::AnyScale => return Err(Failure::usage(format!("{url} stores nothing to load"))),
+        DatabaseState::Empty => {}
+        _ if args.fresh => target.reset()?,
+        DatabaseState::Micro { meta, ready: true } => {
+            return Err(Failure::usage(format!(
+                "{url} is loaded already, with {} from seed {}: use it as it is, or load again with --fresh",
+                meta.data, meta.seed
+            )));
+        }
+        state => return Err(micro::unusable(&state, &url)),
+    }
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let meta = Meta::new(asked.or(MicroRecords::default()), seed, env!("CARGO_PKG_VERSION"));
+    let report = micro::load(&*target, &meta, jobs, style, &interrupt)?;
+    if report.interrupted {
+        return Err(Failure::Interrupted(
+            "interrupted: start again with the same command and --fresh".into(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The commands, a file or a folder each.
+
+mod check;
+mod compare;
+mod driver;
+mod lab;
+mod load;
+mod report;
+mod result_file;
+mod run;
+mod sweep;
+mod targets;
+mod verify;
+
+use crate::cli::Command;
+use crate::exit::Outcome;
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Outcome {
+    match command {
+        Command::Run(args) => run::command(*args),
+        Command::Load(args) => load::command(args),
+        Command::Check(args) => check::command(args),
+        Command::Verify(args) => verify::command(&args),
+        Command::Sweep(args) => sweep::command(args),
+        Command::Report(args) => report::command(&args),
+        Command::Compare(args) => compare::command(&args),
+        Command::Targets => targets::command(),
+        Command::Lab(args) => lab::command(args),
+        Command::Driver(command) => driver::command(command),
+    }
+}

@@ -1,0 +1,99 @@
+//! `lydite report`: a page of results, and the metrics that the user asks for.
+
+use super::result_file::load;
+use crate::cli::ReportArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::{print, reserve_stdout};
+use crate::write::write;
+use lydite_plan::destination::Destination;
+use lydite_plan::values::{number, time, whole};
+use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
+use lydite_report::names::names;
+use lydite_report::{render_metrics, render_report};
+
+/// More nodes than these are a mistake.
+const MAX_NODES: u32 = 100_000;
+/// A stretch of stable throughput is no longer than this, in seconds.
+const MAX_HOLD_S: u32 = 86_400;
+
+/// `lydite report`.
+pub(crate) fn command(args: &ReportArgs) -> Outcome {
+    let asked = asked(args)?;
+    let output = Destination::new(&args.output);
+    output.apart_from(&args.results).map_err(|problem| Failure::usage(format!("--output: {problem}")))?;
+    if output.is_stdout() {
+        reserve_stdout();
+    }
+    let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&results, &args.results);
+    let name = |run: usize| args.results.get(run).map(|path| path.display().to_string()).unwrap_or_default();
+    let metrics = Metrics::of(&results, &asked).map_err(|error| {
+        Failure::usage(match &error {
+            MetricsError::Event { run, .. } => format!("--event: {}: {error}", name(*run)),
+            MetricsError::Nodes(_) => format!("--nodes: {error}"),
+        })
+    })?;
+    write(&output, render_report(&results, &args.results, &metrics).as_bytes(), None)?;
+    print(&format!("{}{}\n", render_metrics(&metrics, &names), output.shown()))
+}
+
+/// What the flags say; all that is wrong with them at once.
+fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
+    let mut errors = Vec::new();
+    let mut asked = Asked::default();
+    for text in &args.event {
+        match event(text) {
+            Ok(event) => asked.events.push(event),
+            Err(problem) => errors.push(format!("--event: {text:?} {problem}")),
+        }
+    }
+    if let Some(text) = &args.nodes {
+        match text.split(',').map(|count| whole(count.trim(), 1, MAX_NODES)).collect() {
+            Ok(nodes) => asked.nodes = Some(nodes),
+            Err(problem) => errors.push(format!("--nodes: {text:?}: each {problem}")),
+        }
+    }
+    match (&args.stable, asked.events.is_empty()) {
+        (Some(_), true) => errors.push("--stable: belongs to --event, and there is none".to_owned()),
+        (Some(text), false) => match settling(text) {
+            Ok(settling) => asked.settling = settling,
+            Err(problem) => errors.push(format!("--stable: {text:?} {problem}")),
+        },
+        (None, _) => {}
+    }
+    if errors.is_empty() { Ok(asked) } else { Err(Failure::Usage(errors)) }
+}
+
+/// `[NAME=]FROM[..TO]`; without a name it is called as it is written.
+fn event(text: &str) -> Result<Event, String> {
+    let (name, times) = text.split_once('=').map_or((text, text), |(name, times)| (name.trim(), times));
+    let (from, to) = times.split_once("..").map_or((times, None), |(from, to)| (from, Some(to)));
+    let seconds = |text: &str| {
+        let time = time(text.trim()).map_err(|problem| format!("has a time {text:?} that {problem}"))?;
+        Ok::<_, String>(time.as_secs_f64())
+    };
+    if name.is_empty() {
+        return Err("has no name before its =: write NAME=FROM..TO, or leave out the =".to_owned());
+    }
+    Ok(Event { name: name.to_owned(), from_s: seconds(from)?, to_s: to.map(seconds).transpose()? })
+}
+
+/// `WINDOW,PERCENT,HOLD`.
+fn settling(text: &str) -> Result<Settling, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let [window, percent, hold] = parts.as_slice() else {
+        return Err("must be WINDOW,PERCENT,HOLD, such as 5s,10,10s".to_owned());
+    };
+    let seconds = |text: &str| whole(text.trim_end_matches('s').trim(), 1, MAX_HOLD_S);
+    let window_s = seconds(window).map_err(|problem| format!("has a window that {problem} of seconds"))?;
+    let hold_s = seconds(hold).map_err(|problem| format!("has a time to hold that {problem} of seconds"))?;
+    let problem = "has a share that must be of percent, above 0 and below 100";
+    let within_percent: f64 = number(percent.trim_end_matches('%').trim(), problem)?;
+    if !(within_percent > 0.0 && within_percent < 100.0) {
+        return Err(problem.to_owned());
+    }
+    if hold_s < window_s {
+        return Err(format!("holds for {hold_s} s, and one mean takes {window_s} s: hold as long at least"));
+    }
+    Ok(Settling { window_s: window_s as usize, within_percent, hold_s: hold_s as usize })
+}

@@ -1,0 +1,10 @@
+//! Result files that commands read.
+
+use crate::exit::Failure;
+use lydite_report::RunResult;
+use std::path::Path;
+
+/// Reads a result file.
+pub(super) fn load(path: &Path) -> Result<RunResult, Failure> {
+    RunResult::load(path).map_err(|error| Failure::usage(error.to_string()))
+}

@@ -1,0 +1,78 @@
+//! `lydite run`.
+
+use crate::cli::RunArgs;
+use crate::exit::Outcome;
+use crate::interrupt::watch;
+use crate::memory;
+use crate::output::reserve_stdout;
+use crate::run::{Request, micro, tpcc};
+use lydite_plan::entries::Entries;
+use lydite_plan::{Plan, keys};
+use lydite_report::live::Style;
+
+/// `lydite run`.
+pub(crate) fn command(args: RunArgs) -> Outcome {
+    let mut plan = Plan::read(entries(&args))?;
+    plan.check &= !args.no_check;
+    if plan.writes_stdout() {
+        reserve_stdout();
+    }
+    let style = Style::detect(args.quiet);
+    let interrupt = watch(style)?;
+    plan.waited_for_by(&interrupt.waiter());
+    memory::suit(&plan.target);
+    let RunArgs { fresh, template, verbose, .. } = args;
+    let request = Request { plan, fresh, template, verbose, style, interrupt };
+    match &request.plan.micro {
+        Some(asked) => micro::run(&request, asked),
+        None => tpcc::run(&request),
+    }
+}
+
+/// Collects the plan file, `--set` and the flags.
+fn entries(args: &RunArgs) -> Entries {
+    let mut entries = Entries::default();
+    if args.resume {
+        entries.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
+    }
+    if let Some(path) = &args.config {
+        entries.file(path, keys());
+    }
+    for setting in &args.set {
+        entries.set(setting, keys().plan);
+    }
+    for (key, value) in [
+        ("target", &args.target),
+        ("warehouses", &args.warehouses),
+        ("size", &args.size),
+        ("data_skew", &args.data_skew),
+        ("terminals", &args.terminals),
+        ("sessions", &args.sessions),
+        ("duration", &args.duration),
+        ("warmup", &args.warmup),
+        ("mode", &args.mode),
+        ("rate", &args.rate),
+        ("arrival", &args.arrival),
+        ("mix", &args.mix),
+        ("tx", &args.tx),
+        ("seed", &args.seed),
+        ("jobs", &args.jobs),
+        ("json", &args.json),
+        ("report", &args.report),
+        ("summary", &args.summary),
+        ("label", &args.label),
+        ("require", &(!args.require.is_empty()).then(|| args.require.join(","))),
+        ("workload", &args.workload),
+        ("dis_ratio", &args.dis_ratio),
+        ("dis_degree", &args.dis_degree),
+        ("dis_strategy", &args.dis_strategy),
+        ("nodes", &args.nodes),
+        ("replicas", &args.replicas),
+        ("staleness", &args.staleness),
+        ("ci", &args.ci),
+        ("phase", &args.phase),
+    ] {
+        entries.flag(key, value.clone());
+    }
+    entries
+}

@@ -1,0 +1,276 @@
+//! An experiment file, read and validated as a whole: nothing has run and nothing was written yet.
+
+use super::drawings;
+use super::grid::{self, Axis, Point};
+use crate::cli::SweepArgs;
+use crate::exit::Failure;
+use crate::source::Source;
+use lydite_plan::data::Data;
+use lydite_plan::values::{time, whole};
+use lydite_report::metric::Metric;
+use lydite_report::sweep::USUAL_METRICS;
+use lydite_report::sweep::figure::FigureSpec;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use toml::de::{DeTable, DeValue};
+use xxhash_rust::xxh3::xxh3_64;
+
+const KEYS: [&str; 9] =
+    ["title", "description", "repetitions", "reload", "pause", "plan", "axes", "point", "figure"];
+/// More repetitions than this are a mistake.
+const MAX_REPETITIONS: u32 = 1_000;
+
+/// Where a run gets its database from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reload {
+    /// Each run loads it anew.
+    EachRun,
+    /// The first run loads it, and all others use it as it is then.
+    Once,
+    /// The first run loads it and keeps a copy, with which all others begin.
+    Restore,
+}
+
+impl Reload {
+    /// As it is written in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::EachRun => "each-run",
+            Self::Once => "once",
+            Self::Restore => "restore",
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::EachRun => "loaded anew for each run",
+            Self::Once => "loaded once and used by all runs, which find what those before them left",
+            Self::Restore => "loaded once and restored from a template for each run",
+        }
+    }
+}
+
+/// What is to be run and shown.
+pub(super) struct Experiment {
+    /// Its file, as it was named.
+    pub(super) file: String,
+    /// The last part of that, for files that others may read.
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) repetitions: u32,
+    pub(super) reload: Reload,
+    pub(super) pause: Duration,
+    pub(super) axes: Vec<Axis>,
+    pub(super) points: Vec<Point>,
+    pub(super) figures: Vec<FigureSpec>,
+    /// What is told of each run and point: the usual, and what the figures show.
+    pub(super) metrics: Vec<Metric>,
+    /// What figures show over time.
+    pub(super) by_second: Vec<Metric>,
+}
+
+impl Experiment {
+    /// Reads the file.
+    pub(super) fn read(args: &SweepArgs) -> Result<Self, Failure> {
+        let (mut source, text) = Source::read(&args.experiment).map_err(Failure::usage)?;
+        let document = DeTable::parse(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| source.line_of(span.start));
+            Failure::usage(format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " ")))
+        })?;
+        let document = document.get_ref();
+        let entries = source.entries(document);
+        for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+            let problem = match entry.key.as_str() {
+                "phase" => {
+                    "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\""
+                        .into()
+                }
+                key => {
+                    let problem = source.listed.not_known(key, &KEYS);
+                    let between = if problem.ends_with('?') { "" } else { ";" };
+                    format!("{problem}{between} keys of the plan go below [plan]")
+                }
+            };
+            source.wrong(entry.line, &entry.key, &problem);
+        }
+        let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
+        let file = source.file().to_owned();
+        let mut read = |key: &str| -> Option<(String, usize)> {
+            let entry = entry(key)?;
+            Some((source.scalar(entry)?, entry.line))
+        };
+        let (title, description) = (read("title"), read("description"));
+        let (wanted, reload, pause) = (read("repetitions"), read("reload"), read("pause"));
+        // A flag wins over the file; the line is that of the file.
+        let flag_or = |flag: &Option<String>, read: Option<(String, usize)>| match flag {
+            Some(text) => Some((text.clone(), None)),
+            None => read.map(|(text, line)| (text, Some(line))),
+        };
+        let repetitions = flag_or(&args.repetitions, wanted).and_then(|(text, line)| {
+            whole(text.trim(), 1, MAX_REPETITIONS)
+                .map_err(|problem| {
+                    source.wrong_by("--repetitions", line, "repetitions", &format!("{text:?} {problem}"))
+                })
+                .ok()
+        });
+        let reload = flag_or(&args.reload, reload).and_then(|(text, line)| match text.as_str() {
+            "each-run" => Some((Reload::EachRun, line)),
+            "once" => Some((Reload::Once, line)),
+            "restore" => Some((Reload::Restore, line)),
+            _ => {
+                let problem = format!("{text:?} is not known: use each-run, restore or once");
+                source.wrong_by("--reload", line, "reload", &problem);
+                None
+            }
+        });
+        let pause = pause.and_then(|(text, line)| {
+            time(text.trim())
+                .map_err(|problem| source.wrong(line, "pause", &format!("{text:?} {problem}")))
+                .ok()
+        });
+        let mut plan = match entry("plan").map(|entry| (entry.line, entry.value)) {
+            None => Vec::new(),
+            Some((_, DeValue::Table(table))) => grid::settings(&mut source, table, &[]),
+            Some((line, _)) => {
+                source.wrong(line, "plan", "must be a table: [plan]");
+                Vec::new()
+            }
+        };
+        let axes = grid::axes(&mut source, document);
+        grid::fixed_and_varied(&mut source, &plan, &axes);
+        grid::override_plan(&mut source, &mut plan, &axes, &args.set);
+        // Combinations of values that are wrong in themselves would only repeat what is told.
+        let points =
+            if source.errors.is_empty() { grid::points(&mut source, &plan, &axes) } else { Vec::new() };
+        let figures = drawings::figures(&mut source, document, &axes);
+        let reload = reload_of(&mut source, reload, &points);
+        if !source.errors.is_empty() {
+            return Err(Failure::Usage(source.into_errors()));
+        }
+        let parse = |name: &str| {
+            Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))
+        };
+        let varied = grid::names(&axes);
+        let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
+            figures.iter().partition(|figure| figure.is_over_time(&varied));
+        let mut by_second: Vec<Metric> = Vec::new();
+        for name in over_time.into_iter().flat_map(|figure| &figure.y) {
+            let metric = parse(name)?;
+            if !by_second.contains(&metric) {
+                by_second.push(metric);
+            }
+        }
+        let mut metrics: Vec<Metric> = Vec::new();
+        let shown = over_points.into_iter().flat_map(|figure| &figure.y).map(String::as_str);
+        for name in USUAL_METRICS.into_iter().chain(shown) {
+            for part in parse(name)?.parts() {
+                if !metrics.contains(&part) {
+                    metrics.push(part);
+                }
+            }
+        }
+        let name = args
+            .experiment
+            .file_name()
+            .map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
+        let stem = args.experiment.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Self {
+            file,
+            name,
+            title: title.map(|(title, _)| title).or(stem).unwrap_or_default(),
+            description: description.map(|(text, _)| text).unwrap_or_default(),
+            repetitions: repetitions.unwrap_or(1),
+            reload,
+            pause: pause.unwrap_or_default(),
+            axes,
+            points,
+            figures,
+            metrics,
+            by_second,
+        })
+    }
+
+    /// Tells this experiment's runs from those of another. Titles and figures are not in it.
+    pub(super) fn digest(&self) -> String {
+        let mut written = format!("reload={}\npause={}\n", self.reload.name(), self.pause.as_secs_f64());
+        for point in &self.points {
+            written.push_str(&point.digest);
+            written.push('\n');
+        }
+        format!("{:016x}", xxh3_64(written.as_bytes()))
+    }
+
+    /// The keys of the plan that are the same in all points.
+    pub(super) fn common(&self) -> BTreeMap<&str, &str> {
+        let Some(first) = self.points.first() else { return BTreeMap::new() };
+        let all = |key: &String, value: &String| {
+            self.points.iter().all(|point| point.shown.get(key) == Some(value))
+        };
+        first
+            .shown
+            .iter()
+            .filter(|(key, value)| all(key, value))
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect()
+    }
+}
+
+/// The policy, if it is safe with these targets; temporary databases are always new.
+fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
+    let mut scales: BTreeMap<&str, (Option<u32>, Data)> = BTreeMap::new();
+    for point in points {
+        let target = &point.plan.target;
+        // A path or a server; options are no part of what database it is.
+        let url = point.shown.get("target").and_then(|url| url.split('?').next()).unwrap_or_default();
+        if !target.stores() {
+            continue;
+        }
+        let stays = !target.is_temporary();
+        let Some((reload, line)) = wanted else {
+            if stays {
+                let problem = format!(
+                    "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
+                     whoever made them, and loaded again), reload = \"restore\" (before each run the database is \
+                     replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the first \
+                     one loaded), in the file or by --reload"
+                );
+                source.wrong(point.target_line, "target", &problem);
+            }
+            continue;
+        };
+        let scale = (point.plan.warehouses, point.plan.data.of_a_new_database());
+        let problem = match reload {
+            Reload::EachRun => continue,
+            Reload::Once | Reload::Restore if !stays => format!(
+                "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
+                reload.name()
+            ),
+            Reload::Restore if target.templates().is_none() => format!(
+                "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
+                 for {url}: use \"each-run\""
+            ),
+            Reload::Restore if point.plan.controls.replicas.is_asked() => {
+                "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
+                 while; use \"each-run\""
+                    .into()
+            }
+            Reload::Restore if point.plan.micro.is_some() => {
+                "\"restore\" is for workload tpcc only: use \"each-run\"".into()
+            }
+            Reload::Once if *scales.entry(url).or_insert(scale) != scale => format!(
+                "\"once\" needs one number of warehouses, one data_skew and one size for each database, and {url} is to have \
+                 several: use \"each-run\", or give each a target of its own"
+            ),
+            Reload::Once | Reload::Restore => continue,
+        };
+        source.wrong_by("--reload", line, "reload", &problem);
+    }
+    wanted.map_or(Reload::EachRun, |(reload, _)| reload)
+}
+
+/// What a run of the point takes at least.
+pub(super) fn planned(point: &Point) -> Duration {
+    point.plan.warmup + point.plan.duration
+}

@@ -1,0 +1,407 @@
+//! From axes to points: every combination of their values as a validated plan.
+
+use crate::source::{Entry, Source};
+use lydite_families::TargetSpec;
+use lydite_plan::entries::{Entries, Listed, scalar};
+use lydite_plan::{Plan, keys};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::de::{DeTable, DeValue};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// More points than this are a mistake.
+const MAX_POINTS: usize = 10_000;
+/// Keys of a plan that the sweep sets itself, or that all runs would write to, and why they are no keys of a sweep.
+const OWN_KEYS: [(&str, &str); 6] = [
+    ("json", SAME_FILE),
+    ("report", SAME_FILE),
+    ("summary", SAME_FILE),
+    ("rte.delivery_log", SAME_FILE),
+    ("label", "each run has the label of its point: leave it out"),
+    ("require", "is for single runs: leave it out, and let a figure show the metric"),
+];
+const SAME_FILE: &str = "each run would write the same file: leave it out, the sweep keeps every result";
+/// Before the name of an option of the target's URL.
+const OPTION: &str = "target.";
+/// The axis that `[[point]]` makes.
+pub(super) const POINTS: &str = "point";
+
+/// A value for a key of the plan, and where it was given.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    key: String,
+    text: String,
+    /// None: by `--set`.
+    line: Option<usize>,
+}
+
+/// Something that is varied.
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) values: Vec<AxisValue>,
+    line: usize,
+}
+
+/// A value of an axis: its name in figures, and what it sets.
+pub(super) struct AxisValue {
+    pub(super) label: String,
+    /// What it adds to the label of a point.
+    name: String,
+    settings: Vec<Setting>,
+}
+
+/// A plan of the sweep.
+pub(super) struct Point {
+    pub(super) label: String,
+    /// Its value of each axis.
+    pub(super) at: Vec<String>,
+    pub(super) plan: Plan,
+    /// The keys of the plan. May hold a password: never written to a file.
+    pub(super) given: BTreeMap<String, String>,
+    /// The same without a password.
+    pub(super) shown: BTreeMap<String, String>,
+    /// Tells this plan from all others.
+    pub(super) digest: String,
+    /// The line of the target, or 1.
+    pub(super) target_line: usize,
+}
+
+/// The axes as the summary has them: names and labels.
+pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
+    let named = |axis: &Axis| lydite_report::sweep::Axis {
+        name: axis.name.clone(),
+        values: axis.values.iter().map(|value| value.label.clone()).collect(),
+    };
+    axes.iter().map(named).collect()
+}
+
+/// Reads the settings of a table: `[plan]`, a point, a value of an axis.
+pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
+    let mut all = Vec::new();
+    for entry in source.leaves(table) {
+        if except.contains(&entry.key.as_str()) || !known(source, &entry) {
+            continue;
+        }
+        if let Some(text) = source.scalar(&entry) {
+            all.push(Setting { key: entry.key, text, line: Some(entry.line) });
+        }
+    }
+    all
+}
+
+/// Takes what `--set KEY=VALUE` says into the plan; without a value it takes the key out of it.
+pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: &[Axis], set: &[String]) {
+    for text in set {
+        let Some((key, value)) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
+            source.add(format!("--set {text}: must be KEY=VALUE, for example --set duration=60s"));
+            continue;
+        };
+        let varied = axes.iter().find(|axis| {
+            axis.values.iter().flat_map(|value| &value.settings).any(|setting| setting.key == key)
+        });
+        if let Some(problem) = key_problem(key, &mut source.listed) {
+            source.add(format!("--set {key}: {problem}"));
+        } else if let Some(axis) = varied {
+            source.add(format!("--set {key}: is varied by axis {}: change the experiment", axis.name));
+        } else {
+            let had = plan.len();
+            plan.retain(|setting| setting.key != key);
+            if !value.is_empty() {
+                plan.push(Setting { key: key.to_owned(), text: value.to_owned(), line: None });
+            } else if plan.len() == had {
+                source.add(format!("--set {key}=: takes a key out of [plan], which has no {key}: leave it out, or give a value"));
+            }
+        }
+    }
+}
+
+fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
+    let problem = key_problem(&entry.key, &mut source.listed);
+    if let Some(problem) = &problem {
+        source.wrong(entry.line, &entry.key, problem);
+    }
+    problem.is_none()
+}
+
+/// Why a key can't be set, if it can't.
+fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
+    let option = key.strip_prefix(OPTION).is_some_and(|name| !name.is_empty());
+    let own = |key: &str| OWN_KEYS.iter().find(|(own, _)| *own == key);
+    if let Some((_, why)) = own(key) {
+        return Some((*why).into());
+    }
+    if option || keys().plan.contains(&key) {
+        return None;
+    }
+    let keys: Vec<&str> = keys().plan.iter().copied().filter(|key| own(key).is_none()).collect();
+    let problem = listed.not_known(key, &keys);
+    let meant = problem.ends_with('?');
+    Some(if meant {
+        problem
+    } else {
+        format!("{problem}, or target.OPTION for an option of the target's URL")
+    })
+}
+
+/// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order in which they stand.
+pub(super) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
+    let mut all = Vec::new();
+    for entry in source.entries(document) {
+        match (entry.key.as_str(), entry.value) {
+            ("axes", DeValue::Table(table)) => {
+                for leaf in source.leaves(table) {
+                    all.extend(axis(source, &leaf));
+                }
+            }
+            (POINTS, DeValue::Array(_)) => all.extend(axis(source, &entry)),
+            ("axes", _) => source.wrong(entry.line, "axes", "must be a table: [axes]"),
+            (POINTS, _) => source.wrong(entry.line, POINTS, "must be a list of tables: [[point]]"),
+            _ => {}
+        }
+    }
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    for axis in &all {
+        if let Some(line) = named.insert(&axis.name, axis.line) {
+            source.wrong(
+                axis.line,
+                &axis.name,
+                &format!("is the name of the axis in line {line}, too: choose another"),
+            );
+        }
+    }
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for axis in &all {
+        let keys: BTreeSet<&str> = axis
+            .values
+            .iter()
+            .flat_map(|value| &value.settings)
+            .map(|setting| setting.key.as_str())
+            .collect();
+        for key in keys {
+            if let Some(other) = owners.insert(key, &axis.name) {
+                source.wrong(
+                    axis.line,
+                    &axis.name,
+                    &format!("sets {key}, and so does {other}: one axis for each key"),
+                );
+            }
+        }
+    }
+    all
+}
+
+fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
+    let (name, line) = (entry.key.clone(), entry.line);
+    let DeValue::Array(values) = entry.value else {
+        source.wrong(
+            line,
+            &name,
+            "must be a list of values: what is the same in all runs belongs into [plan]",
+        );
+        return None;
+    };
+    let tables = values.iter().filter(|value| value.get_ref().is_table()).count();
+    let mut read = Vec::new();
+    if values.is_empty() {
+        source.wrong(line, &name, "has no values");
+    } else if tables == values.len() {
+        for value in values {
+            if let DeValue::Table(table) = value.get_ref() {
+                read.extend(labelled(source, &name, source.line_of(value.span().start), table));
+            }
+        }
+    } else if tables > 0 {
+        source.wrong(line, &name, "must hold either values or tables with a label, not both");
+    } else if !(keys().plan.contains(&name.as_str()) || name.starts_with(OPTION)) {
+        source.wrong(
+            line,
+            &name,
+            "is no key of a plan: use one, or target.OPTION, or give an axis of your own tables: \
+             [{ label = \"A\", KEY = VALUE }, …]",
+        );
+    } else if known(source, entry) {
+        for value in values {
+            let line = source.line_of(value.span().start);
+            let Some(text) = scalar(value.get_ref()) else {
+                source.wrong(line, &name, "must be texts, numbers or true/false");
+                continue;
+            };
+            let setting = Setting { key: name.clone(), text: text.clone(), line: Some(line) };
+            let short = name.rsplit('.').next().unwrap_or(&name);
+            read.push(AxisValue { name: format!("{short}={text}"), label: text, settings: vec![setting] });
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for value in &read {
+        if !seen.insert(value.label.as_str()) {
+            source.wrong(
+                line,
+                &name,
+                &format!("has {:?} twice: each value needs a name of its own", value.label),
+            );
+        }
+    }
+    Some(Axis { name, values: read, line })
+}
+
+fn labelled(source: &mut Source, axis: &str, line: usize, table: &DeTable<'_>) -> Option<AxisValue> {
+    let label = source.entries(table).into_iter().find(|entry| entry.key == "label");
+    let Some(label) = label else {
+        source.wrong(line, axis, "needs a label");
+        return None;
+    };
+    let text = source.scalar(&label).filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        source.wrong(label.line, "label", "must not be empty");
+    }
+    let settings = settings(source, table, &["label"]);
+    text.map(|text| AxisValue { name: text.clone(), label: text, settings })
+}
+
+/// Tells of axes that vary what the plan fixes.
+pub(super) fn fixed_and_varied(source: &mut Source, plan: &[Setting], axes: &[Axis]) {
+    for axis in axes {
+        if let Some(line) =
+            plan.iter().find(|setting| setting.key == axis.name).and_then(|setting| setting.line)
+        {
+            source.wrong(
+                axis.line,
+                &axis.name,
+                &format!("is fixed in line {line} too: leave it in one place"),
+            );
+        }
+    }
+}
+
+/// Every combination, the last axis varying fastest.
+pub(super) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Vec<Point> {
+    let count = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
+    let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
+        source.add(format!("{}: more than {MAX_POINTS} points: give fewer values or axes", source.file()));
+        return Vec::new();
+    };
+    let mut all: Vec<Point> = Vec::new();
+    for number in 0..count {
+        let mut left = number;
+        let mut chosen: Vec<&AxisValue> = Vec::new();
+        for axis in axes.iter().rev() {
+            chosen.extend(axis.values.get(left % axis.values.len()));
+            left /= axis.values.len();
+        }
+        chosen.reverse();
+        let names: Vec<&str> = chosen.iter().map(|value| value.name.as_str()).collect();
+        let label = if names.is_empty() { "run".to_owned() } else { names.join(", ") };
+        let at = chosen.iter().map(|value| value.label.clone()).collect();
+        let mut settings: BTreeMap<&str, &Setting> =
+            plan.iter().map(|setting| (setting.key.as_str(), setting)).collect();
+        settings.extend(
+            chosen.iter().flat_map(|value| &value.settings).map(|setting| (setting.key.as_str(), setting)),
+        );
+        let Some(point) = point(source, label, at, &settings) else { continue };
+        if let Some(same) = all.iter().find(|other| other.digest == point.digest) {
+            let file = source.file();
+            source.add(format!(
+                "{file}: points {:?} and {:?} are the same plan: vary a key between them",
+                same.label, point.label
+            ));
+        }
+        all.push(point);
+    }
+    all
+}
+
+fn point(
+    source: &mut Source,
+    label: String,
+    at: Vec<String>,
+    settings: &BTreeMap<&str, &Setting>,
+) -> Option<Point> {
+    let errors = source.errors.len();
+    let target = settings.get("target");
+    let mut url = target.map_or_else(|| "gemel:".to_owned(), |setting| setting.text.clone());
+    let mut given = BTreeMap::new();
+    let mut entries = Entries::default();
+    for (key, setting) in settings {
+        if let Some(option) = key.strip_prefix(OPTION) {
+            match TargetSpec::with_option(&url, option, &setting.text) {
+                Ok(longer) => url = longer,
+                Err(problem) => tell(source, setting, &problem),
+            }
+        } else if *key != "target" {
+            given.insert((*key).to_owned(), setting.text.clone());
+            take(&mut entries, setting, &setting.text, source.file());
+        }
+    }
+    let target_line = target.and_then(|setting| setting.line).unwrap_or(1);
+    take(
+        &mut entries,
+        &Setting { key: "target".into(), text: String::new(), line: Some(target_line) },
+        &url,
+        source.file(),
+    );
+    given.insert("target".to_owned(), url);
+    let plan = match Plan::read(entries) {
+        Ok(plan) => plan,
+        Err(failure) => {
+            for problem in failure.lines() {
+                blame(source, settings, target_line, problem);
+            }
+            return None;
+        }
+    };
+    // What depends on the scale is known where that is.
+    if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none())
+        && let Err(failure) = plan.mode(warehouses)
+    {
+        for problem in failure.lines() {
+            blame(source, settings, target_line, problem);
+        }
+    }
+    if source.errors.len() > errors {
+        return None;
+    }
+    let mut shown = given.clone();
+    shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
+    if let Some(replicas) = plan.controls.replicas.without_passwords() {
+        shown.insert("replicas".to_owned(), replicas);
+    }
+    let written: String = shown.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
+    let digest = format!("{:016x}", xxh3_64(written.as_bytes()));
+    Some(Point { label, at, plan, given, shown, digest, target_line })
+}
+
+fn take(entries: &mut Entries, setting: &Setting, text: &str, file: &str) {
+    match setting.line {
+        Some(line) => entries.line(&setting.key, text.to_owned(), file, line),
+        None => entries.put(&setting.key, text.to_owned()),
+    }
+}
+
+fn tell(source: &mut Source, setting: &Setting, problem: &str) {
+    source.wrong_by(&format!("--set {}", setting.key), setting.line, &setting.key, problem);
+}
+
+/// Finds the line that a problem of a plan is about, if the problem does not say.
+fn blame(source: &mut Source, settings: &BTreeMap<&str, &Setting>, target_line: usize, problem: &str) {
+    if problem.starts_with(&format!("{}, line ", source.file())) || problem.starts_with("--set ") {
+        source.add(problem.to_owned());
+        return;
+    }
+    if let Some((key, rest)) = problem.split_once(": ")
+        && let Some(setting) = settings.get(key)
+    {
+        tell(source, setting, rest);
+        return;
+    }
+    let name = |text: &str| -> String {
+        text.chars().take_while(|letter| letter.is_ascii_alphanumeric() || "_-".contains(*letter)).collect()
+    };
+    let option = problem
+        .strip_prefix("target option ")
+        .map(|rest| format!("{OPTION}{}", name(rest.trim_start_matches('"'))));
+    let flag = problem.strip_prefix("--").map(name);
+    let about = [option, flag].into_iter().flatten().find_map(|key| settings.get(key.as_str()));
+    match about {
+        Some(setting) => tell(source, setting, problem),
+        None => source.wrong(target_line, "target", problem),
+    }
+}

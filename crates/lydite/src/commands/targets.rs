@@ -1,0 +1,27 @@
+//! `lydite targets`.
+
+use crate::exit::Outcome;
+use crate::output::print;
+use lydite_families::families;
+use std::fmt::Write;
+
+/// Lists the families of databases with their URLs, ways of sending transactions, and options.
+pub(crate) fn command() -> Outcome {
+    let mut text = String::new();
+    for family in families() {
+        let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
+        let schemes = family.schemes.join(", ");
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
+        let _ = writeln!(text, "    --tx  {}", modes.join(", "));
+        let _ = writeln!(text, "    transactions  {}", family.guarantees);
+        let _ = writeln!(text, "    placement     {}", family.placement.unwrap_or("no"));
+        let _ = writeln!(text, "    tested on     {}", family.tested);
+        for option in family.options {
+            let _ = writeln!(text, "    ?{}={}", option.name, option.values);
+            let _ = writeln!(text, "        {} [default: {}]", option.about, option.default);
+        }
+        text.push('\n');
+    }
+    print(&text)
+}

@@ -1,0 +1,146 @@
+//! Checks of the consistency conditions, as a command and before and after a run.
+
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::{complain, eprint};
+use lydite_database::{ConditionFinding, Target};
+use lydite_report::live::Style;
+use lydite_report::model::{CheckResult, CheckedWhen};
+use lydite_tpcc::consistency::{CONDITIONS, Condition, EXTRA_CONDITIONS};
+use lydite_verify::conditions::{self, Checked};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the conditions came to.
+pub(crate) struct Conditions {
+    pub(crate) results: Vec<CheckResult>,
+    /// Whether the user interrupted them; then not all are there.
+    pub(crate) stopped: bool,
+}
+
+/// What the checks before a run found, unless that ends it.
+pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
+    let mut failures = Vec::new();
+    if let Some(broken) = found.results.iter().find(|check| !check.ok) {
+        let balances = ["3.3.2.1", "3.3.2.8"].contains(&broken.id.as_str());
+        let why = if balances {
+            " (so it is where a run with update_balance was killed, or goes on: another one takes it back)"
+        } else {
+            ""
+        };
+        complain(&format!(
+            "condition {} does not hold before the run: {}{why}: reload with --fresh, or measure it all the same with \
+             --no-check",
+            broken.id, broken.detail
+        ));
+        failures.push(Failure::CheckFailed);
+    }
+    if found.stopped {
+        let words = "interrupted during the check before the run: nothing was measured";
+        failures.push(Failure::Interrupted(words.into()));
+    }
+    Failure::all(failures)?;
+    Ok(found.results)
+}
+
+/// Tells in a terminal how many conditions are evaluated. The line goes with it.
+struct Counter {
+    evaluated: AtomicUsize,
+    of: usize,
+    live: bool,
+}
+
+impl Counter {
+    fn new(style: Style, of: usize) -> Self {
+        let live = style == Style::Live;
+        if live {
+            eprint("\rchecking the consistency conditions …");
+        }
+        Self { evaluated: AtomicUsize::new(0), of, live }
+    }
+
+    fn count(&self) {
+        let count = self.evaluated.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.live {
+            eprint(&format!("\rchecking the consistency conditions: {count} of {} ", self.of));
+        }
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        if self.live {
+            // Back to the beginning of the line, and clear it.
+            eprint("\r\x1b[K");
+        }
+    }
+}
+
+/// The standard's conditions, and those of ours that are wanted.
+pub(crate) fn conditions(wanted: impl Fn(&Condition) -> bool) -> Vec<Condition> {
+    CONDITIONS.into_iter().chain(EXTRA_CONDITIONS.into_iter().filter(wanted)).collect()
+}
+
+/// Evaluates conditions, by number, telling in a terminal how far it is.
+pub(crate) fn evaluate(
+    target: &dyn Target,
+    style: Style,
+    conditions: &[Condition],
+) -> Result<Vec<ConditionFinding>, Failure> {
+    let counter = Counter::new(style, conditions.len());
+    Ok(conditions::check(target, conditions, &|_| counter.count())?)
+}
+
+/// The same until the user interrupts: at once, or if the database is within this process after the condition at hand.
+pub(crate) fn evaluate_until(
+    interrupt: &Interrupt,
+    target: &Arc<dyn Target>,
+    embedded: bool,
+    style: Style,
+    conditions: &[Condition],
+) -> Result<Checked, Failure> {
+    let counter = Counter::new(style, conditions.len());
+    let (stop, done) = (|| interrupt.asked(), &mut |_: &ConditionFinding| counter.count());
+    Ok(if embedded {
+        conditions::check_in_turn(&**target, conditions, &stop, done)?
+    } else {
+        conditions::check_aside(target, conditions, &stop, done)?
+    })
+}
+
+fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResult {
+    let detail = if finding.holds() {
+        finding.condition.title.to_string()
+    } else {
+        format!(
+            "{}: broken by {} {}: {}",
+            finding.condition.title,
+            finding.offenders,
+            if finding.offenders == 1 { "key" } else { "keys" },
+            finding.examples.join("; ")
+        )
+    };
+    CheckResult {
+        id: finding.condition.clause.to_string(),
+        ok: finding.holds(),
+        detail,
+        when,
+        seconds: finding.seconds,
+    }
+}
+
+/// Findings as they stand in a result.
+pub(crate) fn results(findings: &[ConditionFinding], when: CheckedWhen) -> Vec<CheckResult> {
+    findings.iter().map(|finding| result(finding, when)).collect()
+}
+
+/// The entry in a result for a check that could not be made: of TPC-C's conditions, or of the microbenchmark.
+pub(crate) fn failed(id: &str, failure: &Failure) -> CheckResult {
+    CheckResult {
+        id: id.into(),
+        ok: false,
+        detail: format!("could not be checked: {}", failure.line()),
+        when: CheckedWhen::After,
+        seconds: 0.0,
+    }
+}

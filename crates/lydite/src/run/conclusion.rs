@@ -1,0 +1,183 @@
+//! The end of a run: the checks after it, the result document, the files and the table.
+
+use super::Request;
+use super::checks::{self, Conditions};
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::{complain, is_terminal, print};
+use crate::write::write;
+use lydite_bench::{Measurement, Runnable};
+use lydite_plan::destination::Destination;
+use lydite_report::live::columns;
+use lydite_report::model::{BALANCES_CHECK, CheckResult, RequirementResult};
+use lydite_report::{RunResult, render_html, render_run_summary, render_table, render_verbose_table};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+/// Columns of the final table where it does not go to a terminal.
+const TABLE_WIDTH: usize = 110;
+/// The least columns of the final table, however narrow the terminal.
+const TABLE_WIDTH_MIN: usize = 80;
+
+/// A run that has been measured, of any workload.
+pub(crate) struct Measured<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) url: &'a str,
+    /// Whether there is a database, and not only the pretence of one.
+    pub(crate) stored: bool,
+    /// What a check that could not be made is called.
+    pub(crate) check: &'a str,
+    /// The result document, with what the checks found, and whether all that belong to the run were made.
+    pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
+    /// The checks after the run.
+    pub(crate) after: &'a dyn Fn() -> Result<Conditions, Failure>,
+}
+
+impl Measured<'_> {
+    /// Checks what the run left, writes the result and tells it: with the checks that were made before it, and what was found of
+    /// balances if they were watched. All that went wrong is told, and nothing of it keeps the
+    /// rest from being done.
+    pub(crate) fn conclude<W: Runnable>(
+        &self,
+        measurement: &Measurement<W>,
+        mut checks: Vec<CheckResult>,
+        balances: Option<Result<CheckResult, Failure>>,
+    ) -> Outcome {
+        let interrupt = &self.request.interrupt;
+        measurement.warnings.iter().for_each(|warning| complain(warning));
+        let interrupted = measurement.status == lydite_bench::Status::Interrupted;
+        let document_of = |checks, checked| -> Result<RunResult, Failure> {
+            let mut result = (self.result)(checks, checked)?;
+            result.label.clone_from(&self.request.plan.label);
+            result.requirements =
+                self.request.plan.requirements.iter().map(|requirement| requirement.judge(&result)).collect();
+            Ok(result)
+        };
+        let mut failures = Vec::new();
+        let mut broken = false;
+        match balances {
+            Some(Ok(check)) => {
+                broken = !check.ok;
+                checks.push(check);
+            }
+            Some(Err(failure)) => {
+                checks.push(checks::failed(BALANCES_CHECK, &failure));
+                failures.push(failure);
+            }
+            None => {}
+        }
+        if interrupted {
+            failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
+        }
+        if let Some(lost) = &measurement.lost {
+            failures.push(Failure::Target(format!("{}: lost: {lost}", self.url)));
+        }
+        if let lydite_bench::Status::Failing(error) = &measurement.status {
+            failures.push(Failure::Target(format!("{}: {error}", self.url)));
+        }
+        let mut checked = true;
+        if self.request.plan.check && self.stored && !interrupted && measurement.lost.is_none() {
+            // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if
+            // it still can't be.
+            if let Some(place) = self.request.plan.json.as_ref().filter(|place| place.is_replaced()) {
+                let partial = document(&document_of(checks.clone(), false)?)?;
+                let _told_at_the_end = write(place, partial.as_bytes(), Some(interrupt));
+            }
+            match (self.after)() {
+                Ok(found) => {
+                    broken |= found.results.iter().any(|check| !check.ok);
+                    if found.stopped {
+                        checked = false;
+                        let words = "interrupted during the check after the run: the result is partial";
+                        failures.push(Failure::Interrupted(words.into()));
+                    }
+                    checks.extend(found.results);
+                }
+                Err(failure) => {
+                    checked = false;
+                    checks.push(checks::failed(self.check, &failure));
+                    failures.push(failure);
+                }
+            }
+        }
+        if broken {
+            failures.push(Failure::CheckFailed);
+        }
+        let result = document_of(checks, checked)?;
+        tell(self.request, &result, &mut failures)?;
+        let unmet = unmet(&result.requirements);
+        if !unmet.is_empty() {
+            failures.push(Failure::Threshold(unmet));
+        }
+        Failure::all(failures)
+    }
+}
+
+/// The requirements that were not met, one line each.
+fn unmet(requirements: &[RequirementResult]) -> Vec<String> {
+    let unmet = requirements.iter().filter(|requirement| !requirement.met);
+    unmet.map(|requirement| format!("not met: {requirement}")).collect()
+}
+
+/// Writes the files, and then prints the table and where they are: who reads that may go away before its end.
+fn tell(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -> Outcome {
+    let Request { plan, interrupt, .. } = request;
+    let terminal = is_terminal();
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none();
+    let columns = columns().filter(|_| terminal);
+    let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
+    let table = if request.verbose { render_verbose_table } else { render_table };
+    let mut text = table(result, width, colour);
+    let mut output = |name: &str, place: &Destination, usual: &str, document: &str| match or_elsewhere(
+        place,
+        usual,
+        document.as_bytes(),
+        interrupt,
+    ) {
+        Ok(()) => text.push_str(&format!("{name}: {}\n", place.shown())),
+        Err(failure) => failures.push(failure),
+    };
+    if let Some(place) = &plan.json {
+        output("result", place, "result.json", &document(result)?);
+    }
+    if let Some(place) = &plan.report {
+        output("report", place, "report.html", &render_html(std::slice::from_ref(result)));
+    }
+    if let Some(place) = &plan.summary {
+        output("summary", place, "summary.md", &render_run_summary(result));
+    }
+    failures.extend(print(&text).err());
+    Ok(())
+}
+
+/// Writes a document. Where that fails it goes to the temporary directory, with its own name or the `usual` one, and the
+/// failure says so: what was measured is not measured again.
+fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &Interrupt) -> Outcome {
+    let Err(failure) = write(place, document, Some(interrupt)) else { return Ok(()) };
+    // A new directory for each file, so that nobody's file is in the way.
+    let directory = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    let made = (0..100).map(directory).find(|directory| builder.create(directory).is_ok());
+    let kept: Option<PathBuf> = made.and_then(|directory| {
+        let kept = directory.join(place.file_name().unwrap_or(usual.as_ref()));
+        if write(&Destination::Path(kept.clone()), document, None).is_ok() {
+            return Some(kept);
+        }
+        // Nothing is in it.
+        let _gone = std::fs::remove_dir(&directory);
+        None
+    });
+    let Some(kept) = kept else { return Err(failure) };
+    let line = format!("{}; it was written to {} instead", failure.line(), kept.display());
+    Err(if matches!(failure, Failure::Interrupted(_)) {
+        Failure::Interrupted(line)
+    } else {
+        Failure::usage(line)
+    })
+}
+
+fn document(result: &RunResult) -> Result<String, Failure> {
+    result.to_json().map_err(|error| Failure::usage(format!("the result has no form in JSON: {error}")))
+}

@@ -1,0 +1,165 @@
+//! Function tests before a run whose transactions go over several nodes.
+
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use lydite_database::Target;
+use lydite_report::RunResult;
+use lydite_report::controls::function_tests::{self as report, FunctionTest};
+use lydite_report::live::Style;
+use lydite_verify::functions::{Finding, Functions, TestVerdict, prepare};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the test of the snapshot lasts before a run.
+const BEFORE_A_RUN: Duration = Duration::from_secs(2);
+/// Writers, and as many readers, before a run.
+const SESSIONS_BEFORE_A_RUN: u32 = 4;
+
+/// Findings of the function tests before a run.
+#[derive(Debug, Default)]
+pub(crate) struct FunctionFindings {
+    findings: Vec<Finding>,
+    /// Why they could not be made.
+    unmade: Option<String>,
+}
+
+impl FunctionFindings {
+    /// Makes the tests on a database that is loaded, for a short time each.
+    pub(crate) fn make(
+        target: &Arc<dyn Target>,
+        warehouses: u32,
+        strict: bool,
+        style: Style,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        let looks_after = target.capabilities().balances()?.deadlock_timeout()?.unwrap_or_default();
+        let functions = Functions {
+            snapshot: true,
+            deadlock: true,
+            // Rings that are closed on purpose tell more in less time.
+            random_order: false,
+            duration: BEFORE_A_RUN,
+            sessions: SESSIONS_BEFORE_A_RUN,
+            updates: None,
+            // Time enough for the database to find what it looks for.
+            limit: Duration::from_secs(looks_after.as_secs() + 2),
+            seed: 1,
+        };
+        let prepared = match prepare(target, warehouses, functions) {
+            Ok(prepared) => prepared,
+            Err(error) if strict => return Err(error.into()),
+            Err(error) => return Ok(Self { findings: Vec::new(), unmade: Some(error.message) }),
+        };
+        if style != Style::Quiet {
+            complain("function tests of transactions over several nodes (verify=off leaves them out)");
+        }
+        let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
+            if style != Style::Quiet {
+                complain(line(finding).trim_end());
+            }
+        });
+        if let Some(why) = report.unrestored {
+            return Err(Failure::Target(format!(
+                "the balances could not be restored after the function tests ({why}): load again with --fresh"
+            )));
+        }
+        if let Some(lost) = report.lost {
+            return Err(lost.into());
+        }
+        if report.stopped {
+            let words = "interrupted during the function tests: nothing was measured";
+            return Err(Failure::Interrupted(words.into()));
+        }
+        let found = Self { findings: report.findings, unmade: None };
+        if strict && let Some(failed) = found.failed().next() {
+            return Err(Failure::Usage(vec![format!(
+                "{failed}: verify=strict refuses such a database; verify=on measures it and tells"
+            )]));
+        }
+        Ok(found)
+    }
+
+    /// A line for each test that did not pass.
+    fn failed(&self) -> impl Iterator<Item = String> {
+        let failed = self.findings.iter().filter(|finding| finding.verdict != TestVerdict::Passed);
+        failed.map(|Finding { test, verdict, detail, .. }| {
+            let verdict = match verdict {
+                TestVerdict::Timeout => "ended by timeouts alone",
+                TestVerdict::Skipped => "could not be made",
+                TestVerdict::Failed | TestVerdict::Passed => "failed",
+            };
+            format!("The function test {test} {verdict} on this database: {detail}")
+        })
+    }
+
+    /// Returns the result with the findings, and with their warnings before its own.
+    pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
+        let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
+        result.warnings.splice(0..0, self.failed().chain(unmade));
+        if !self.findings.is_empty() {
+            result.controls.functions = Some(self.findings.iter().map(written).collect());
+        }
+        result
+    }
+}
+
+/// Returns the line about a finding in the output.
+pub(crate) fn line(finding: &Finding) -> String {
+    let verdict = match finding.verdict {
+        TestVerdict::Passed => "passed",
+        TestVerdict::Failed => "FAILED",
+        TestVerdict::Timeout => "TIMEOUT",
+        TestVerdict::Skipped => "skipped",
+    };
+    format!("{verdict:<7}  {:<17} {:>6.1} s  {}\n", finding.test, finding.seconds, finding.detail)
+}
+
+/// A finding as the result has it.
+fn written(found: &Finding) -> FunctionTest {
+    FunctionTest {
+        test: found.test.into(),
+        verdict: match found.verdict {
+            TestVerdict::Passed => report::TestVerdict::Passed,
+            TestVerdict::Failed => report::TestVerdict::Failed,
+            TestVerdict::Timeout => report::TestVerdict::Timeout,
+            TestVerdict::Skipped => report::TestVerdict::Skipped,
+        },
+        detail: found.detail.clone(),
+        seconds: found.seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_verify::functions::Seen;
+    use serde_json::json;
+
+    #[test]
+    fn the_result_has_what_the_tests_before_it_found() {
+        let finding = |test, verdict| Finding {
+            test,
+            verdict,
+            detail: "seen".into(),
+            seconds: 1.5,
+            seen: Seen::default(),
+        };
+        let findings = vec![
+            finding("global snapshot", TestVerdict::Passed),
+            finding("deadlock of two", TestVerdict::Timeout),
+        ];
+        let result = FunctionFindings { findings, unmade: None }.add_to(RunResult::default());
+        let golden = json!({ "functions": [
+            { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },
+            { "test": "deadlock of two", "verdict": "timeout", "detail": "seen", "seconds": 1.5 },
+        ]});
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(golden));
+        let warning = "The function test deadlock of two ended by timeouts alone on this database: seen";
+        assert_eq!(result.warnings, [warning]);
+        let unmade = FunctionFindings { findings: Vec::new(), unmade: Some("no session".into()) };
+        let result = unmade.add_to(RunResult::default());
+        assert_eq!(serde_json::to_value(&result.controls).ok(), Some(json!({})));
+        assert_eq!(result.warnings, ["The function tests could not be made: no session"]);
+    }
+}

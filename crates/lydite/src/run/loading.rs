@@ -1,0 +1,93 @@
+//! Loading of a database, with its live view.
+
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
+use lydite_database::{Demand, Target, TargetError};
+use lydite_report::live::{LoadProgress, LoadView, Style};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp};
+
+/// Loads, showing how it gets on.
+pub(crate) fn load(
+    target: &dyn Target,
+    meta: &DatabaseMeta,
+    jobs: usize,
+    resume: bool,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<LoadReport, Failure> {
+    tell_notes(&target.admit(&Demand::Load)?);
+    let population = Population::from_meta(meta, now());
+    let title = format!("Loading {}", meta.warehouses_in_words());
+    let expected = (expected_rows(meta), u64::from(meta.warehouses));
+    show(style, &title, expected, interrupt, |control, observer| {
+        lydite_bench::load(target, &population, jobs, resume, control, observer)
+    })
+}
+
+/// Tells what the database does not let be done in the usual way.
+pub(crate) fn tell_notes(notes: &[String]) {
+    for note in notes {
+        complain(&format!("note: {note}"));
+    }
+}
+
+/// Loads with `work`, showing how it gets on: rows and units in all are `expected`.
+pub(crate) fn show(
+    style: Style,
+    title: &str,
+    (rows, units): (u64, u64),
+    interrupt: &Interrupt,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, TargetError>,
+) -> Result<LoadReport, Failure> {
+    let mut view = LoadView::new(style, title, rows, units);
+    let control = RunControl::default();
+    let loading = || {
+        work(&control, &mut |now| {
+            interrupt.take_lines().iter().for_each(|line| view.note(line));
+            view.update(&LoadProgress {
+                rows: now.rows,
+                bytes: now.bytes,
+                elapsed: now.elapsed,
+                units_done: u64::from(now.units_done),
+                total_units: u64::from(now.total_units),
+                building: now.building,
+                stage: &now.stage,
+            });
+        })
+    };
+    let loaded = interrupt.while_loading(|| interrupt.during(&control, loading));
+    let report = loaded?;
+    let end = LoadProgress {
+        rows: report.rows,
+        bytes: report.bytes,
+        elapsed: std::time::Duration::from_secs_f64(report.seconds),
+        units_done: u64::from(report.complete),
+        total_units: units,
+        building: None,
+        stage: if report.interrupted { "interrupted" } else { "done" },
+    };
+    if report.interrupted {
+        view.interrupt(&end)
+    } else {
+        view.finish(&end)
+    }
+    Ok(report)
+}
+
+/// Rows of a database, order lines by their mean: ten districts for each warehouse in all, however they are spread.
+fn expected_rows(meta: &DatabaseMeta) -> u64 {
+    let districts = DISTRICTS_PER_WAREHOUSE.into();
+    let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());
+    let each: u64 =
+        Table::OF_WAREHOUSE.map(|table| meta.size.rows(table, districts).unwrap_or(lines)).into_iter().sum();
+    u64::from(meta.warehouses) * each + u64::from(meta.size.items())
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_microsecond())
+}

@@ -1,0 +1,337 @@
+//! A run of the microbenchmark: loading, checks, and the result.
+
+use super::Request;
+use super::checks::{Conditions, before};
+use super::conclusion::Measured;
+use super::loading;
+use super::measuring::{Live, measure};
+use super::result::{common, direct, loaded, micro_series, open, plan_common};
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::shell::typed;
+use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
+use lydite_database::{DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, Workload};
+use lydite_families::families;
+use lydite_micro::check::whole as whole_records;
+use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Totals};
+use lydite_plan::Plan;
+use lydite_plan::controls::rate::{queue, rate};
+use lydite_plan::micro::MicroAsked;
+use lydite_plan::values::ratio;
+use lydite_report::RunResult;
+use lydite_report::controls::Controls;
+use lydite_report::controls::accesses::{Accesses, Actual, Asked};
+use lydite_report::live::Style;
+use lydite_report::model::{CheckResult, CheckedWhen, LoadInfo};
+use lydite_report::plan::{self as report, PlanInfo};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Loads the tables of the microbenchmark.
+pub(crate) fn load(
+    target: &dyn Target,
+    meta: &Meta,
+    jobs: usize,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<LoadReport, Failure> {
+    loading::tell_notes(&target.admit(&Demand::Load)?);
+    let engines = target.capabilities().micro()?.engines();
+    let tables = meta.data.all_tables(engines).count() as u64;
+    let title = format!("Loading {tables} tables of {} records", meta.data.records);
+    let expected = (meta.data.all_records(engines), tables);
+    loading::show(style, &title, expected, interrupt, |control, observer| {
+        lydite_bench::load_micro(target, meta, jobs, control, observer)
+    })
+}
+
+/// Returns the reason why the microbenchmark can't use what the database holds, and what to do.
+pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
+    let fresh = "name another database, or replace what it holds with --fresh";
+    Failure::usage(match state {
+        DatabaseState::Ready { meta } => {
+            format!("{url} holds TPC-C's tables ({}): {fresh}", meta.warehouses_in_words())
+        }
+        DatabaseState::Loading { meta, .. } => {
+            format!(
+                "{url} holds a load of TPC-C that is running or was interrupted ({}): {fresh}",
+                meta.warehouses_in_words()
+            )
+        }
+        DatabaseState::Foreign { tables } => {
+            format!(
+                "{url} has tables that Lydite did not make ({}): name another database; if nobody needs these tables, \
+                 --fresh drops them with all their rows",
+                tables.join(", ")
+            )
+        }
+        DatabaseState::Micro { meta, .. } => format!(
+            "{url} holds a load of the microbenchmark that is running or was interrupted ({}): wait for it, or load again \
+             with --fresh",
+            meta.data
+        ),
+        DatabaseState::Empty | DatabaseState::AnyScale => {
+            format!("{url} is empty: load it first with `lydite load {} --workload micro`", typed(url))
+        }
+    })
+}
+
+/// Brings the database into the state that the plan asks for. Returns its description, and the load if there was one.
+fn make_ready(
+    target: &dyn Target,
+    request: &Request,
+    asked: &MicroAsked,
+) -> Result<(Meta, Option<LoadReport>), Failure> {
+    let plan = &request.plan;
+    let mut state = target.state()?;
+    let mut usual = Data::default();
+    if request.fresh && state != DatabaseState::AnyScale {
+        if let DatabaseState::Micro { meta, .. } = &state {
+            // The same size again, unless another is asked for.
+            usual = meta.data;
+        }
+        target.reset()?;
+        state = DatabaseState::Empty;
+    }
+    let meta = || Meta::new(asked.data.or(usual), plan.seed, env!("CARGO_PKG_VERSION"));
+    let url = target.describe()?.url;
+    match state {
+        DatabaseState::AnyScale => Ok((meta(), None)),
+        DatabaseState::Micro { meta, ready: true } => {
+            if meta.version != RECORDS_VERSION {
+                return Err(Failure::usage(format!(
+                    "{url} was loaded by Lydite {}, with other records: load again with --fresh",
+                    meta.lydite
+                )));
+            }
+            match asked.data.check_loaded(&meta) {
+                Ok(()) => Ok((meta, None)),
+                Err(differ) => Err(Failure::usage(format!(
+                    "{url} holds {} from seed {}, but the plan asks for {differ}: leave that out, or load again with \
+                     --fresh",
+                    meta.data, meta.seed
+                ))),
+            }
+        }
+        DatabaseState::Empty => {
+            let meta = meta();
+            let report = load(target, &meta, plan.jobs, request.style, &request.interrupt)?;
+            if report.interrupted {
+                // What is temporary is gone.
+                let next = if plan.target.is_temporary() { "" } else { ": load again with --fresh" };
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
+            }
+            Ok((meta, Some(report)))
+        }
+        state => Err(unusable(&state, &url)),
+    }
+}
+
+/// Reads all tables. Returns their totals and the time in seconds; none if the user interrupted it.
+pub(crate) fn sum(
+    target: &dyn Target,
+    meta: &Meta,
+    interrupt: &Interrupt,
+) -> Result<Option<(Totals, f64)>, Failure> {
+    let begun = Instant::now();
+    let mut sum = Totals::default();
+    let micro = target.capabilities().micro()?;
+    for table in meta.data.all_tables(micro.engines()) {
+        if interrupt.asked() {
+            return Ok(None);
+        }
+        match micro.totals(meta, table) {
+            Ok(totals) => sum.add(totals),
+            Err(error) if error.kind == TargetErrorKind::Interrupted => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some((sum, begun.elapsed().as_secs_f64())))
+}
+
+/// Returns the check that all records are there.
+pub(crate) fn records_check(
+    totals: &Totals,
+    meta: &Meta,
+    engines: Engines,
+    when: CheckedWhen,
+    seconds: f64,
+) -> CheckResult {
+    let (ok, detail) = match whole_records(totals, &meta.data, engines) {
+        Ok(()) => (true, "all records are there, with texts of their length".to_string()),
+        Err(problem) => (false, problem),
+    };
+    CheckResult { id: "records".into(), ok, detail, when, seconds }
+}
+
+/// Returns the check of the updates: the counters before and after the run, and the updates that the run may have added.
+fn counters_check(totals: &Totals, before: i128, bounds: &Bounds, seconds: f64) -> CheckResult {
+    let (after, Bounds { acknowledged, unknown }) = (totals.counters, bounds);
+    let unknown = match unknown {
+        0 => String::new(),
+        unknown => format!(", and up to {unknown} whose outcome is unknown"),
+    };
+    CheckResult {
+        id: "counters".into(),
+        ok: bounds.allow(before, after),
+        detail: format!(
+            "the counters rose by {} from {before} to {after}, and {acknowledged} updates were acknowledged{unknown}",
+            after - before
+        ),
+        when: CheckedWhen::After,
+        seconds,
+    }
+}
+
+/// `lydite run --workload micro`.
+pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
+    let Request { plan, interrupt, style, .. } = request;
+    let mode = plan.micro_mode()?;
+    let target: Arc<dyn Target> = plan.target.open()?;
+    // Before anything is loaded for a run that can't be made.
+    target.admit(&Demand::Sessions(plan.sessions()))?;
+    let (meta, load) = make_ready(&*target, request, asked)?;
+    let stored = !matches!(target.state()?, DatabaseState::AnyScale);
+    let mut description = target.describe()?;
+    // What is about TPC-C's tables says nothing here.
+    let family = families().iter().find(|family| family.schemes.contains(&description.kind.as_str()));
+    let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
+    description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));
+    let engines = target.capabilities().micro()?.engines();
+    let mut checks = Vec::new();
+    let mut counters = 0;
+    if plan.check && stored {
+        let (results, stopped) = match sum(&*target, &meta, interrupt)? {
+            None => (Vec::new(), true),
+            Some((totals, seconds)) => {
+                counters = totals.counters;
+                (vec![records_check(&totals, &meta, engines, CheckedWhen::Before, seconds)], false)
+            }
+        };
+        checks = before(Conditions { results, stopped })?;
+    }
+    let inputs = Inputs { seed: plan.seed, data: meta.data, shape: asked.shape, engines };
+    let run_plan = MicroPlan {
+        inputs,
+        meta: meta.clone(),
+        mode,
+        warmup: plan.warmup,
+        duration: plan.duration,
+        retry: plan.retry,
+        drain: RunPlan::DRAIN,
+    };
+    let title = format!("{}  microbenchmark, {}", description.url, asked.shape);
+    let queue = matches!(mode, MicroMode::Open { .. });
+    let measurement = measure(
+        plan,
+        Live { title: &title, style: *style, queue },
+        run_plan.sessions(),
+        &[(0, Micro::KINDS[0])],
+        interrupt,
+        |control, observer| lydite_bench::run_micro(&target, &run_plan, control, observer),
+    )?;
+    let parts = Parts {
+        plan,
+        run: &run_plan,
+        description: &description,
+        stored,
+        load: load.as_ref(),
+        measurement: &measurement,
+    };
+    let run = Measured {
+        request,
+        url: &description.url,
+        stored,
+        check: "counters",
+        result: &|checks, checked| parts.result(checks, checked),
+        after: &|| {
+            let Some((totals, seconds)) = sum(&*target, &meta, interrupt)? else {
+                return Ok(Conditions { results: Vec::new(), stopped: true });
+            };
+            let updates = u64::from(asked.shape.updates);
+            let bounds = Bounds {
+                acknowledged: measurement.whole.committed.iter().sum::<u64>() * updates,
+                unknown: measurement.whole.unknown * updates,
+            };
+            let records = records_check(&totals, &meta, engines, CheckedWhen::After, seconds);
+            let updates = counters_check(&totals, counters, &bounds, 0.0);
+            Ok(Conditions { results: vec![records, updates], stopped: false })
+        },
+    };
+    run.conclude(&measurement, checks, None)
+}
+
+/// Everything that a result is made of.
+struct Parts<'a> {
+    plan: &'a Plan,
+    run: &'a MicroPlan,
+    description: &'a Description,
+    stored: bool,
+    load: Option<&'a LoadReport>,
+    measurement: &'a Measurement<Micro>,
+}
+
+impl Parts<'_> {
+    /// The result document, see [`super::result::Parts::result`].
+    fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
+        let measured = self.measurement;
+        let result = common(measured, self.description, self.stored, checks, checked)?;
+        let queued = matches!(self.run.mode, MicroMode::Open { .. });
+        Ok(RunResult {
+            plan: self.plan_info(),
+            load: self.load.map(|load| LoadInfo { tables: Some(u64::from(load.units)), ..loaded(load) }),
+            series: micro_series(&measured.series, 0),
+            warmup_series: micro_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
+            controls: Controls {
+                accesses: Some(self.accesses()),
+                queue: queued.then(|| queue(measured)),
+                rate: rate(measured),
+                ..Controls::default()
+            },
+            ..result
+        })
+    }
+
+    /// The accesses that were asked for, and those that were sent.
+    fn accesses(&self) -> Accesses {
+        let (facts, Inputs { shape, engines, .. }) = (&self.measurement.facts, self.run.inputs);
+        let percent = |part: u64, whole: u64| 100.0 * ratio(part as f64, whole as f64);
+        let two = engines == Engines::Two;
+        Accesses {
+            asked: Asked {
+                per_transaction: shape.accesses,
+                updates_percent: percent(u64::from(shape.updates), u64::from(shape.accesses)),
+                disk_percent: two.then_some(shape.disk_percent),
+            },
+            actual: Actual {
+                per_transaction: ratio(facts.accesses as f64, facts.transactions as f64),
+                updates_percent: percent(facts.updates, facts.accesses),
+                disk_percent: two.then(|| percent(facts.on_disk, facts.accesses)),
+            },
+        }
+    }
+
+    fn plan_info(&self) -> PlanInfo {
+        let MicroPlan { inputs, meta, mode, .. } = self.run;
+        let Inputs { data, shape, engines, .. } = *inputs;
+        let mut info = PlanInfo {
+            workload: Some("micro".into()),
+            micro: Some(report::MicroPlan {
+                tables: Some(data.tables.into()),
+                records: Some(data.records.into()),
+                record_bytes: Some(data.record_bytes.into()),
+                accesses: Some(shape.accesses.into()),
+                updates: Some(shape.updates.into()),
+                disk_percent: (engines == Engines::Two).then(|| shape.disk_percent.into()),
+            }),
+            seed: Some(inputs.seed),
+            load_seed: Some(meta.seed),
+            ..plan_common(self.plan, self.description)
+        };
+        match *mode {
+            MicroMode::Direct { terminals } => direct(terminals, &mut info),
+            MicroMode::Open { rate, arrival, sessions } => open(rate, arrival, sessions, &mut info),
+        }
+        info
+    }
+}

@@ -1,0 +1,30 @@
+//! A run, from a plan to a result: readiness of the database, checks, measuring, and the conclusion.
+
+pub(crate) mod balances;
+pub(crate) mod checks;
+mod conclusion;
+pub(crate) mod function_tests;
+pub(crate) mod loading;
+mod measuring;
+pub(crate) mod micro;
+mod node_sizes;
+pub(crate) mod readiness;
+mod result;
+pub(crate) mod tpcc;
+
+use crate::interrupt::Interrupt;
+use lydite_plan::Plan;
+use lydite_report::live::Style;
+
+/// A run that the user asked for.
+pub(crate) struct Request {
+    pub(crate) plan: Plan,
+    /// True to load the database anew.
+    pub(crate) fresh: bool,
+    /// Name of the template to begin with.
+    pub(crate) template: Option<String>,
+    /// True to list every rule of the standard at the end.
+    pub(crate) verbose: bool,
+    pub(crate) style: Style,
+    pub(crate) interrupt: Interrupt,
+}

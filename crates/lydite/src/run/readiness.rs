@@ -1,0 +1,156 @@
+//! Readiness of the database for a run of TPC-C: templates, loading, and the state that the plan asks for.
+
+use super::Request;
+use super::loading;
+use crate::exit::{Failure, Outcome};
+use crate::shell::typed;
+use lydite_bench::{LoadReport, Mode};
+use lydite_database::{DatabaseState, Demand, Target};
+use lydite_plan::controls::Scale;
+use lydite_plan::{Plan, data};
+use lydite_report::figures::plural;
+use lydite_tpcc::meta::DatabaseMeta;
+
+/// Warehouses of an empty database when none are asked for.
+const DEFAULT_WAREHOUSES: u32 = 2;
+/// Warehouses that `null:` pretends when none are asked for.
+const DEFAULT_NULL_WAREHOUSES: u32 = 10;
+
+/// Returns the mode on such a database, or the reason why the plan can't be run there.
+pub(crate) fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
+    let mode = plan.mode(meta.warehouses)?;
+    let active = plan.active(meta.warehouses)?;
+    plan.controls.fit(&plan.schedule, &Scale { mode: &mode, active, districts: Some(&meta.districts) })?;
+    Ok(mode)
+}
+
+/// Rejects a run that can't be done on this target, before anything is loaded.
+pub(crate) fn check_target(plan: &Plan, target: &dyn Target) -> Outcome {
+    target.admit(&Demand::Sessions(plan.sessions()))?;
+    target.admit(&Demand::Transactions(plan.schedule.kinds()))?;
+    Ok(plan.controls.check_target(&plan.schedule, &plan.target, target)?)
+}
+
+/// Restores the template of this name to the database. If there is no such template, loads the database anew and saves
+/// it as the template.
+pub(crate) fn begin_with_template(request: &Request, name: &str) -> Outcome {
+    let plan = &request.plan;
+    let templates = plan
+        .target
+        .templates()
+        .ok_or_else(|| Failure::usage("--template: this target has no templates: load it with --fresh"))?;
+    if templates.database_is_there()? {
+        templates.check()?;
+        let target = plan.target.open()?;
+        let state = target.state()?;
+        if matches!(state, DatabaseState::Foreign { .. })
+            && let Some(refused) = unusable(&state, &target.describe()?.url)
+        {
+            return Err(refused);
+        }
+    }
+    if templates.has(name)? {
+        return Ok(templates.restore(name)?);
+    }
+    // Closed before it is copied.
+    {
+        let target = plan.target.open()?;
+        check_target(plan, &*target)?;
+        make_ready(&*target, request, true)?;
+    }
+    Ok(templates.save(name)?)
+}
+
+/// Brings the database into the state that the plan asks for. `fresh` loads it anew, whatever it holds. Returns the
+/// description of the database, and the load if there was one.
+pub(crate) fn make_ready(
+    target: &dyn Target,
+    request: &Request,
+    fresh: bool,
+) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
+    let plan = &request.plan;
+    let mut state = target.state()?;
+    let (mut warehouses, mut data) = (plan.warehouses, plan.data);
+    if fresh && state != DatabaseState::AnyScale {
+        if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
+            // The same again, unless something else is asked for.
+            warehouses = warehouses.or(Some(meta.warehouses));
+            data.size = data.size.or(Some(meta.size));
+        }
+        // A plan that does not fit must not cost the data.
+        let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
+        fitting(plan, &meta)?;
+        target.admit(&Demand::Districts(meta.districts.clone()))?;
+        target.reset()?;
+        state = DatabaseState::Empty;
+    }
+    match state {
+        DatabaseState::AnyScale => {
+            Ok((data.describe(warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed)?, None))
+        }
+        DatabaseState::Ready { meta } => match warehouses {
+            Some(asked) if asked != meta.warehouses => Err(Failure::usage(format!(
+                "{} holds {}, but the plan asks for {asked}: leave --warehouses out, or load again with --fresh",
+                target.describe()?.url,
+                meta.warehouses_in_words()
+            ))),
+            _ => {
+                data.check_loaded(&meta, &target.describe()?.url)?;
+                Ok((meta, None))
+            }
+        },
+        DatabaseState::Empty => {
+            let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
+            fitting(plan, &meta)?;
+            target.admit(&Demand::Districts(meta.districts.clone()))?;
+            let report = loading::load(target, &meta, plan.jobs, false, request.style, &request.interrupt)?;
+            if report.interrupted {
+                // What is temporary is gone.
+                let next = if plan.target.is_temporary() {
+                    String::new()
+                } else {
+                    format!(
+                        ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with --fresh",
+                        typed(&target.describe()?.url),
+                        meta.warehouses,
+                        data::flags(&meta),
+                        meta.seed
+                    )
+                };
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
+            }
+            Ok((meta, Some(report)))
+        }
+        state => Err(unusable(&state, &target.describe()?.url).unwrap_or_else(|| {
+            Failure::usage("the database is in an unknown state: load it again with --fresh")
+        })),
+    }
+}
+
+/// Returns the reason why TPC-C can't use what the database holds, and what to do; none if it can.
+pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
+    let url = typed(url);
+    match state {
+        DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
+            "the database holds a load that is running or was interrupted ({} of {}): wait for it, or go on with \
+             `lydite load {url} --warehouses {}{} --seed {} --resume`, or start again with --fresh instead of --resume",
+            warehouses.len(),
+            plural(meta.warehouses.into(), "warehouse"),
+            meta.warehouses,
+            data::flags(meta),
+            meta.seed
+        ))),
+        DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
+            "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
+             database or schema; if nobody needs these tables, `lydite load {url} --warehouses N --fresh` drops them with \
+             all their rows",
+            tables.join(", ")
+        ))),
+        DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(
+            "the database holds the microbenchmark's tables ({}): run it with --workload micro, name another database, \
+             or replace them with `lydite load {url} --warehouses N --fresh`",
+            meta.data
+        ))),
+        DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,
+    }
+}

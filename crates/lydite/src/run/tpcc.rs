@@ -1,0 +1,212 @@
+//! A run of TPC-C: load if need be, check, measure, check again, and conclude.
+
+use super::Request;
+use super::balances::BalanceWatch;
+use super::checks::{self, Conditions, before};
+use super::conclusion::Measured;
+use super::function_tests::FunctionFindings;
+use super::measuring::{Live, measure};
+use super::node_sizes::SizeWatch;
+use super::readiness::{begin_with_template, check_target, fitting, make_ready};
+use super::result::Parts;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
+use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, Workload};
+use lydite_plan::Plan;
+use lydite_plan::controls::function_tests::FunctionTests;
+use lydite_plan::controls::{Ground, Ran, Settled};
+use lydite_report::model::CheckedWhen;
+use lydite_tpcc::TransactionKind;
+use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::RunConstants;
+use lydite_verify::conditions::Checked;
+use std::sync::Arc;
+
+/// Runs TPC-C.
+pub(crate) fn run(request: &Request) -> Outcome {
+    if let Some(name) = &request.template {
+        begin_with_template(request, name)?;
+    }
+    let plan = &request.plan;
+    let ready = Ready::new(request)?;
+    let balances = ready.watch_balances(request)?;
+    let mut checks = Vec::new();
+    if plan.check && ready.stored {
+        checks = before(ready.conditions(request, CheckedWhen::Before)?)?;
+    }
+    let functions = ready.function_tests(request)?;
+    let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.told_by_database());
+    let measurement = ready.measure(request)?;
+    let balances = balances.map(|balances| balances.finish(&measurement.whole));
+    let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
+    let sizes = sizes.finish(measurement.window.start);
+    let parts = Parts {
+        plan,
+        ran: Ran {
+            schedule: &plan.schedule,
+            data: plan.data,
+            mode: &ready.mode,
+            meta: &ready.meta,
+            settled: &ready.settled,
+            active: ready.active,
+            replicas: replicas.as_ref(),
+            measurement: &measurement,
+        },
+        description: &ready.description,
+        stored: ready.stored,
+        load: ready.load.as_ref(),
+    };
+    let run = Measured {
+        request,
+        url: &ready.description.url,
+        stored: ready.stored,
+        check: "3.3.2",
+        result: &|checks, checked| {
+            parts.result(checks, checked).map(|result| functions.add_to(sizes.add_to(result)))
+        },
+        after: &|| ready.conditions(request, CheckedWhen::After),
+    };
+    run.conclude(&measurement, checks, balances)
+}
+
+/// A database that is loaded as the plan asks for, and all that was settled on it.
+struct Ready {
+    target: Arc<dyn Target>,
+    replicas: Option<Arc<Replicas>>,
+    description: Description,
+    meta: DatabaseMeta,
+    /// The load, if there was one.
+    load: Option<LoadReport>,
+    mode: Mode,
+    /// The first of the active warehouses, and their number.
+    active: (u32, u32),
+    /// True if the target stores anything.
+    stored: bool,
+    settled: Settled,
+}
+
+impl Ready {
+    fn new(request: &Request) -> Result<Self, Failure> {
+        let plan = &request.plan;
+        let target: Arc<dyn Target> = plan.target.open()?;
+        check_target(plan, &*target)?;
+        let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
+        let (meta, load) = make_ready(&*target, request, request.fresh)?;
+        if let Some(replicas) = &replicas {
+            catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
+        }
+        let mode = fitting(plan, &meta)?;
+        let active = plan.active(meta.warehouses)?;
+        let stored = !matches!(target.state()?, DatabaseState::AnyScale);
+        let description = target.describe()?;
+        let nodes = &plan.controls.distribution;
+        let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
+        let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
+        Ok(Self { target, replicas, description, meta, load, mode, active, stored, settled })
+    }
+
+    /// Begins to watch the balances, if the run has transactions that keep their sum.
+    fn watch_balances(&self, request: &Request) -> Result<Option<BalanceWatch>, Failure> {
+        let schedule = &request.plan.schedule;
+        let balances = request.plan.controls.coaccess.balances(schedule);
+        balances
+            .filter(|_| self.stored && schedule.plays(TransactionKind::UpdateBalance))
+            .map(|balances| {
+                let together = balances.warehouses;
+                BalanceWatch::new(&self.target, &self.meta, self.active, together, &request.interrupt)
+            })
+            .transpose()
+    }
+
+    /// Evaluates the conditions of the standard, and those on what other transactions of the run change.
+    fn conditions(&self, request: &Request, when: CheckedWhen) -> Result<Conditions, Failure> {
+        let schedule = &request.plan.schedule;
+        let conditions = checks::conditions(|condition| match condition.number {
+            ITEMS_CONDITION => schedule.plays(TransactionKind::UpdateItem),
+            STOCK_CONDITION => schedule.plays(TransactionKind::UpdateStock),
+            _ => false,
+        });
+        let embedded = self.description.embedded;
+        let (interrupt, style) = (&request.interrupt, request.style);
+        let (found, stopped) =
+            match checks::evaluate_until(interrupt, &self.target, embedded, style, &conditions)? {
+                Checked::All(found) => (found, false),
+                Checked::Stopped(found) => (found, true),
+            };
+        Ok(Conditions { results: checks::results(&found, when), stopped })
+    }
+
+    /// Runs the function tests, if the plan asks for them and the database tells its nodes.
+    fn function_tests(&self, request: &Request) -> Result<FunctionFindings, Failure> {
+        let asked = request.plan.controls.function_tests;
+        if !self.stored || asked == FunctionTests::Off || !self.settled.distribution.over_real_nodes() {
+            return Ok(FunctionFindings::default());
+        }
+        let strict = asked == FunctionTests::Strict;
+        FunctionFindings::make(&self.target, self.meta.warehouses, strict, request.style, &request.interrupt)
+    }
+
+    /// Measures the run.
+    fn measure(&self, request: &Request) -> Result<Measurement, Failure> {
+        let plan = &request.plan;
+        let run_plan = self.run_plan(plan);
+        let title = format!("{}  {}", self.description.url, self.meta.warehouses_in_words());
+        let queue = !matches!(self.mode, Mode::Direct { .. });
+        let kinds: Vec<(usize, Kind)> =
+            plan.schedule.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect();
+        let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
+        measure(
+            plan,
+            Live { title: &title, style: request.style, queue },
+            run_plan.sessions(),
+            &kinds,
+            &request.interrupt,
+            |control, observer| match &self.replicas {
+                None => lydite_bench::run(&self.target, &run_plan, control, observer),
+                Some(replicas) => {
+                    let replicas = Arc::clone(replicas);
+                    let connect = Arc::new(move || replicas.connect());
+                    lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
+                }
+            },
+        )
+    }
+
+    /// Returns what the terminals do, from the plan and what was settled.
+    fn run_plan(&self, plan: &Plan) -> RunPlan {
+        let steps = plan.schedule.steps.iter().map(|step| Step {
+            from: step.from,
+            phase: step.phase,
+            mix: step.mix,
+            rate: step.rate,
+            sessions: step.sessions,
+            ..Step::default()
+        });
+        let (first_warehouse, warehouses) = self.active;
+        let constants = RunConstants::new(plan.seed, self.meta.c_load);
+        let mut run_plan = RunPlan {
+            first_warehouse,
+            districts: self.meta.districts.clone(),
+            size: self.meta.size,
+            warmup: plan.warmup,
+            duration: plan.duration,
+            steps: steps.collect(),
+            retry: plan.retry,
+            ..RunPlan::new(self.mode.clone(), warehouses, plan.seed, constants)
+        };
+        plan.controls.shape(&self.settled, &plan.schedule, &mut run_plan);
+        run_plan
+    }
+}
+
+/// Waits until all replicas have what the primary has. `loaded`: this run loaded it.
+fn catch_up(replicas: &Replicas, meta: &DatabaseMeta, loaded: bool, interrupt: &Interrupt) -> Outcome {
+    if replicas.catch_up(meta, loaded, &complain, &|| interrupt.asked())? {
+        Ok(())
+    } else {
+        Err(Failure::Interrupted("interrupted while waiting for the replicas: nothing was measured".into()))
+    }
+}

@@ -1,0 +1,236 @@
+//! The Dike paper's transactions beside the standard's, and co-access: groups of warehouses that dUpdateStocks are of.
+
+use crate::controls::schedule::extra_kinds;
+use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
+use crate::entries::Entries;
+use crate::error::PlanError;
+use crate::phase_key::PhaseKey;
+use crate::values::{percent, whole};
+use lydite_bench::{PhaseFacts, RunPlan, Step};
+use lydite_database::Placement;
+use lydite_report::controls::coaccess::{self as report, Actual, Asked};
+use lydite_report::controls::{Controls, PhaseControls};
+use lydite_report::plan::PlanInfo;
+use lydite_tpcc::input::{BalanceOrder, BalancePlan};
+use lydite_tpcc::transaction::MAX_ORDER_LINES;
+use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
+
+/// The transactions of a plan that the standard does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extra {
+    /// Rounds of each dUpdateStock, if the plan says it.
+    rounds: Option<u32>,
+    /// Warehouses of each dUpdateBalance and dSelectBalance, if the plan says it.
+    balance_warehouses: Option<u32>,
+    /// Order in which these go to their warehouses, if the plan says it.
+    balance_order: Option<BalanceOrder>,
+}
+
+fn is_of_balances(kind: TransactionKind) -> bool {
+    matches!(kind, TransactionKind::UpdateBalance | TransactionKind::SelectBalance)
+}
+
+impl Control for Extra {
+    const KEYS: &'static [&'static str] =
+        &["update_stock_rounds", "coaccess", "balance_warehouses", "balance_order"];
+    const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("coaccess")];
+    /// Share of dUpdateStocks that are of one whole group of warehouses, in percent; none without groups.
+    type Step = Option<f64>;
+    /// The groups of each step.
+    type Settled = Vec<Option<CoAccess>>;
+
+    fn read(entries: &mut Entries, about: &About<'_>) -> Self {
+        if about.micro {
+            return Self { rounds: None, balance_warehouses: None, balance_order: None };
+        }
+        Self {
+            rounds: entries.read("update_stock_rounds", |text| whole(text, 1, MAX_ORDER_LINES as u32)),
+            balance_warehouses: entries
+                .read("balance_warehouses", |text| whole(text, 1, MAX_ORDER_LINES as u32)),
+            balance_order: entries.read("balance_order", |text| {
+                BalanceOrder::from_name(text).ok_or_else(|| "must be ascending or drawn".into())
+            }),
+        }
+    }
+
+    fn read_step(entries: &mut Entries) -> Option<f64> {
+        entries.read("coaccess", percent)
+    }
+
+    fn check_steps(&self, entries: &mut Entries, about: &About<'_>, steps: &[PlanStep]) {
+        if about.micro {
+            return;
+        }
+        if let Some(kind) = extra_kinds(steps).next().filter(|_| about.rte) {
+            let problem = format!(
+                "has {}, for which the standard has no keying and think times: use --mode direct or open",
+                kind.name()
+            );
+            entries.wrong("mix", &problem);
+        }
+        if self.rounds.is_some() && !extra_kinds(steps).any(|kind| kind == TransactionKind::UpdateStock) {
+            entries.wrong("update_stock_rounds", "needs a mix with update_stock, as --mix update_stock=100");
+        }
+        if steps.iter().any(|step| step.controls.coaccess.is_some())
+            && entries.text("update_stock_rounds").is_none_or(|text| text.trim() == "1")
+        {
+            entries
+                .wrong("coaccess", "needs update_stock_rounds of 2 at least: so many warehouses are a group");
+        }
+        let balances = [
+            ("balance_warehouses", self.balance_warehouses.is_some()),
+            ("balance_order", self.balance_order.is_some()),
+        ];
+        for (key, _) in
+            balances.into_iter().filter(|(_, given)| *given && !extra_kinds(steps).any(is_of_balances))
+        {
+            entries
+                .wrong(key, "needs a mix with update_balance or select_balance, as --mix update_balance=100");
+        }
+    }
+
+    fn fit(&self, schedule: &Schedule, scale: &Scale<'_>) -> Result<(), PlanError> {
+        let (_, warehouses) = scale.active;
+        let rounds = self.update_stock_rounds();
+        if rounds > warehouses {
+            return Err(PlanError::usage(format!(
+                "update_stock_rounds: {rounds} rounds are each of another warehouse, and {warehouses} are active: use more \
+                 warehouses, or fewer rounds"
+            )));
+        }
+        let together = self.balances(schedule).map(|balances| balances.warehouses);
+        if let Some(count) = together.filter(|&count| count > warehouses) {
+            return Err(PlanError::usage(format!(
+                "balance_warehouses: each transaction is of {count} warehouses, and {warehouses} {} active: use more \
+                 warehouses, or fewer of them in a transaction",
+                if warehouses == 1 { "is" } else { "are" }
+            )));
+        }
+        self.groups(&schedule.steps, scale.active, None).map(drop)
+    }
+
+    fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<Self::Settled, PlanError> {
+        self.groups(&schedule.steps, ground.active, ground.placement())
+    }
+
+    fn shape(&self, _: &Self::Settled, run: &mut RunPlan) {
+        run.update_stock_rounds = self.update_stock_rounds();
+        run.balances = self.balance_plan();
+    }
+
+    fn shape_step(settled: &Self::Settled, number: usize, _: &Option<f64>, step: &mut Step) {
+        step.coaccess = settled.get(number).cloned().flatten();
+    }
+
+    fn write_plan(&self, ran: &Ran<'_>, info: &mut PlanInfo) {
+        let schedule = ran.schedule;
+        if schedule.plays(TransactionKind::UpdateStock) {
+            info.extra.update_stock_rounds = Some(self.update_stock_rounds());
+            // What changes stands with the phases.
+            let mut asked = schedule.steps.iter().map(|step| step.controls.coaccess);
+            let first = asked.next().flatten();
+            info.extra.coaccess = Some(first.filter(|_| asked.all(|asked| asked == first)));
+        }
+        if let Some(balances) = self.balances(schedule) {
+            info.extra.balance_warehouses = Some(balances.warehouses);
+            info.extra.balance_order = Some(balances.order.name().into());
+        }
+    }
+
+    fn write(&self, ran: &Ran<'_>, controls: &mut Controls) {
+        controls.coaccess = self.found(&ran.settled.coaccess, &ran.measurement.facts.all_phases());
+    }
+
+    fn write_phase(&self, ran: &Ran<'_>, phase: &PhaseOf<'_>, controls: &mut PhaseControls) {
+        let groups = ran.settled.coaccess.get(phase.steps.clone()).unwrap_or_default();
+        controls.coaccess = self.found(groups, phase.facts);
+    }
+}
+
+impl Extra {
+    /// Rounds of each dUpdateStock.
+    fn update_stock_rounds(&self) -> u32 {
+        self.rounds.unwrap_or(1)
+    }
+
+    fn balance_plan(&self) -> BalancePlan {
+        let usual = BalancePlan::default();
+        BalancePlan {
+            warehouses: self.balance_warehouses.unwrap_or(usual.warehouses),
+            order: self.balance_order.unwrap_or(usual.order),
+        }
+    }
+
+    /// The dUpdateBalances and dSelectBalances; none if the mix has neither.
+    pub fn balances(&self, schedule: &Schedule) -> Option<BalancePlan> {
+        schedule.extra_kinds().any(is_of_balances).then(|| self.balance_plan())
+    }
+
+    /// The groups of each step, of the active warehouses, whose first is given with their number; none where none were asked
+    /// for.
+    fn groups(
+        &self,
+        steps: &[PlanStep],
+        (first, warehouses): (u32, u32),
+        placement: Option<&Placement>,
+    ) -> Result<Vec<Option<CoAccess>>, PlanError> {
+        let asked = || steps.iter().filter_map(|step| step.controls.coaccess);
+        let Some(least) = asked().min_by(f64::total_cmp) else { return Ok(vec![None; steps.len()]) };
+        let groups =
+            CoAccess::new(least, self.update_stock_rounds(), WarehouseId(first), warehouses, placement)
+                .map_err(|problem| PlanError::usage(format!("coaccess: {problem}")))?;
+        Ok(steps.iter().map(|step| Some(groups.at(step.controls.coaccess?))).collect())
+    }
+
+    /// The share of groups that some steps asked for, and that of what was sent; none without groups.
+    fn found(&self, groups: &[Option<CoAccess>], facts: &PhaseFacts) -> Option<report::CoAccess> {
+        let first = groups.iter().flatten().next()?;
+        let found = &facts.coaccess;
+        // Where nothing was sent there is no mean; what does not change is told all the same.
+        let steady = groups.iter().flatten().all(|groups| groups.percent() == first.percent());
+        Some(report::CoAccess {
+            rounds: self.update_stock_rounds(),
+            groups: first.groups(),
+            asked: Asked { percent: if steady { Some(first.percent()) } else { found.asked_percent() } },
+            actual: Actual {
+                percent: found.percent(),
+                updates: found.updates,
+                nodes_mean: facts.touched.update_stocks.mean(),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, entries};
+
+    fn errors_of(values: &[(&str, &str)], about: &About<'_>, mix: &str) -> Vec<String> {
+        let mut plan = entries(values);
+        let extra = Extra::read(&mut plan, about);
+        let Ok(mix) = mix.parse() else { panic!("{mix} is a mix") };
+        let mut step = PlanStep { mix, ..PlanStep::default() };
+        step.controls.coaccess = Extra::read_step(&mut plan);
+        extra.check_steps(&mut plan, about, &[step]);
+        plan.errors
+    }
+
+    #[test]
+    fn keys_need_the_transactions_that_they_are_about() {
+        let rounds = ("update_stock_rounds", "2");
+        let share = ("coaccess", "50");
+        assert_eq!(errors_of(&[rounds, share], &DIRECT, "update_stock=100"), [""; 0]);
+        for (values, mix, said) in [
+            (&[rounds][..], "45,43,4,4,4", "needs a mix with update_stock"),
+            (&[share], "update_stock=100", "needs update_stock_rounds of 2 at least"),
+            (&[("balance_order", "drawn")], "45,43,4,4,4", "needs a mix with update_balance"),
+            (&[("balance_order", "odd")], "update_balance=100", "must be ascending or drawn"),
+        ] {
+            let errors = errors_of(values, &DIRECT, mix);
+            assert!(errors.len() == 1 && errors[0].contains(said), "{said}: {errors:?}");
+        }
+        let users = errors_of(&[], &About { rte: true, ..DIRECT }, "update_item=100");
+        assert!(users[0].contains("has update_item, for which the standard has no keying"), "{users:?}");
+    }
+}

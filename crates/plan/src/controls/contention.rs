@@ -1,0 +1,249 @@
+//! Contention control: transactions that compete for hot rows.
+
+use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
+use crate::entries::Entries;
+use crate::error::PlanError;
+use crate::phase_key::PhaseKey;
+use crate::values::number;
+use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
+use lydite_report::controls::contention::{self as report, Competing, Contention};
+use lydite_report::controls::{Controls, PhaseControls};
+use lydite_report::figures::plural;
+use lydite_report::plan::PlanInfo;
+use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
+use lydite_tpcc::{DataSkew, Districts, WarehouseId};
+
+/// The most hot rows.
+const MAX_ROWS: usize = 1_000;
+
+/// The hot rows of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct HotRows {
+    /// Their table.
+    pub contended: Contended,
+}
+
+impl Control for HotRows {
+    const KEYS: &'static [&'static str] = &["ci", "hot"];
+    const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole().not_of_users()];
+    /// Competing transactions of each hot row.
+    type Step = Vec<u32>;
+    type Settled = ();
+
+    fn read(entries: &mut Entries, about: &About<'_>) -> Self {
+        if entries.text("hot").is_some() && entries.text("ci").is_none() {
+            entries.wrong("hot", "needs ci: how many transactions are to compete for the row");
+        }
+        if entries.text("ci").is_some() && (about.rte || about.open) {
+            entries.wrong("mode", "must be direct with --ci: the sessions decide what they send next");
+        }
+        let contended = entries
+            .read("hot", |text| Contended::from_name(text).ok_or_else(|| "must be stock or district".into()));
+        Self { contended: contended.unwrap_or_default() }
+    }
+
+    fn read_step(entries: &mut Entries) -> Vec<u32> {
+        entries.read("ci", rows).unwrap_or_default()
+    }
+
+    fn check_steps(&self, entries: &mut Entries, _: &About<'_>, steps: &[PlanStep]) {
+        let competes = |step: &PlanStep| !step.controls.contention.is_empty();
+        if steps.iter().any(competes) && steps.iter().any(|step| step.controls.distribution.is_some()) {
+            entries.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
+        }
+        let rows = steps.iter().map(|step| step.controls.contention.len()).max().unwrap_or_default();
+        if steps.iter().any(|step| competes(step) && step.controls.contention.len() != rows) {
+            entries.wrong(
+                "ci",
+                "has phases with fewer hot rows than others: write 0 for a row that nobody goes for, as 10+0",
+            );
+        }
+    }
+
+    fn fit(&self, schedule: &Schedule, scale: &Scale<'_>) -> Result<(), PlanError> {
+        let (Mode::Direct { terminals: sessions }, (_, warehouses)) = (scale.mode, scale.active) else {
+            return Ok(());
+        };
+        let sessions = *sessions;
+        if schedule.contends()
+            && let Some(skew) = scale.districts.and_then(Districts::skew)
+        {
+            self.fit_spread_districts(sessions, warehouses, skew)?;
+        }
+        let competing = |step: &PlanStep| -> (u64, u64) {
+            let all = step.controls.contention.iter().copied().map(u64::from).sum();
+            (all, step.sessions.unwrap_or(sessions).into())
+        };
+        let beyond = schedule.steps.iter().map(competing).filter(|(competing, playing)| competing > playing);
+        if let Some((competing, playing)) = beyond.max_by_key(|(competing, playing)| competing - playing) {
+            return Err(PlanError::usage(format!(
+                "--ci: {competing} transactions can't compete with {playing} sessions: ask for more --terminals, or for less"
+            )));
+        }
+        let rows =
+            schedule.steps.iter().map(|step| step.controls.contention.len() as u32).max().unwrap_or_default();
+        if rows == 0 {
+            return Ok(());
+        }
+        // One district of a warehouse is kept for those who contend for it.
+        let (each, but) = match self.contended {
+            Contended::Stock => (TERMINALS_PER_WAREHOUSE, ""),
+            Contended::District => (TERMINALS_PER_WAREHOUSE - 1, " beside a hot one each"),
+        };
+        let districts = warehouses.saturating_mul(each);
+        if sessions > districts {
+            return Err(PlanError::usage(format!(
+                "--ci: {sessions} sessions need a district each, so that they meet nowhere but at the hot row, and \
+                 the {} can give {districts}{but}: use at least {} warehouses, or fewer --terminals",
+                plural(warehouses.into(), "warehouse"),
+                sessions.div_ceil(each)
+            )));
+        }
+        if self.contended == Contended::District && rows > warehouses {
+            return Err(PlanError::usage(format!(
+                "--ci: {rows} hot districts need a warehouse each, and {warehouses} are active: ask for fewer, or use more \
+                 warehouses"
+            )));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    fn shape(&self, (): &(), run: &mut RunPlan) {
+        run.contended = self.contended;
+    }
+
+    fn shape_step((): &(), _: usize, asked: &Vec<u32>, step: &mut Step) {
+        step.contention.clone_from(asked);
+    }
+
+    fn write_plan(&self, ran: &Ran<'_>, info: &mut PlanInfo) {
+        let schedule = ran.schedule;
+        let of_phases: Vec<&str> = schedule.phases.iter().filter_map(|phase| phase.asked("ci")).collect();
+        info.contention.ci = if of_phases.len() == schedule.phases.len() {
+            Some(of_phases.join(","))
+        } else {
+            let of_step = schedule.steps.first().map(|step| &step.controls.contention);
+            let rows = of_step.filter(|rows| !rows.is_empty());
+            rows.map(|rows| rows.iter().map(u32::to_string).collect::<Vec<_>>().join("+"))
+        };
+        let unusual = schedule.contends() && self.contended != Contended::default();
+        info.contention.hot = unusual.then(|| self.contended.name().into());
+    }
+
+    fn write(&self, ran: &Ran<'_>, controls: &mut Controls) {
+        let Some(facts) = &ran.measurement.contention else { return };
+        let Some(first) = facts.rows.first() else { return };
+        let per_second = |seconds: &[f64]| seconds.iter().copied().map(Some).collect();
+        let (first_warehouse, warehouses) = ran.active;
+        let mut rows = Vec::new();
+        if facts.rows.len() > 1 {
+            for (number, row) in (0..).zip(&facts.rows) {
+                let at = HotRow::nth(self.contended, number, WarehouseId(first_warehouse), warehouses);
+                let (w_id, i_id, d_id) = match at {
+                    HotRow::Stock(w_id, i_id) => (w_id, Some(i_id.0), None),
+                    HotRow::District(w_id, d_id) => (w_id, None, Some(u32::from(d_id.0))),
+                };
+                rows.push(report::HotRow {
+                    w_id: w_id.0,
+                    i_id,
+                    d_id,
+                    phases: row.phases.iter().map(competing).collect(),
+                    per_second: per_second(&row.per_second),
+                });
+            }
+        }
+        controls.contention = Some(Contention {
+            hot: self.contended.name().into(),
+            phases: first.phases.iter().map(competing).collect(),
+            per_second: per_second(&first.per_second),
+            queued: facts.queued,
+            rows,
+        });
+    }
+
+    fn write_phase(&self, ran: &Ran<'_>, phase: &PhaseOf<'_>, controls: &mut PhaseControls) {
+        let Some(facts) = &ran.measurement.contention else { return };
+        let of_phase = facts.rows.iter().filter_map(|row| row.phases.get(phase.number));
+        controls.contention = Some(of_phase.map(competing).collect());
+    }
+}
+
+impl HotRows {
+    /// Rejects hot rows for which the districts, which are spread over the warehouses by `skew`, do not suffice.
+    fn fit_spread_districts(&self, sessions: u32, warehouses: u32, skew: DataSkew) -> Result<(), PlanError> {
+        if self.contended == Contended::District {
+            return Err(PlanError::usage(format!(
+                "hot: a district of ten is kept for those who contend for it, and the database was loaded with {skew}: use \
+                 hot=stock"
+            )));
+        }
+        // The smallest warehouse may have one district only.
+        if sessions > warehouses {
+            return Err(PlanError::usage(format!(
+                "--ci: {sessions} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but at the \
+                 hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Reads how many transactions are to compete for each hot row: `40`, or `40+10` for two.
+fn rows(text: &str) -> Result<Vec<u32>, String> {
+    let problem =
+        "must be a number of competing transactions for each phase, as 10,40,50; 40+10 is for two hot rows";
+    let rows = text.split('+').map(|one| number(one.trim(), problem)).collect::<Result<Vec<u32>, _>>()?;
+    if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows")) } else { Ok(rows) }
+}
+
+/// The transactions that competed for a row in a phase.
+fn competing(found: &ContentionFound) -> Competing {
+    Competing {
+        asked: found.asked,
+        actual: found.actual,
+        deviation_percent: (found.asked_then > 0.0)
+            .then(|| 100.0 * (found.actual - found.asked_then) / found.asked_then),
+        settling_s: found.settling_s,
+        from_s: found.from_s,
+        to_s: found.to_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, entries};
+
+    fn step(contention: &[u32]) -> PlanStep {
+        let mut step = PlanStep::default();
+        step.controls.contention = contention.to_vec();
+        step
+    }
+
+    #[test]
+    fn each_hot_row_has_its_number_of_competing_transactions() {
+        let mut plan = entries(&[("ci", "40+10"), ("hot", "district")]);
+        assert_eq!(HotRows::read_step(&mut plan), [40, 10]);
+        assert_eq!(HotRows::read(&mut plan, &DIRECT).contended, Contended::District);
+        assert_eq!(plan.errors, [""; 0]);
+        assert_eq!(HotRows::read_step(&mut entries(&[])), [0; 0]);
+        let mut wrong = entries(&[("ci", "40+x")]);
+        assert_eq!(HotRows::read_step(&mut wrong), [0; 0]);
+        assert!(wrong.errors[0].contains("must be a number of competing transactions"), "{:?}", wrong.errors);
+    }
+
+    #[test]
+    fn the_mode_must_be_direct_and_every_phase_must_have_all_rows() {
+        let mut plan = entries(&[("ci", "4"), ("mode", "open")]);
+        HotRows::read(&mut plan, &About { open: true, ..DIRECT });
+        assert!(plan.errors[0].contains("must be direct with --ci"), "{:?}", plan.errors);
+        let mut plan = entries(&[("ci", "4+1,4")]);
+        let rows = HotRows { contended: Contended::Stock };
+        rows.check_steps(&mut plan, &DIRECT, &[step(&[4, 1]), step(&[4])]);
+        assert!(plan.errors[0].contains("write 0 for a row that nobody goes for"), "{:?}", plan.errors);
+    }
+}

@@ -1,0 +1,426 @@
+//! Distribution control: nodes of the warehouses, and New-Orders over several of them.
+
+use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Schedule};
+use crate::entries::Entries;
+use crate::error::PlanError;
+use crate::phase_key::PhaseKey;
+use crate::values::{percent, time};
+use lydite_bench::{RunPlan, Step};
+use lydite_database::{DatabaseState, Demand, Placement, Target};
+use lydite_families::TargetSpec;
+use lydite_report::controls::distribution::{Actual, Asked, Move, Node, PerSecond, PhaseDistribution};
+use lydite_report::controls::{self as report, Controls, PhaseControls};
+use lydite_report::plan::{PlanInfo, Setting};
+use lydite_tpcc::{ByNodes, Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the database is asked where its warehouses are, unless something else is asked for.
+const DEFAULT_REFRESH: Duration = Duration::from_secs(5);
+
+/// The most nodes that can be pretended.
+const MAX_NODES: u32 = 10_000;
+
+/// Nodes of a database that does not tell them, by the user's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeMap {
+    nodes: u32,
+    /// By the warehouse's number modulo the nodes; else ranges of equal size.
+    modulo: bool,
+}
+
+impl NodeMap {
+    /// Reads `9` or `modulo:9`.
+    fn read(text: &str) -> Result<Self, String> {
+        let (modulo, count) = match text.split_once(':') {
+            Some(("modulo", count)) => (true, count),
+            Some(("ranges", count)) => (false, count),
+            None => (false, text),
+            Some(_) => (false, ""),
+        };
+        match count.trim().parse() {
+            Ok(nodes @ 1..=MAX_NODES) => Ok(Self { nodes, modulo }),
+            _ => Err(format!(
+                "must be a number of nodes from 1 to {MAX_NODES} that have ranges of warehouses, or modulo:N for the \
+                 warehouse's number modulo N"
+            )),
+        }
+    }
+
+    fn placement(self, warehouses: u32) -> Result<Placement, String> {
+        if self.nodes > warehouses {
+            return Err(format!(
+                "{} nodes need at least as many warehouses, and there are {warehouses}",
+                self.nodes
+            ));
+        }
+        let names = (1..=self.nodes).map(|node| format!("node {node}")).collect();
+        let make = if self.modulo { Placement::modulo } else { Placement::ranges };
+        Ok(make(names, warehouses))
+    }
+
+    fn words(self) -> String {
+        format!("--nodes: {} by {}", self.nodes, if self.modulo { "modulo" } else { "ranges" })
+    }
+}
+
+/// The nodes of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Nodes {
+    /// The user's word on where the warehouses are.
+    map: Option<NodeMap>,
+    /// Time between two questions to the database where its warehouses are; never if there is none.
+    refresh: Option<Duration>,
+}
+
+impl Control for Nodes {
+    const KEYS: &'static [&'static str] =
+        &["nodes", "dis_ratio", "dis_degree", "dis_strategy", "dis_payment", "dis_stock_level", "refresh"];
+    const PHASE_KEYS: &'static [PhaseKey] = &[
+        PhaseKey::new("dis_ratio"),
+        PhaseKey::new("dis_degree").whole(),
+        PhaseKey::new("dis_strategy"),
+        PhaseKey::new("dis_payment"),
+        PhaseKey::new("dis_stock_level"),
+    ];
+    type Step = Option<DistributionAsked>;
+    type Settled = Settled;
+
+    fn read(entries: &mut Entries, _: &About<'_>) -> Self {
+        let refresh = entries.read("refresh", time).unwrap_or(DEFAULT_REFRESH);
+        Self { map: entries.read("nodes", NodeMap::read), refresh: (!refresh.is_zero()).then_some(refresh) }
+    }
+
+    fn read_step(entries: &mut Entries) -> Option<DistributionAsked> {
+        let ratio = entries.read("dis_ratio", percent);
+        let payment = entries.read("dis_payment", percent);
+        let stock_level = entries.read("dis_stock_level", percent);
+        let degree = entries.read("dis_degree", |text| crate::values::whole(text, 2, MAX_NODES));
+        let strategy = entries.read("dis_strategy", |text| {
+            Strategy::from_name(text).ok_or_else(|| "is not known: use paper, expected or placed".into())
+        });
+        if entries.text("dis_ratio").is_none() {
+            for key in ["dis_degree", "dis_strategy", "dis_payment", "dis_stock_level"] {
+                if entries.text(key).is_some() {
+                    entries.wrong(
+                        key,
+                        "needs --dis-ratio: the share of New-Orders over several nodes, in percent",
+                    );
+                }
+            }
+        }
+        ratio.map(|ratio_percent| DistributionAsked {
+            ratio_percent,
+            degree: degree.unwrap_or(2),
+            strategy: strategy.unwrap_or_default(),
+            payment_percent: payment,
+            stock_level_percent: stock_level,
+        })
+    }
+
+    /// Whatever of the steps can be seen to be impossible without the database is told at once.
+    fn check_steps(&self, entries: &mut Entries, about: &About<'_>, steps: &[PlanStep]) {
+        let (Some(map), Some(warehouses)) = (self.map, about.warehouses) else { return };
+        let (first, last) = about.active.unwrap_or((1, warehouses));
+        match map.placement(warehouses) {
+            Err(problem) => entries.wrong("nodes", &problem),
+            Ok(placement) if last <= warehouses => {
+                if let Err(problem) = distributions(steps, &placement, WarehouseId(first), last - first + 1) {
+                    let key = if entries.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" };
+                    entries.wrong(key, &problem);
+                }
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn check_target(
+        &self,
+        schedule: &Schedule,
+        spec: &TargetSpec,
+        target: &dyn Target,
+    ) -> Result<(), PlanError> {
+        let asked = || schedule.steps.iter().filter_map(|step| step.controls.distribution);
+        if asked().any(|asked| asked.stock_level_percent.is_some()) {
+            target.admit(&Demand::FarStockLevels)?;
+        }
+        if asked().next().is_none() || self.map.is_some() {
+            return Ok(());
+        }
+        let description = target.describe()?;
+        let of_one_node = match target.state()? {
+            DatabaseState::AnyScale => false,
+            // Tables that are there may be over several nodes though the URL does not say so.
+            DatabaseState::Empty => description.embedded || spec.loads_one_node(),
+            _ => description.embedded,
+        };
+        if of_one_node { Err(does_not_tell(&description.url)) } else { Ok(()) }
+    }
+
+    fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<Settled, PlanError> {
+        let Some(placement) = ground.placement() else {
+            return Ok(Settled { place: Place::default(), distributions: vec![None; schedule.steps.len()] });
+        };
+        let (first, warehouses) = ground.active;
+        let distributions = distributions(&schedule.steps, placement, WarehouseId(first), warehouses)
+            .map_err(|problem| PlanError::usage(format!("--dis-degree: {problem}")))?;
+        Ok(Settled { place: ground.place.clone(), distributions })
+    }
+
+    fn shape(&self, settled: &Settled, run: &mut RunPlan) {
+        run.placement.clone_from(&settled.place.placement);
+        run.refresh = self.refresh.filter(|_| settled.told_by_database().is_some());
+    }
+
+    fn shape_step(settled: &Settled, number: usize, _: &Option<DistributionAsked>, step: &mut Step) {
+        step.distribution = settled.distributions.get(number).cloned().flatten();
+    }
+
+    fn write_plan(&self, ran: &Ran<'_>, info: &mut PlanInfo) {
+        let curve = |key: &str| ran.schedule.whole_curve(key);
+        let info = &mut info.distribution;
+        info.dis_ratio = curve("dis_ratio").map(Setting::Curve);
+        info.dis_degree = curve("dis_degree").map(Setting::Curve);
+        info.dis_strategy = curve("dis_strategy");
+        info.dis_payment = curve("dis_payment").map(|text| Some(Setting::Curve(text)));
+        info.dis_stock_level = curve("dis_stock_level").map(|text| Some(Setting::Curve(text)));
+        if let Some(distribution) = ran.settled.distribution.steady() {
+            let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } =
+                distribution.asked();
+            info.dis_ratio = Some(Setting::Value(ratio_percent));
+            info.dis_degree = Some(Setting::Value(degree));
+            info.dis_strategy = Some(strategy.name().into());
+            info.dis_payment = Some(payment_percent.map(Setting::Value));
+            info.dis_stock_level = Some(stock_level_percent.map(Setting::Value));
+        }
+    }
+
+    fn write(&self, ran: &Ran<'_>, controls: &mut Controls) {
+        let (measured, settled) = (ran.measurement, &ran.settled.distribution);
+        let Some(placement) = ran.placement() else { return };
+        let touched = &measured.facts.all_phases().touched;
+        let node = |(number, name): (u32, &String)| Node {
+            node: name.clone(),
+            warehouses: placement.warehouses_of(number).count() as u64,
+        };
+        let seconds = |of: &dyn Fn(&NodesTouched) -> Option<f64>| -> Vec<Option<f64>> {
+            measured.series.iter().map(|second| of(&second.touched)).collect()
+        };
+        let mut written = report::distribution::Distribution {
+            actual: actual(touched),
+            placement: settled.place.source.clone(),
+            nodes: (0..).zip(&placement.nodes).map(node).collect(),
+            moves: measured
+                .moves
+                .iter()
+                .map(|moved| Move { at_s: moved.at_s, warehouses: moved.warehouses.into() })
+                .collect(),
+            per_second: PerSecond {
+                ratio_percent: seconds(&|touched| touched.new_orders.ratio_percent()),
+                degree: seconds(&|touched| mean_degree(&touched.new_orders)),
+            },
+            ..Default::default()
+        };
+        if let Some(distribution) = settled.steady() {
+            let asked = distribution.asked();
+            written.asked = Some(as_asked(asked));
+            written.keys = Some(distribution.mean_keys());
+            if asked.strategy == Strategy::Paper {
+                let short_by = |degree: f64| f64::from(asked.degree) - degree;
+                written.degree_short_by = Some(written.actual.degree.map(short_by));
+                written.theorem_4_1_short_by = Some(distribution.theorem_4_1());
+            }
+        }
+        controls.distribution = Some(written);
+    }
+
+    fn write_phase(&self, ran: &Ran<'_>, phase: &PhaseOf<'_>, controls: &mut PhaseControls) {
+        let settled = &ran.settled.distribution;
+        controls.distribution = settled.place.placement.is_some().then(|| PhaseDistribution {
+            asked: settled.asked_in(phase.steps.clone()),
+            actual: actual(&phase.facts.touched),
+        });
+    }
+}
+
+/// Distributions that the steps ask for, on a placement.
+fn distributions(
+    steps: &[PlanStep],
+    placement: &Placement,
+    first: WarehouseId,
+    warehouses: u32,
+) -> Result<Vec<Option<Arc<Distribution>>>, String> {
+    let mut all: Vec<Option<Arc<Distribution>>> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let known = all.last().and_then(Option::as_ref);
+        let distribution = match step.controls.distribution {
+            None => None,
+            Some(asked) => Some(match known.filter(|known| known.asked() == asked) {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(Distribution::new(asked, placement, first, warehouses)?),
+            }),
+        };
+        all.push(distribution);
+    }
+    Ok(all)
+}
+
+/// The source of a placement that the user did not make up.
+const THE_DATABASE: &str = "the database";
+
+/// The nodes of the warehouses.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The placement, if it is known.
+    pub placement: Option<Arc<Placement>>,
+    /// Source of the placement.
+    source: String,
+}
+
+impl Nodes {
+    /// Asks the database for the nodes of its warehouses, or takes the user's word if it does not know.
+    ///
+    /// # Errors
+    /// Both or neither know them; the database's error.
+    pub fn place(
+        &self,
+        schedule: &Schedule,
+        target: &dyn Target,
+        url: &str,
+        loaded: u32,
+    ) -> Result<Place, PlanError> {
+        let (placement, source) = match (target.capabilities().placement(loaded)?, self.map) {
+            (Some(_), Some(_)) => {
+                return Err(PlanError::usage(format!(
+                    "--nodes: {url} tells itself which node has which warehouse: leave it out"
+                )));
+            }
+            (Some(placement), None) => (placement, THE_DATABASE.to_string()),
+            (None, Some(nodes)) => {
+                let placement = nodes
+                    .placement(loaded)
+                    .map_err(|problem| PlanError::usage(format!("--nodes: {problem}")))?;
+                (placement, nodes.words())
+            }
+            (None, None) if schedule.distributes() => return Err(does_not_tell(url)),
+            (None, None) => return Ok(Place::default()),
+        };
+        Ok(Place { placement: Some(Arc::new(placement)), source })
+    }
+}
+
+/// Distribution control on a database.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// The nodes of the warehouses.
+    pub place: Place,
+    /// The distribution of each step.
+    distributions: Vec<Option<Arc<Distribution>>>,
+}
+
+fn does_not_tell(url: &str) -> PlanError {
+    PlanError::usage(format!(
+        "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
+         or --nodes modulo:N"
+    ))
+}
+
+fn as_asked(asked: DistributionAsked) -> Asked {
+    let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } = asked;
+    Asked { ratio_percent, degree, strategy: strategy.name().into(), payment_percent, stock_level_percent }
+}
+
+fn mean_degree(of: &ByNodes) -> Option<f64> {
+    of.degree().map(|(mean, _)| mean)
+}
+
+/// The distribution of what was sent.
+fn actual(touched: &NodesTouched) -> Actual {
+    let (orders, levels) = (&touched.new_orders, &touched.stock_levels);
+    let (updates, balances) = (&touched.update_stocks, &touched.balances);
+    let payments = touched.local_payments + touched.distributed_payments;
+    Actual {
+        ratio_percent: orders.ratio_percent(),
+        degree: mean_degree(orders),
+        degree_stddev: orders.degree().map(|(_, deviation)| deviation),
+        orders: orders.count(),
+        payment_percent: (payments > 0)
+            .then(|| 100.0 * touched.distributed_payments as f64 / payments as f64),
+        stock_level_percent: levels.ratio_percent(),
+        stock_level_degree: mean_degree(levels),
+        update_stock_percent: updates.ratio_percent(),
+        update_stock_degree: (updates.count() > 0).then(|| mean_degree(updates)),
+        balance_percent: balances.ratio_percent(),
+        balance_degree: (balances.count() > 0).then(|| mean_degree(balances)),
+    }
+}
+
+impl Settled {
+    /// True if transactions are to go over several nodes, and the database itself tells these.
+    pub fn over_real_nodes(&self) -> bool {
+        self.told_by_database().is_some() && self.distributions.iter().any(Option::is_some)
+    }
+
+    /// The distribution that all steps ask for; none if they differ, or ask for nothing.
+    fn steady(&self) -> Option<&Arc<Distribution>> {
+        let first = self.distributions.first()?.as_ref()?;
+        let same = |other: &Option<Arc<Distribution>>| {
+            other.as_ref().is_some_and(|other| other.asked() == first.asked())
+        };
+        self.distributions.iter().all(same).then_some(first)
+    }
+
+    /// The placement, if it is the database's own word and not the user's.
+    pub fn told_by_database(&self) -> Option<&Placement> {
+        self.place.placement.as_deref().filter(|_| self.place.source == THE_DATABASE)
+    }
+
+    /// The distribution that all of these steps ask for; none if they differ, or ask for nothing.
+    fn asked_in(&self, steps: Range<usize>) -> Option<Asked> {
+        let of_phase = self.distributions.get(steps)?;
+        let first = of_phase.first()?.as_ref()?.asked();
+        let same = of_phase.iter().all(|of| of.as_ref().is_some_and(|of| of.asked() == first));
+        same.then(|| as_asked(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, entries};
+
+    #[test]
+    fn a_share_alone_asks_for_two_nodes() {
+        let mut plan = entries(&[("dis_ratio", "12.5"), ("dis_payment", "20")]);
+        let asked = Nodes::read_step(&mut plan);
+        let wanted = DistributionAsked {
+            ratio_percent: 12.5,
+            degree: 2,
+            strategy: Strategy::default(),
+            payment_percent: Some(20.0),
+            stock_level_percent: None,
+        };
+        assert_eq!(asked, Some(wanted));
+        assert_eq!(plan.errors, [""; 0]);
+    }
+
+    #[test]
+    fn keys_of_distribution_need_the_share_of_new_orders() {
+        let mut plan = entries(&[("dis_degree", "3"), ("dis_strategy", "paper")]);
+        assert_eq!(Nodes::read_step(&mut plan), None);
+        assert_eq!(plan.errors.len(), 2, "{:?}", plan.errors);
+        assert!(plan.errors.iter().all(|error| error.contains("needs --dis-ratio")), "{:?}", plan.errors);
+    }
+
+    #[test]
+    fn more_nodes_than_warehouses_are_refused_without_the_database() {
+        let mut plan = entries(&[("nodes", "modulo:9"), ("refresh", "0")]);
+        let nodes = Nodes::read(&mut plan, &DIRECT);
+        assert_eq!((nodes.map, nodes.refresh), (Some(NodeMap { nodes: 9, modulo: true }), None));
+        nodes.check_steps(&mut plan, &DIRECT, &[]);
+        assert_eq!(plan.errors, [""; 0], "the number of warehouses is not known");
+        nodes.check_steps(&mut plan, &About { warehouses: Some(8), ..DIRECT }, &[]);
+        assert!(plan.errors[0].contains("9 nodes need at least as many warehouses"), "{:?}", plan.errors);
+    }
+}

@@ -1,0 +1,61 @@
+//! Function tests before a run whose transactions go over several nodes: whether the plan asks for them.
+
+use crate::controls::{About, Control, Ground, Ran, Schedule};
+use crate::entries::Entries;
+use crate::error::PlanError;
+use lydite_report::controls::Controls;
+
+/// Function tests at the beginning of a run whose transactions go over several nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FunctionTests {
+    /// They are made, and the result tells what failed.
+    #[default]
+    On,
+    /// They are not made.
+    Off,
+    /// A failure ends the run before it begins.
+    Strict,
+}
+
+impl Control for FunctionTests {
+    const KEYS: &'static [&'static str] = &["verify"];
+    type Step = ();
+    type Settled = ();
+
+    fn read(entries: &mut Entries, _: &About<'_>) -> Self {
+        let verify = entries.read("verify", |text| match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            "strict" => Ok(Self::Strict),
+            _ => Err("is not known: use on, off, or strict to refuse a database that fails".into()),
+        });
+        verify.unwrap_or_default()
+    }
+
+    fn read_step(_: &mut Entries) {}
+
+    fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    /// The run writes its findings itself, with their warnings.
+    fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, entries};
+
+    #[test]
+    fn a_plan_says_whether_the_tests_come_before_the_run() {
+        assert_eq!(FunctionTests::read(&mut entries(&[]), &DIRECT), FunctionTests::On);
+        assert_eq!(
+            FunctionTests::read(&mut entries(&[("verify", "strict")]), &DIRECT),
+            FunctionTests::Strict
+        );
+        let mut wrong = entries(&[("verify", "maybe")]);
+        FunctionTests::read(&mut wrong, &DIRECT);
+        assert!(wrong.errors[0].contains("use on, off, or strict"), "{:?}", wrong.errors);
+    }
+}

@@ -1,0 +1,255 @@
+//! Places that documents are written to. A regular file is replaced as a whole. Everything else keeps what it is: FIFOs,
+//! character devices and descriptors are written into, and all other kinds are rejected.
+
+use lydite_families::TargetSpec;
+use lydite_report::store::without_links;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The standard output's descriptor.
+const STDOUT: RawFd = 1;
+
+/// A place for a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// A descriptor that the process was started with.
+    Descriptor(RawFd),
+    /// A path. Its kind is looked up whenever it is written, because it may have changed.
+    Path(PathBuf),
+}
+
+/// The kind of a path that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file, or nothing yet.
+    File,
+    /// A FIFO.
+    Fifo,
+    /// A character device, such as a terminal.
+    Device,
+}
+
+impl Destination {
+    /// Reads what the user wrote: `-` and the names of the standard output's file mean the standard output.
+    pub fn new(written: impl AsRef<Path>) -> Self {
+        let path = written.as_ref();
+        if path == Path::new("-") || is_stdout(path) {
+            return Self::Descriptor(STDOUT);
+        }
+        descriptor(path).map_or_else(|| Self::Path(path.to_owned()), Self::Descriptor)
+    }
+
+    /// True if it is the standard output.
+    pub fn is_stdout(&self) -> bool {
+        *self == Self::Descriptor(STDOUT)
+    }
+
+    /// True if it is written by replacing a file, so it can be written several times.
+    pub fn is_replaced(&self) -> bool {
+        matches!(self, Self::Path(path) if matches!(kind(path), Ok(PathKind::File)))
+    }
+
+    /// The regular file that it leads to, without links, even if it does not exist yet.
+    pub fn file(&self) -> Option<PathBuf> {
+        let Self::Path(path) = self else { return None };
+        matches!(kind(path), Ok(PathKind::File)).then(|| real(path)).flatten()
+    }
+
+    /// True if both are one place.
+    pub fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(other)) => {
+                one == other || real(one).is_some_and(|one| Some(one) == real(other))
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Refuses a place that is one of the files that the document is made of.
+    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), String> {
+        match inputs.iter().find(|input| self.is(&Self::new(input))) {
+            Some(input) => Err(format!("{} is one of the results: name another file", input.display())),
+            None => Ok(()),
+        }
+    }
+
+    /// Name for people.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Descriptor(STDOUT) => "standard output".into(),
+            Self::Descriptor(2) => "standard error".into(),
+            Self::Descriptor(number) => format!("descriptor {number}"),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+
+    /// The name of its file.
+    pub fn file_name(&self) -> Option<&OsStr> {
+        match self {
+            Self::Descriptor(_) => None,
+            Self::Path(path) => path.file_name(),
+        }
+    }
+
+    /// Tries if it can be written, and changes nothing: a FIFO is not even opened, since its reader would notice.
+    pub fn check(&self) -> Result<(), String> {
+        let path = match self {
+            Self::Descriptor(number) => return check_descriptor(*number),
+            Self::Path(path) => path,
+        };
+        match kind(path)? {
+            PathKind::File => check_file(path),
+            PathKind::Fifo | PathKind::Device => may_write(path),
+        }
+        .map_err(|error| format!("can't be written: {error}: choose another place"))
+    }
+
+    /// Does the same as [`Destination::check`] for a file that is written while the run lasts: it can't wait for a reader.
+    pub fn check_log(&self) -> Result<(), String> {
+        match self {
+            Self::Path(path) if !matches!(kind(path)?, PathKind::Fifo) => self.check(),
+            _ => Err("is no file: name one for it alone".into()),
+        }
+    }
+}
+
+/// Returns the kind of a path that can be written.
+///
+/// # Errors
+/// What the path is instead, and what to do.
+pub fn kind(path: &Path) -> Result<PathKind, String> {
+    match fs::metadata(path).map(|there| there.file_type()) {
+        Ok(there) if there.is_file() => Ok(PathKind::File),
+        Ok(there) if there.is_dir() => Err("is a directory: name a file".into()),
+        Ok(there) if there.is_fifo() => Ok(PathKind::Fifo),
+        Ok(there) if there.is_char_device() => Ok(PathKind::Device),
+        Ok(there) if there.is_block_device() => Err("is a block device: name a file".into()),
+        Ok(_) => Err("is a socket: name a file".into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(PathKind::File),
+        Err(error) => Err(format!("can't be written: {error}: choose another place")),
+    }
+}
+
+/// A path without links, whose last part need not exist.
+fn real(path: &Path) -> Option<PathBuf> {
+    let path = without_links(path).ok()?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(directory.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// Tries if a file can be replaced, or made: with another name beside it.
+fn check_file(path: &Path) -> io::Result<()> {
+    let path = without_links(path)?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
+    if path.exists() {
+        OpenOptions::new().write(true).open(&path)?;
+    }
+    let probe = path.with_file_name(format!(".{}.{}.probe", name.to_string_lossy(), std::process::id()));
+    File::create_new(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn may_write(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a terminated string that outlives the call.
+    if unsafe { libc::access(path.as_ptr(), libc::W_OK) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The number of a descriptor that a path names.
+fn descriptor(path: &Path) -> Option<RawFd> {
+    let path = path.to_str()?;
+    match path {
+        "/dev/stdin" => return Some(0),
+        "/dev/stdout" => return Some(STDOUT),
+        "/dev/stderr" => return Some(2),
+        _ => {}
+    }
+    let number = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"))?;
+    number.parse().ok().filter(|number| *number >= 0)
+}
+
+/// Refuses a descriptor that the process was not started with, or can't write to.
+fn check_descriptor(number: RawFd) -> Result<(), String> {
+    // SAFETY: both calls only ask for the flags of a descriptor, whether or not it is open.
+    let (own, mode) = unsafe { (libc::fcntl(number, libc::F_GETFD), libc::fcntl(number, libc::F_GETFL)) };
+    // Those that this program opened itself are closed in its children.
+    if own == -1 || (number > 2 && own & libc::FD_CLOEXEC != 0) {
+        return Err("is not open: choose another place".into());
+    }
+    if mode & libc::O_ACCMODE == libc::O_RDONLY {
+        return Err("is open for reading only: choose another place".into());
+    }
+    Ok(())
+}
+
+/// Returns a copy of a descriptor of this process, which can be closed without closing the descriptor.
+///
+/// # Errors
+/// The system's error.
+pub fn own(number: RawFd) -> io::Result<File> {
+    // SAFETY: the descriptor was open when the process started, and nothing here closes it.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    descriptor.try_clone_to_owned().map(File::from)
+}
+
+/// True if a path leads to the file that the standard output goes to. A device that keeps nothing, such as /dev/null,
+/// holds many outputs side by side.
+fn is_stdout(path: &Path) -> bool {
+    let place = |there: &Metadata| (there.dev(), there.ino());
+    let Ok(stdout) = own(STDOUT).and_then(|file| file.metadata()) else { return false };
+    let shared = stdout.file_type().is_char_device() && !io::stdout().is_terminal();
+    !shared && fs::metadata(path).is_ok_and(|there| place(&there) == place(&stdout))
+}
+
+/// Refuses a place whose file belongs to the database, or is the plan file.
+pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&Path>) -> Result<(), String> {
+    let file = place.file();
+    let of = |path: &Path| Destination::Path(path.to_owned());
+    // SQLite's log, its index, and the journal of other modes stand beside the database.
+    let beside = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        Destination::Path(name.into()).is(place)
+    };
+    if let (Some(file), Some(path)) = (&file, target.and_then(TargetSpec::path))
+        && (["", "-wal", "-shm", "-journal"].iter().any(|end| beside(path, end))
+            || path.canonicalize().is_ok_and(|database| file.starts_with(database)))
+    {
+        return Err("belongs to the database: choose another place".into());
+    }
+    match config {
+        Some(config) if file.is_some() && of(config).is(place) => {
+            Err("is the plan file: choose another place".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_descriptors_are_known_and_nothing_else_is_taken_for_one() {
+        for (path, number) in [
+            ("/dev/stdout", Some(1)),
+            ("/dev/fd/63", Some(63)),
+            ("/proc/self/fd/2", Some(2)),
+            ("/dev/fd/", None),
+            ("/dev/fd/-1", None),
+            ("/dev/fd/1/x", None),
+            ("stdout", None),
+        ] {
+            assert_eq!(descriptor(Path::new(path)), number, "{path}");
+        }
+    }
+}

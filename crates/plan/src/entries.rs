@@ -1,0 +1,384 @@
+//! Entries of a plan: the values that the user wrote, in a file or as flags, each with its place.
+
+use lydite_report::suggest::nearest;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// The place of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A flag: `--warehouses`, or `--set warehouses`.
+    Flag(String),
+    /// A line of the plan file.
+    Line { file: String, line: usize, key: String },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Line { file, line, key } => write!(f, "{file}, line {line}, {key}"),
+        }
+    }
+}
+
+/// A value as text with its place. Numbers and booleans of a file are texts too, so that flags and files are read alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    text: String,
+    /// The text that was written, if `text` is its value at one moment.
+    written: Option<String>,
+    origin: Origin,
+}
+
+impl Entry {
+    /// Returns its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns one of the values of a list.
+    fn one(&self, text: String) -> Self {
+        Self { text, written: None, origin: self.origin.clone() }
+    }
+
+    /// Returns it with the text that it has at one moment.
+    pub(crate) fn at_a_moment(&self, text: String) -> Self {
+        let written = (text != self.text).then(|| self.text.clone());
+        Self { text, written, origin: self.origin.clone() }
+    }
+
+    /// Returns its place and its text, with which errors about it begin.
+    fn place(&self) -> String {
+        format!("{}: {:?}", self.origin, self.written.as_ref().unwrap_or(&self.text))
+    }
+
+    /// Returns true if it was given as a flag.
+    pub(crate) fn is_flag(&self) -> bool {
+        matches!(self.origin, Origin::Flag(_))
+    }
+
+    /// Splits a list at `between`, except within brackets.
+    pub(crate) fn split(&self, between: char) -> Vec<Self> {
+        let mut depth = 0_i32;
+        let cut = |letter: char| {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            letter == between && depth == 0
+        };
+        self.text.split(cut).map(|text| self.one(text.trim().to_owned())).collect()
+    }
+}
+
+/// Returns a value of a file as text; none if it is a list, a table or a date.
+#[must_use]
+pub fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(value) => Some(value.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// Lists of known names that an error of this file has shown. Each is shown once.
+#[derive(Clone, Debug, Default)]
+pub struct Listed(BTreeSet<String>);
+
+impl Listed {
+    /// Returns the problem of a name that is not among the known ones, with the nearest of them as a suggestion.
+    pub fn not_known(&mut self, name: &str, known: &[&str]) -> String {
+        let meant = nearest(name, known).map(|known| format!("did you mean {known}?"));
+        let list = known.join(", ");
+        let hint = match (meant, self.0.insert(list.clone())) {
+            (Some(meant), true) => format!("{meant} use {list}"),
+            (None, true) => format!("use {list}"),
+            (Some(meant), false) => meant,
+            (None, false) => "use one of the listed keys".to_owned(),
+        };
+        format!("is not known: {hint}")
+    }
+}
+
+/// Sorts errors by the lines of `file` that they begin with. Errors without a line come last, in the order in which they
+/// were found.
+#[must_use]
+pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
+    errors.sort_by_key(|error| {
+        let line = error.strip_prefix(file).and_then(|rest| rest.strip_prefix(", line "));
+        let digits = line.and_then(|line| line.split(|letter: char| !letter.is_ascii_digit()).next());
+        digits.and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(usize::MAX)
+    });
+    errors
+}
+
+/// Keys whose values may be lists in a file. As text, commas separate the values.
+const LISTS: &[&str] = &["replicas", "require"];
+
+/// Keys that a plan file may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'a> {
+    /// Keys of the file; `a.b` is key `b` of table `a`.
+    pub plan: &'a [&'a str],
+    /// Keys of each table `[[phase]]`; empty if the file may have no such tables.
+    pub phase: &'a [&'a str],
+}
+
+/// Values by key, and the errors found in them so far.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    by_key: BTreeMap<String, Entry>,
+    /// Tables `[[phase]]` of a file: the values of each by key.
+    pub(crate) phases: Vec<BTreeMap<String, Entry>>,
+    /// The plan file, if there is one.
+    pub(crate) config: Option<PathBuf>,
+    /// Errors so far, one line each.
+    pub errors: Vec<String>,
+    /// The plan file's name in messages.
+    file: Option<String>,
+    listed: Listed,
+    /// Beginnings of errors about values that could not be read.
+    unread: BTreeSet<String>,
+}
+
+impl Entries {
+    /// Adds the value of a flag, if it was given. Flags win over the file, so add them after it.
+    pub fn flag(&mut self, key: &str, value: Option<String>) {
+        if let Some(text) = value {
+            let flag =
+                if key == "target" { "TARGET".to_string() } else { format!("--{}", key.replace('_', "-")) };
+            if let Some(Entry { origin: Origin::Flag(set), .. }) = self.by_key.get(key) {
+                self.errors.push(format!("{set}: is given as {flag} too: give one"));
+            }
+            self.by_key.insert(key.to_string(), Entry { text, written: None, origin: Origin::Flag(flag) });
+        }
+    }
+
+    /// Adds the value of `--set KEY=VALUE`. The last one of a key wins, and it wins over the file, so add them between the
+    /// file and the flags.
+    pub fn set(&mut self, setting: &str, known: &[&str]) {
+        let Some((key, value)) = setting.split_once('=') else {
+            self.errors.push(format!("--set {setting:?} has no value: write KEY=VALUE"));
+            return;
+        };
+        let key = key.trim();
+        if !known.contains(&key) {
+            let problem = self.listed.not_known(key, known);
+            self.errors.push(format!("--set {key}: {problem}"));
+            return;
+        }
+        let origin = Origin::Flag(format!("--set {key}"));
+        self.by_key.insert(key.to_string(), Entry { text: value.to_string(), written: None, origin });
+    }
+
+    /// Rejects `keys`, which are for another workload.
+    pub fn only_for(&mut self, workload: &str, keys: &[&str]) {
+        for key in keys {
+            if self.by_key.contains_key(*key) {
+                self.wrong(key, &format!("is for --workload {workload} only: leave it out"));
+            }
+        }
+    }
+
+    /// Adds the value of a sweep's `--set KEY=VALUE`.
+    pub fn put(&mut self, key: &str, text: String) {
+        self.by_key.insert(
+            key.to_string(),
+            Entry { text, written: None, origin: Origin::Flag(format!("--set {key}")) },
+        );
+    }
+
+    /// Adds a value from a line of a file.
+    pub fn line(&mut self, key: &str, text: String, file: &str, line: usize) {
+        let origin = Origin::Line { file: file.to_string(), line, key: key.to_string() };
+        self.by_key.insert(key.to_string(), Entry { text, written: None, origin });
+    }
+
+    /// Adds the values of a plan file, or of the standard input for `-`.
+    pub fn file(&mut self, path: &Path, keys: Keys<'_>) {
+        let from_stdin = path == Path::new("-");
+        let file = if from_stdin { "standard input".into() } else { path.display().to_string() };
+        self.file = Some(file.clone());
+        let mut text = String::new();
+        let read = if from_stdin {
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            self.config = Some(path.to_owned());
+            std::fs::read_to_string(path)
+        };
+        let text = match read {
+            Ok(text) => text,
+            Err(error) => {
+                self.errors.push(format!("--config {file}: {error}: name a plan file that can be read"));
+                return;
+            }
+        };
+        let line_of = |position: usize| text.bytes().take(position).filter(|&byte| byte == b'\n').count() + 1;
+        match DeTable::parse(&text) {
+            Ok(table) => self.table(table.get_ref(), "", &file, &line_of, keys),
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(span.start));
+                self.errors.push(format!("{file}, line {line}: {}", error.message().replace('\n', " ")));
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        table: &DeTable<'_>,
+        prefix: &str,
+        file: &str,
+        line_of: &dyn Fn(usize) -> usize,
+        keys: Keys<'_>,
+    ) {
+        let known = keys.plan;
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in entries {
+            let key = format!("{prefix}{}", name.get_ref());
+            let line = line_of(name.span().start);
+            if let DeValue::Table(inner) = value.get_ref()
+                && known.iter().any(|known| known.starts_with(&format!("{key}.")))
+            {
+                self.table(inner, &format!("{key}."), file, line_of, keys);
+                continue;
+            }
+            if let (DeValue::Array(tables), "phase") = (value.get_ref(), key.as_str())
+                && !keys.phase.is_empty()
+            {
+                self.phase_tables(tables, file, line_of, keys.phase);
+                continue;
+            }
+            if !known.contains(&key.as_str()) {
+                let problem = self.listed.not_known(&key, known);
+                self.errors.push(format!("{file}, line {line}: {key} {problem}"));
+                continue;
+            }
+            let texts = |value: &DeValue<'_>| match value {
+                DeValue::Array(values) if LISTS.contains(&key.as_str()) => {
+                    let texts: Option<Vec<String>> =
+                        values.iter().map(|value| scalar(value.get_ref())).collect();
+                    texts.map(|texts| texts.join(","))
+                }
+                other => scalar(other),
+            };
+            match texts(value.get_ref()) {
+                Some(text) => self.line(&key, text, file, line),
+                None if key == "phase" => self.errors.push(format!(
+                    "{file}, line {line}: phase must be a time, or tables with two brackets, [[phase]]"
+                )),
+                None => self
+                    .errors
+                    .push(format!("{file}, line {line}: {key} must be a text, a number or true/false")),
+            }
+        }
+    }
+
+    fn phase_tables(
+        &mut self,
+        tables: &DeArray<'_>,
+        file: &str,
+        line_of: &dyn Fn(usize) -> usize,
+        keys: &[&str],
+    ) {
+        for table in tables {
+            let DeValue::Table(table_of) = table.get_ref() else {
+                let line = line_of(table.span().start);
+                self.errors.push(format!("{file}, line {line}: phase must be a time, or tables [[phase]]"));
+                continue;
+            };
+            let mut known = vec!["name", "from", "lasts"];
+            known.extend(keys);
+            let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
+            own.table(table_of, "", file, line_of, Keys { plan: &known, phase: &[] });
+            self.listed = own.listed;
+            self.errors.extend(own.errors);
+            self.phases.push(own.by_key);
+        }
+    }
+
+    /// Returns the errors, in the order of the plan file's lines.
+    #[must_use]
+    pub fn into_errors(self) -> Vec<String> {
+        match &self.file {
+            Some(file) => by_line(self.errors, file),
+            None => self.errors,
+        }
+    }
+
+    /// Returns the entry of a key.
+    pub(crate) fn entry(&self, key: &str) -> Option<Entry> {
+        self.by_key.get(key).cloned()
+    }
+
+    /// Sets the entry of a key.
+    pub(crate) fn put_entry(&mut self, key: &str, entry: Entry) {
+        self.by_key.insert(key.to_owned(), entry);
+    }
+
+    /// Returns the entries of a step: those of `base`, with `values` in their place, and without errors. Values whose errors
+    /// are known here are not reported again.
+    pub(crate) fn for_step(&self, base: &Self, values: &BTreeMap<String, Entry>) -> Self {
+        let mut by_key = base.by_key.clone();
+        by_key.extend(values.clone());
+        Self { by_key, unread: self.unread.clone(), ..Self::default() }
+    }
+
+    /// Adds an error about an entry.
+    pub(crate) fn wrong_entry(&mut self, entry: &Entry, problem: &str) {
+        self.errors.push(format!("{}: {problem}", entry.origin));
+    }
+
+    /// Reads an entry with `read`, whose error says what the value must be.
+    pub(crate) fn read_entry<T>(
+        &mut self,
+        entry: &Entry,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let problem = match read(entry.text.trim()) {
+            Ok(value) => return Some(value),
+            Err(problem) => problem,
+        };
+        let value = entry.place();
+        // A second reading, as something else, would report the same value again.
+        if self.unread.insert(value.clone()) {
+            self.errors.push(match &entry.written {
+                Some(_) => format!("{value} is {:?} at one moment, which {problem}", entry.text),
+                None => format!("{value} {problem}"),
+            });
+        }
+        None
+    }
+
+    /// Reports no further errors about the value of a key.
+    pub(crate) fn silence(&mut self, key: &str) {
+        if let Some(entry) = self.by_key.get(key) {
+            self.unread.insert(entry.place());
+        }
+    }
+
+    /// Returns the text of a key.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.by_key.get(key).map(|entry| entry.text.clone())
+    }
+
+    /// Adds an error about a key, with the place of its value.
+    pub fn wrong(&mut self, key: &str, problem: &str) {
+        let message = match self.by_key.get(key) {
+            Some(entry) => format!("{}: {problem}", entry.origin),
+            None => problem.to_string(),
+        };
+        self.errors.push(message);
+    }
+
+    /// Reads the value of a key with `read`, whose error says what it must be.
+    pub fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let entry = self.entry(key)?;
+        self.read_entry(&entry, read)
+    }
+}

@@ -1,0 +1,116 @@
+//! The microbenchmark in a plan: the data to load and the shape of its transactions.
+
+use crate::entries::Entries;
+use crate::values::whole;
+use lydite_families::TargetSpec;
+use lydite_micro::{Data, Engines, Meta, Shape};
+
+/// Keys of a plan that belong to it.
+pub const KEYS: &[&str] = &[
+    "micro.tables",
+    "micro.records",
+    "micro.record_bytes",
+    "micro.accesses",
+    "micro.updates",
+    "micro.disk_percent",
+];
+
+/// The data that a plan or a command line asks for. A key that it leaves out takes the value of the loaded database, and of
+/// a new one the default.
+#[derive(Clone, Copy, Debug)]
+pub struct MicroData {
+    tables: Option<u32>,
+    records: Option<u32>,
+    record_bytes: Option<u32>,
+    /// Seed of the records.
+    seed: Option<u64>,
+}
+
+impl MicroData {
+    /// Reads it.
+    pub fn read(entries: &mut Entries, seed: Option<u64>) -> Self {
+        Self {
+            tables: entries.read("micro.tables", |text| whole(text, 1, Data::MAX_TABLES)),
+            records: entries.read("micro.records", |text| whole(text, 1, Data::MAX_RECORDS)),
+            record_bytes: entries.read("micro.record_bytes", |text| {
+                whole(text, Data::MIN_RECORD_BYTES, Data::MAX_RECORD_BYTES)
+            }),
+            seed,
+        }
+    }
+
+    /// Returns the data to load, with those of `usual` for keys that are left out.
+    #[must_use]
+    pub fn or(&self, usual: Data) -> Data {
+        Data {
+            tables: self.tables.unwrap_or(usual.tables),
+            records: self.records.unwrap_or(usual.records),
+            record_bytes: self.record_bytes.unwrap_or(usual.record_bytes),
+        }
+    }
+
+    /// Checks that a database which was loaded with `meta` has the data.
+    ///
+    /// # Errors
+    /// Each key that differs, with its value here and in the database.
+    pub fn check_loaded(&self, meta: &Meta) -> Result<(), String> {
+        let data = meta.data;
+        let keys = [
+            ("micro.tables", self.tables.map(u64::from), u64::from(data.tables)),
+            ("micro.records", self.records.map(u64::from), u64::from(data.records)),
+            ("micro.record_bytes", self.record_bytes.map(u64::from), u64::from(data.record_bytes)),
+            ("seed", self.seed, meta.seed),
+        ];
+        let differ: Vec<String> = keys
+            .into_iter()
+            .filter_map(|(key, asked, loaded)| {
+                asked
+                    .filter(|asked| *asked != loaded)
+                    .map(|asked| format!("{key} = {asked} and not {loaded}"))
+            })
+            .collect();
+        if differ.is_empty() { Ok(()) } else { Err(differ.join(", ")) }
+    }
+}
+
+/// The microbenchmark that a plan asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct MicroAsked {
+    /// Data of the database.
+    pub data: MicroData,
+    /// Accesses of each transaction.
+    pub shape: Shape,
+}
+
+impl MicroAsked {
+    /// Reads it.
+    pub(crate) fn read(entries: &mut Entries, target: Option<&TargetSpec>) -> Self {
+        let usual = Shape::default();
+        let seed = entries.text("seed").and_then(|text| text.trim().parse().ok());
+        let data = MicroData::read(entries, seed);
+        let accesses = entries.read("micro.accesses", |text| whole(text, 1, Shape::MAX_ACCESSES));
+        let accesses = accesses.unwrap_or(usual.accesses);
+        let updates = entries.read("micro.updates", |text| whole(text, 0, Shape::MAX_ACCESSES));
+        let updates = updates.unwrap_or(usual.updates);
+        if updates > accesses {
+            // One of them was given: by default there are fewer updates.
+            let given =
+                ["micro.updates", "micro.accesses"].into_iter().find(|key| entries.text(key).is_some());
+            let problem = format!("{updates} updates are more than the accesses ({accesses}): ask for fewer");
+            entries.wrong(given.unwrap_or("micro.updates"), &problem);
+        }
+        let disk_percent = entries.read("micro.disk_percent", |text| whole(text, 0, 100));
+        let engines = target.map_or(Engines::Two, TargetSpec::engines);
+        if engines == Engines::One && entries.text("micro.disk_percent").is_some() {
+            entries.wrong(
+                "micro.disk_percent",
+                "is for databases with two engines (gemel:): this one has one, leave it out",
+            );
+        }
+        let disk_percent = match engines {
+            Engines::One => 0,
+            Engines::Two => disk_percent.unwrap_or(usual.disk_percent),
+        };
+        Self { data, shape: Shape { accesses, updates, disk_percent } }
+    }
+}

@@ -1,0 +1,236 @@
+//! The mode of a run: who sends transactions, and when.
+
+use crate::destination::{Destination, apart};
+use crate::entries::Entries;
+use crate::error::PlanError;
+use crate::values::{MAX_RATE, MAX_SESSIONS, number, whole};
+use lydite_bench::{Arrival, MicroMode, Mode};
+use lydite_families::TargetSpec;
+use lydite_report::figures::plural;
+use std::path::PathBuf;
+
+/// Keys of a plan that say it.
+pub(crate) const KEYS: &[&str] =
+    &["terminals", "sessions", "mode", "rate", "arrival", "rte.wait_factor", "rte.delivery_log"];
+
+/// The greatest factor on waiting times.
+const MAX_WAIT_FACTOR: f64 = 1_000.0;
+/// Sessions by default.
+const DEFAULT_SESSIONS: u32 = 8;
+/// Sessions behind emulated users by default.
+const DEFAULT_POOL: u32 = 16;
+
+/// The mode as it was asked for. Numbers that depend on the database are settled by [`ModeAsked::on`].
+#[derive(Debug)]
+pub(crate) enum ModeAsked {
+    /// Each terminal sends without waiting.
+    Direct { terminals: Option<u32> },
+    /// Emulated users with keying and think times.
+    Rte { terminals: Option<u32>, sessions: u32, wait_factor: f64, delivery_log: Option<PathBuf> },
+    /// Requests come at a rate.
+    Open { rate: f64, arrival: Arrival, sessions: u32 },
+}
+
+impl ModeAsked {
+    /// Reads it; none if there is an error in it. `warehouses` is the number of them that the plan names.
+    pub(crate) fn read(
+        entries: &mut Entries,
+        warehouses: Option<u32>,
+        target: Option<&TargetSpec>,
+    ) -> Option<Self> {
+        let name = match entries.read("mode", |text| match text {
+            "direct" | "rte" | "open" => Ok(text.to_string()),
+            _ => Err("is not known: use direct, rte or open".into()),
+        }) {
+            Some(name) => name,
+            None if entries.text("mode").is_none() => "direct".into(),
+            // The meaning of the other keys is open then, but each can still be wrong in itself.
+            None => String::new(),
+        };
+        let asked = Keys::read(entries, &name, target);
+        match name.as_str() {
+            "direct" => Some(asked.direct(entries)),
+            "rte" => Some(asked.rte(entries, warehouses)),
+            "open" => asked.open(entries),
+            _ => None,
+        }
+    }
+
+    /// Returns true if users are emulated.
+    pub(crate) fn is_rte(&self) -> bool {
+        matches!(self, Self::Rte { .. })
+    }
+
+    /// Returns true if requests come at a rate.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+
+    /// Returns the number of sessions that are asked for; 1 if it depends on the warehouses. `micro`: the workload is the
+    /// microbenchmark.
+    pub(crate) fn sessions(&self, micro: bool) -> u32 {
+        match self {
+            Self::Direct { terminals: None } if micro => DEFAULT_SESSIONS,
+            Self::Direct { terminals } => terminals.unwrap_or(1),
+            Self::Rte { sessions, .. } | Self::Open { sessions, .. } => *sessions,
+        }
+    }
+
+    /// Returns the mode on a database of which `warehouses` are active.
+    pub(crate) fn on(&self, warehouses: u32) -> Result<Mode, PlanError> {
+        Ok(match self {
+            Self::Direct { terminals } => {
+                // More would fight for the rows of the same warehouses.
+                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
+            }
+            Self::Rte { terminals, sessions, wait_factor, delivery_log } => {
+                if let Some(problem) =
+                    terminals.and_then(|terminals| too_many_terminals(terminals, warehouses))
+                {
+                    return Err(PlanError::usage(format!("terminals: {problem}")));
+                }
+                Mode::Rte {
+                    terminals: terminals.unwrap_or(warehouses.saturating_mul(10)),
+                    sessions: *sessions,
+                    wait_factor: *wait_factor,
+                    delivery_log: delivery_log.clone(),
+                }
+            }
+            Self::Open { rate, arrival, sessions } => {
+                Mode::Open { rate: *rate, arrival: *arrival, sessions: *sessions }
+            }
+        })
+    }
+
+    /// Returns the mode of the microbenchmark.
+    pub(crate) fn of_micro(&self) -> Result<MicroMode, PlanError> {
+        match self {
+            Self::Direct { terminals } => {
+                Ok(MicroMode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS) })
+            }
+            Self::Open { rate, arrival, sessions } => {
+                Ok(MicroMode::Open { rate: *rate, arrival: *arrival, sessions: *sessions })
+            }
+            Self::Rte { .. } => Err(PlanError::usage("--mode rte is for --workload tpcc only")),
+        }
+    }
+}
+
+/// The values of the keys, before the mode decides which of them mean something.
+struct Keys {
+    terminals: Option<u32>,
+    sessions: Option<u32>,
+    rate: Option<f64>,
+    arrival: Option<Arrival>,
+    wait_factor: Option<f64>,
+    delivery_log: Option<PathBuf>,
+}
+
+impl Keys {
+    fn read(entries: &mut Entries, mode: &str, target: Option<&TargetSpec>) -> Self {
+        let most = if mode == "rte" { u32::MAX } else { MAX_SESSIONS };
+        Self {
+            terminals: entries.read("terminals", |text| whole(text, 1, most)),
+            sessions: entries.read("sessions", |text| whole(text, 1, MAX_SESSIONS)),
+            rate: entries.read("rate", rate),
+            arrival: entries.read("arrival", arrival),
+            wait_factor: entries.read("rte.wait_factor", wait_factor),
+            delivery_log: delivery_log(entries, target),
+        }
+    }
+
+    fn direct(self, entries: &mut Entries) -> ModeAsked {
+        only(entries, &["rate", "arrival"], "open", "");
+        only(entries, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+        only(entries, &["sessions"], "rte or open", ": in direct mode --terminals are sessions");
+        ModeAsked::Direct { terminals: self.terminals }
+    }
+
+    fn rte(self, entries: &mut Entries, warehouses: Option<u32>) -> ModeAsked {
+        only(entries, &["rate", "arrival"], "open", "");
+        if let (Some(terminals), Some(warehouses)) = (self.terminals, warehouses)
+            && let Some(problem) = too_many_terminals(terminals, warehouses)
+        {
+            entries.wrong("terminals", &problem);
+        }
+        ModeAsked::Rte {
+            terminals: self.terminals,
+            sessions: self.sessions.unwrap_or(DEFAULT_POOL),
+            wait_factor: self.wait_factor.unwrap_or(1.0),
+            delivery_log: self.delivery_log,
+        }
+    }
+
+    fn open(self, entries: &mut Entries) -> Option<ModeAsked> {
+        only(entries, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+        if self.terminals.is_some() && self.sessions.is_some() {
+            entries.wrong("sessions", "and --terminals mean the same in open mode: give one");
+        }
+        if entries.text("rate").is_none() {
+            entries.errors.push("--mode open needs --rate, in transactions per second".into());
+        }
+        Some(ModeAsked::Open {
+            rate: self.rate?,
+            arrival: self.arrival.unwrap_or(Arrival::Poisson),
+            sessions: self.sessions.or(self.terminals).unwrap_or(DEFAULT_SESSIONS),
+        })
+    }
+}
+
+/// Rejects keys of another mode.
+fn only(entries: &mut Entries, keys: &[&str], mode: &str, hint: &str) {
+    for key in keys {
+        if entries.text(key).is_some() {
+            entries.wrong(key, &format!("is for --mode {mode} only{hint}"));
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = number(text, "must be a number of transactions per second")?;
+    if rate > 0.0 && rate <= MAX_RATE {
+        Ok(rate)
+    } else {
+        Err(format!("must be more than 0 and at most {MAX_RATE}"))
+    }
+}
+
+fn arrival(text: &str) -> Result<Arrival, String> {
+    match text {
+        "poisson" => Ok(Arrival::Poisson),
+        "constant" => Ok(Arrival::Constant),
+        _ => Err("is not known: use poisson or constant".into()),
+    }
+}
+
+fn wait_factor(text: &str) -> Result<f64, String> {
+    let factor: f64 = number(text, "must be a number, 1 for the standard's waits")?;
+    if (0.0..=MAX_WAIT_FACTOR).contains(&factor) {
+        Ok(factor)
+    } else {
+        Err(format!("must be from 0 to {MAX_WAIT_FACTOR}"))
+    }
+}
+
+/// Reads the file of deferred deliveries, which is written during the run.
+fn delivery_log(entries: &mut Entries, target: Option<&TargetSpec>) -> Option<PathBuf> {
+    let path = entries.text("rte.delivery_log")?;
+    let place = Destination::new(&path);
+    let config = entries.config.as_deref();
+    if let Err(problem) = place.check_log().and_then(|()| apart(&place, target, config)) {
+        entries.wrong("rte.delivery_log", &format!("{} {problem}", place.shown()));
+    }
+    Some(path.into())
+}
+
+/// Returns the error of more than ten terminals for each warehouse (clause 4.2.1).
+fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
+    let most = warehouses.saturating_mul(10);
+    (terminals > most).then(|| {
+        format!(
+            "{terminals} emulated users are more than ten for each of {} (clause 4.2.1): ask for at most {most}, or load \
+             more warehouses",
+            plural(warehouses.into(), "warehouse")
+        )
+    })
+}

@@ -1,0 +1,365 @@
+//! The plan of a run: everything that the user asked for, read and checked. Reading it touches nothing but the plan file and
+//! the places of its documents.
+
+use crate::controls::{self, About, ControlPlans, Loop, Scale, Schedule, phase_keys};
+use crate::data::{self, Data};
+use crate::destination::{Destination, apart};
+use crate::entries::{Entries, Keys};
+use crate::error::PlanError;
+use crate::micro::{self, MicroAsked};
+use crate::mode::{self, ModeAsked};
+use crate::phases::Phases;
+use crate::requirements;
+use crate::values::{number, read_mix, time, whole};
+use crate::workload::WorkloadName;
+use lydite_bench::{MicroMode, Mode, RetryPolicy};
+use lydite_database::{TxMode, Waiter};
+use lydite_families::TargetSpec;
+use lydite_report::Requirement;
+use lydite_tpcc::Mix;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// Keys of the database.
+const DATABASE_KEYS: &[&str] = &["target", "warehouses", "active_warehouses"];
+
+/// Keys that belong to no part of the plan with keys of its own.
+const OWN_KEYS: &[&str] = &[
+    "duration",
+    "warmup",
+    "mix",
+    "tx",
+    "seed",
+    "jobs",
+    "json",
+    "report",
+    "summary",
+    "label",
+    "require",
+    "check",
+    "retry.attempts",
+    "retry.backoff_min",
+    "retry.backoff_max",
+    "phase",
+    "workload",
+];
+
+/// Those that mean something for TPC-C only.
+const TPCC_KEYS: &[&str] =
+    &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log", "phase"];
+
+/// Every key of a plan file, the usual ones first: messages list them.
+static PLAN_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let usual = DATABASE_KEYS.iter().chain(mode::KEYS).chain(OWN_KEYS).copied();
+    usual.chain(controls::keys()).chain(data::KEYS.iter().chain(micro::KEYS).copied()).collect()
+});
+
+/// Every key of a table `[[phase]]` that sets a value.
+static PHASE_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| phase_keys().map(|key| key.name).collect());
+
+/// Returns the keys that a plan file may have.
+#[must_use]
+pub fn keys() -> Keys<'static> {
+    Keys { plan: &PLAN_KEYS, phase: &PHASE_KEYS }
+}
+
+/// Characters of a label at most.
+pub const MAX_LABEL: usize = 100;
+/// Length of the window by default.
+const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+/// Length of the warm-up by default.
+const DEFAULT_WARMUP: Duration = Duration::from_secs(5);
+
+/// The plan of a run. Numbers that depend on the database are settled by [`Plan::mode`].
+#[derive(Debug)]
+pub struct Plan {
+    /// The database.
+    pub target: TargetSpec,
+    /// Number of warehouses, if the plan names it.
+    pub warehouses: Option<u32>,
+    /// The first and the last of the active warehouses, if not all are.
+    pub active: Option<(u32, u32)>,
+    /// The way in which transactions are sent.
+    pub tx: TxMode,
+    /// Length of the window.
+    pub duration: Duration,
+    /// Length of the warm-up before it.
+    pub warmup: Duration,
+    /// The mix of all phases that set no other.
+    pub mix: Mix,
+    /// Seed of the inputs, and of a new database.
+    pub seed: u64,
+    /// Threads that load.
+    pub jobs: usize,
+    /// How often and after which waits aborted transactions are sent again.
+    pub retry: RetryPolicy,
+    /// True to check the database before and after the run.
+    pub check: bool,
+    /// Place of the result document.
+    pub json: Option<Destination>,
+    /// Place of the report page.
+    pub report: Option<Destination>,
+    /// Place of the Markdown summary.
+    pub summary: Option<Destination>,
+    /// The user's name for the run.
+    pub label: Option<String>,
+    /// Thresholds that the run must reach.
+    pub requirements: Vec<Requirement>,
+    /// The microbenchmark, if it is the workload.
+    pub micro: Option<MicroAsked>,
+    /// The phases and the steps of the run.
+    pub schedule: Schedule,
+    /// The controls, as far as they do not change.
+    pub controls: ControlPlans,
+    /// Districts and rows of the database.
+    pub data: Data,
+    mode: ModeAsked,
+}
+
+impl Plan {
+    /// Reads a plan from its entries.
+    ///
+    /// # Errors
+    /// All errors at once, one line each, in the order of the plan file's lines.
+    pub fn read(mut entries: Entries) -> Result<Self, PlanError> {
+        match Self::read_parts(&mut entries) {
+            Some(plan) if entries.errors.is_empty() => Ok(plan),
+            _ => Err(PlanError::Usage(entries.into_errors())),
+        }
+    }
+
+    /// Reads all parts, so that all errors are found; none if a part without which there is no plan is wrong.
+    fn read_parts(entries: &mut Entries) -> Option<Self> {
+        let tx = entries.read("tx", tx_mode).unwrap_or_default();
+        let workload = WorkloadName::read(entries);
+        let target = target(entries, workload, tx);
+        let micro = micro_of(entries, workload, target.as_ref(), tx);
+        let (warehouses, active) = warehouses(entries);
+        let duration = entries.read("duration", time);
+        if duration.is_some_and(|duration| duration.is_zero()) {
+            entries.wrong("duration", "must be more than zero, for example 30s");
+        }
+        let (base, tables) = (entries.clone(), !entries.phases.is_empty());
+        let asked_duration = duration.filter(|duration| !duration.is_zero());
+        let phases = Phases::take(entries, phase_keys().collect(), asked_duration, DEFAULT_DURATION);
+        let duration = phases.duration;
+        let warmup = entries.read("warmup", time).unwrap_or(DEFAULT_WARMUP);
+        let mix = entries.read("mix", read_mix).unwrap_or_default();
+        let seed = entries.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
+        let jobs = entries.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
+        let retry = retry(entries);
+        let check = entries.read("check", |text| number(text, "must be true or false")).unwrap_or(true);
+        let mode = ModeAsked::read(entries, warehouses, target.as_ref());
+        let rte = mode.as_ref().is_some_and(ModeAsked::is_rte);
+        let open = mode.as_ref().is_some_and(ModeAsked::is_open);
+        let is_micro = workload == Some(WorkloadName::Micro);
+        let about = About { target: target.as_ref(), tx, micro: is_micro, rte, open, warehouses, active };
+        let controls = ControlPlans::read(entries, &about);
+        let schedule = Schedule::read(entries, phases, &base, Loop { open, rte });
+        controls.check_steps(entries, &about, &schedule.steps);
+        if is_micro && (schedule.steps.len() > 1 || tables) {
+            entries.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
+        }
+        let data = Data::read(entries, warehouses);
+        if rte {
+            data.check_users(entries);
+        }
+        if is_micro && rte {
+            entries.wrong("mode", "is for --workload tpcc only, whose waits it keeps: use direct or open");
+        }
+        let requirements =
+            requirements::read(entries, workload, mode.as_ref().map(ModeAsked::is_rte), &schedule.steps);
+        let label = entries.read("label", label);
+        let json = output(entries, "json", target.as_ref());
+        let report = output(entries, "report", target.as_ref());
+        let summary = output(entries, "summary", target.as_ref());
+        check_places(entries, [("json", &json), ("report", &report), ("summary", &summary)]);
+        Some(Self {
+            target: target?,
+            warehouses,
+            active,
+            tx,
+            duration,
+            warmup,
+            mix,
+            seed,
+            jobs,
+            retry,
+            check,
+            json,
+            report,
+            summary,
+            label,
+            requirements,
+            micro,
+            schedule,
+            controls,
+            data,
+            mode: mode?,
+        })
+    }
+
+    /// Lets `waiter` end waits for the database and its replicas.
+    pub fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
+        self.target = self.target.clone().waited_for_by(Arc::clone(waiter));
+        self.controls.replicas.waited_for_by(waiter);
+    }
+
+    /// Returns the number of sessions that are asked for; 1 if it depends on the warehouses.
+    #[must_use]
+    pub fn sessions(&self) -> u32 {
+        self.mode.sessions(self.micro.is_some())
+    }
+
+    /// Returns the first of the active warehouses and their number, on a database with `loaded` warehouses.
+    ///
+    /// # Errors
+    /// The plan names a warehouse that the database does not have.
+    pub fn active(&self, loaded: u32) -> Result<(u32, u32), PlanError> {
+        let (first, last) = self.active.unwrap_or((1, loaded));
+        if last > loaded {
+            return Err(PlanError::usage(format!(
+                "active_warehouses: names warehouse {last}, and the database has {loaded}"
+            )));
+        }
+        Ok((first, last - first + 1))
+    }
+
+    /// Returns true if a document goes to the standard output.
+    #[must_use]
+    pub fn writes_stdout(&self) -> bool {
+        [&self.json, &self.report, &self.summary].into_iter().flatten().any(Destination::is_stdout)
+    }
+
+    /// Returns the mode on a database with `loaded` warehouses.
+    ///
+    /// # Errors
+    /// The reason why the plan does not fit it, and what to do.
+    pub fn mode(&self, loaded: u32) -> Result<Mode, PlanError> {
+        let active = self.active(loaded)?;
+        let (_, warehouses) = active;
+        let mode = self.mode.on(warehouses)?;
+        self.controls.fit(&self.schedule, &Scale { mode: &mode, active, districts: None })?;
+        Ok(mode)
+    }
+
+    /// Returns the mode of the microbenchmark.
+    ///
+    /// # Errors
+    /// Users are emulated.
+    pub fn micro_mode(&self) -> Result<MicroMode, PlanError> {
+        self.mode.of_micro()
+    }
+}
+
+/// Reads the target; none if its URL is wrong.
+fn target(entries: &mut Entries, workload: Option<WorkloadName>, tx: TxMode) -> Option<TargetSpec> {
+    let url = entries.text("target").unwrap_or_else(|| "gemel:".into());
+    let spec = match workload {
+        Some(WorkloadName::Micro) => TargetSpec::parse_micro(&url),
+        _ => TargetSpec::parse(&url, tx),
+    };
+    spec.map_err(|errors| entries.errors.extend(errors)).ok()
+}
+
+/// Reads the microbenchmark if it is the workload, and rejects keys of the other workload.
+fn micro_of(
+    entries: &mut Entries,
+    workload: Option<WorkloadName>,
+    target: Option<&TargetSpec>,
+    tx: TxMode,
+) -> Option<MicroAsked> {
+    match workload? {
+        WorkloadName::Micro => {
+            entries.only_for("tpcc", TPCC_KEYS);
+            entries.only_for("tpcc", &controls::keys().collect::<Vec<_>>());
+            entries.only_for("tpcc", data::KEYS);
+            if tx != TxMode::Statements {
+                entries.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
+            }
+            Some(MicroAsked::read(entries, target))
+        }
+        WorkloadName::Tpcc => {
+            entries.only_for("micro", micro::KEYS);
+            None
+        }
+    }
+}
+
+/// Reads the number of warehouses, and the first and the last of the active ones.
+fn warehouses(entries: &mut Entries) -> (Option<u32>, Option<(u32, u32)>) {
+    let warehouses = entries.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
+    let active = entries.read("active_warehouses", active);
+    if let (Some(all), Some((_, last))) = (warehouses, active)
+        && last > all
+    {
+        entries.wrong("active_warehouses", &format!("names warehouse {last}, and warehouses is {all}"));
+    }
+    (warehouses, active)
+}
+
+/// Reads `LAST` or `FIRST-LAST`.
+fn active(text: &str) -> Result<(u32, u32), String> {
+    let (first, last) = text.split_once('-').unwrap_or(("1", text));
+    let (first, last) = (whole(first.trim(), 1, MAX_WAREHOUSES)?, whole(last.trim(), 1, MAX_WAREHOUSES)?);
+    if first > last {
+        return Err("begins behind its end: write FIRST-LAST, as 3-6".into());
+    }
+    Ok((first, last))
+}
+
+/// Reads a label: one line for the head of a column.
+fn label(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.chars().count() > MAX_LABEL || text.chars().any(char::is_control) {
+        return Err(format!("must be one line of 1 to {MAX_LABEL} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads the place of a document, and checks that it can be written.
+fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Option<Destination> {
+    let place = Destination::new(entries.text(key)?);
+    if let Err(problem) = place.check().and_then(|()| apart(&place, target, entries.config.as_deref())) {
+        entries.wrong(key, &format!("{} {problem}", place.shown()));
+    }
+    Some(place)
+}
+
+/// Rejects documents, and a log of deliveries, that go to the same place.
+fn check_places(entries: &mut Entries, documents: [(&str, &Option<Destination>); 3]) {
+    let log = entries.text("rte.delivery_log").map(Destination::new);
+    let places: Vec<_> = documents.into_iter().chain([("rte.delivery_log", &log)]).collect();
+    for (number, (key, own)) in places.iter().enumerate() {
+        for (other, place) in &places[..number] {
+            if let (Some(own), Some(place)) = (own, place)
+                && own.is(place)
+            {
+                let shown = place.shown();
+                entries.wrong(
+                    key,
+                    &format!(
+                        "{shown} is where {other} goes: one of them would be lost, so give each its own"
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn retry(entries: &mut Entries) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    let policy = RetryPolicy {
+        attempts: entries.read("retry.attempts", |text| whole(text, 1, 1_000_000)).unwrap_or(usual.attempts),
+        backoff_min: entries.read("retry.backoff_min", time).unwrap_or(usual.backoff_min),
+        backoff_max: entries.read("retry.backoff_max", time).unwrap_or(usual.backoff_max),
+    };
+    if policy.backoff_max < policy.backoff_min {
+        entries.wrong("retry.backoff_max", "must not be below retry.backoff_min");
+    }
+    policy
+}
+
+fn tx_mode(text: &str) -> Result<TxMode, String> {
+    TxMode::from_name(text).ok_or_else(|| "is not known: use statements, batched or procedures".into())
+}

@@ -1,0 +1,84 @@
+//! Requirements of a run (`--require`). `lydite_report::gate` parses and judges them; here those are rejected that the run
+//! can't have.
+
+use crate::controls::PlanStep;
+use crate::entries::Entries;
+use crate::workload::WorkloadName;
+use lydite_database::AbortReason;
+use lydite_report::Requirement;
+use lydite_report::metric::Metric;
+use lydite_tpcc::TransactionKind;
+
+/// Reads the requirements of a plan, and rejects those on metrics that such a run has not. `rte`: users are emulated. Without
+/// a workload or a mode there was an error in it, and nothing that depends on it is rejected.
+pub(crate) fn read(
+    entries: &mut Entries,
+    workload: Option<WorkloadName>,
+    rte: Option<bool>,
+    steps: &[PlanStep],
+) -> Vec<Requirement> {
+    let Some(list) = entries.entry("require") else { return Vec::new() };
+    let mut all = Vec::new();
+    for one in list.split(',') {
+        let read = |text: &str| {
+            let requirement = Requirement::parse(text)?;
+            known_reason(requirement.metric())?;
+            match absent(requirement.metric(), workload, rte, steps) {
+                Some(why) => Err(format!("can't be met: {why}")),
+                None => Ok(requirement),
+            }
+        };
+        all.extend(entries.read_entry(&one, read));
+    }
+    all
+}
+
+/// Returns the reason why a run has no such metric, if it has none.
+fn absent(
+    metric: &Metric,
+    workload: Option<WorkloadName>,
+    rte: Option<bool>,
+    steps: &[PlanStep],
+) -> Option<String> {
+    let name = metric.name();
+    if metric.is_of_emulated_users() && rte == Some(false) {
+        return Some(format!("{name} is for --mode rte only, where users wait as the standard wants"));
+    }
+    if workload == Some(WorkloadName::Micro) && metric.is_of_tpcc() {
+        return Some(format!("{name} is for --workload tpcc only"));
+    }
+    let of = metric.transaction_type()?;
+    match (workload?, TransactionKind::from_name(of)) {
+        (WorkloadName::Tpcc, None) => {
+            Some(format!("transactions of type {of} are for --workload micro only"))
+        }
+        (WorkloadName::Micro, Some(_)) => {
+            Some(format!("transactions of type {of} are for --workload tpcc only"))
+        }
+        (WorkloadName::Tpcc, Some(kind))
+            if !steps.is_empty() && !steps.iter().any(|step| step.mix.has(kind)) =>
+        {
+            Some(format!("the mix has no {of}"))
+        }
+        _ => None,
+    }
+}
+
+/// Rejects a metric of an abort reason that does not exist.
+///
+/// # Errors
+/// The problem, and the known reasons.
+pub fn known_reason(metric: &Metric) -> Result<(), String> {
+    let known = || AbortReason::ALL.iter().map(|reason| reason.name());
+    match metric.abort_reason() {
+        Some(reason) if !known().any(|known| known == reason) => {
+            let known: Vec<&str> = known().collect();
+            Err(format!(
+                "has a metric {:?} that names no reason of aborts: use {}",
+                metric.name(),
+                known.join(", ")
+            ))
+        }
+        _ => Ok(()),
+    }
+}

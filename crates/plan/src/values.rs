@@ -1,0 +1,74 @@
+//! The values that users write, in plans and on command lines.
+
+use lydite_families::duration;
+use lydite_tpcc::Mix;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Sessions are threads and connections of this machine.
+pub const MAX_SESSIONS: u32 = 20_000;
+/// The longest time that a plan may name: far beyond any run, and far within any arithmetic on times.
+const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
+/// The most requests per second: more than this machine can make.
+pub const MAX_RATE: f64 = 1e7;
+
+/// Reads a whole number within bounds.
+pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(value) if (low..=high).contains(&value) => Ok(value),
+        _ => Err(format!("must be a whole number from {low} to {high}")),
+    }
+}
+
+/// Reads a share in percent.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = number(text, "must be a number of percent")?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
+}
+
+/// Reads anything that parses; `problem` says what it must be.
+pub fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String> {
+    text.parse().map_err(|_| problem.to_string())
+}
+
+/// Reads a time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    duration(text)
+        .filter(|time| *time <= MAX_TIME)
+        .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
+}
+
+/// Reads the rate of a step, which may be zero: then nothing is due.
+pub fn step_rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = number(text, "must be a number of transactions per second")?;
+    if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
+}
+
+/// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.
+pub fn read_mix(text: &str) -> Result<Mix, String> {
+    let exact = Mix::from_str(text).map_err(|error| error.to_string());
+    // Each with what stands before it: nothing, or its name and `=`.
+    let share = |part: &str| -> Option<(String, f64)> {
+        let (name, share) = part.split_at(part.rfind('=').map_or(0, |at| at + 1));
+        Some((name.to_owned(), share.trim().parse().ok()?))
+    };
+    let shares: Option<Vec<(String, f64)>> = text.split(',').map(share).collect();
+    let (Err(_), Some(mut shares)) = (&exact, shares) else { return exact };
+    if (100.0 - shares.iter().map(|(_, share)| share).sum::<f64>()).abs() > 0.01 {
+        return exact;
+    }
+    let thousandths = |share: f64| (share * 1e3).round() / 1e3;
+    shares.iter_mut().for_each(|(_, share)| *share = thousandths(*share));
+    let missing = 100.0 - shares.iter().map(|(_, share)| share).sum::<f64>();
+    if let Some((_, greatest)) = shares.iter_mut().max_by(|(_, one), (_, other)| one.total_cmp(other)) {
+        *greatest = thousandths(*greatest + missing);
+    }
+    let text: Vec<String> = shares.iter().map(|(name, share)| format!("{name}{share}")).collect();
+    Mix::from_str(&text.join(",")).map_err(|error| error.to_string())
+}
+
+/// Returns a ratio, or 0 if nothing was measured: JSON has no NaN.
+#[must_use]
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

@@ -1,0 +1,44 @@
+//! Plan files: places of errors, and who wins over whom.
+
+use crate::asked::{plan, plan_of_file};
+
+#[test]
+fn errors_of_a_file_have_lines_and_come_in_their_order() {
+    let text = "target = \"null:\"\nwarehouses = \"two\"\n\ndurration = \"30s\"\nmix = [45, 43]\n[rte]\nwait_factor = -1.0\n\
+                [retry]\nattempts = 0\npause = \"1s\"\n";
+    let errors = plan_of_file(text, &["--seed", "x"]).expect_err("a plan with errors");
+    for said in [
+        "line 2, warehouses: \"two\" must be a whole number",
+        "line 4: durration is not known: did you mean duration? use target, warehouses, active_warehouses, terminals",
+        "line 5: mix must be a text, a number or true/false",
+        "line 7, rte.wait_factor: \"-1.0\" must be from 0 to",
+        "line 9, retry.attempts: \"0\" must be a whole number from 1",
+        "line 10: retry.pause is not known",
+        "--seed: \"x\" must be a whole number",
+    ] {
+        assert!(errors.iter().any(|error| error.contains(said)), "{said}: {errors:?}");
+    }
+    let line = |error: &String| match error.split_once(", line ") {
+        Some((_, rest)) => rest.split([':', ',']).next().and_then(|line| line.parse().ok()).unwrap_or(0),
+        None => usize::MAX,
+    };
+    assert!(errors.is_sorted_by_key(line), "{errors:?}");
+}
+
+#[test]
+fn flags_win_over_settings_and_these_over_the_file() {
+    let text = "target = \"null:\"\nduration = \"1s\"\nwarmup = \"1s\"\nseed = 1\n";
+    let flags = ["--set", "warmup=2s", "--set", "warmup=3s", "--set", "seed=2", "--duration", "4s"];
+    let plan = plan_of_file(text, &flags).expect("a plan");
+    assert_eq!((plan.duration.as_secs(), plan.warmup.as_secs(), plan.seed), (4, 3, 2));
+    let twice = plan_of_file(text, &["--set", "duration=2s", "--duration", "4s"]).expect_err("two flags");
+    assert_eq!(twice, ["--set duration: is given as --duration too: give one"]);
+}
+
+#[test]
+fn what_is_no_plan_file_is_named() {
+    let errors = plan_of_file("warehouses = 2\nmode direct\n", &[]).expect_err("no TOML");
+    assert!(errors[0].contains("p.toml, line 2: "), "{errors:?}");
+    let missing = plan(&["null:", "--config", "/nonexistent/plan.toml"]).expect_err("no file");
+    assert!(missing[0].starts_with("--config /nonexistent/plan.toml: No such file"), "{missing:?}");
+}
