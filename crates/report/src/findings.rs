@@ -1,29 +1,31 @@
-//! What a reader must know beside the numbers: interrupted runs, failed checks, a client that was the limit.
-//!
-//! The terminal table and the page show the same findings in the same words.
+//! Warnings and failures that a reader needs beside the numbers: interrupted runs, failed checks, a client that was
+//! the limit. The terminal table and the page show the same findings in the same words.
 
-use crate::figures::{count, duration, kind_of, number, plural};
-use crate::model::{OutageCause, RunResult, WindowVerdict};
+use crate::figures::{count, duration, kind_of, number, plural, type_name};
+use crate::model::{Outage, OutageCause, RunResult, Status, TransactionResult, WindowVerdict};
 use lydite_tpcc::{Mix, TransactionKind};
 
-/// Why results of this program are not results of TPC-C; every rendering of them says it.
+/// Disclaimer of every TPC-C result: it is not an audited result.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
                               compared with published TPC-C results.";
 
-/// More outages are told together.
-const OUTAGES_TOLD: usize = 3;
+/// Disclaimer of results of the microbenchmark.
+const MICRO_DISCLAIMER: &str = "Microbenchmark, no workload of any standard: compare its throughput only with that of \
+                                runs with the same tables, records and accesses.";
 
-/// What a result of the microbenchmark is not.
-const MICRO_DISCLAIMER: &str = "Microbenchmark, no workload of any standard: its throughput says something beside that \
-                                of another run with the same tables, records and accesses only.";
+/// Most outages that are listed one by one; more are summed up.
+const OUTAGES_LISTED: usize = 3;
 
-/// What every rendering of this result says.
+/// Shortest phase, in seconds, in which contention can settle and be seen.
+const SHORTEST_SETTLING_S: f64 = 2.0;
+
+/// Returns the disclaimer that every rendering of this result shows.
 #[must_use]
 pub fn disclaimer(result: &RunResult) -> &'static str {
     if result.is_tpcc() { DISCLAIMER } else { MICRO_DISCLAIMER }
 }
 
-/// How much a finding weighs.
+/// Weight of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// The numbers must be read with this in mind.
@@ -32,260 +34,264 @@ pub enum Weight {
     Failure,
 }
 
-/// One thing that a reader must know.
+/// Something about a run that a reader must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How much it weighs.
+    /// Its weight.
     pub weight: Weight,
     /// A sentence.
     pub text: String,
 }
 
-/// All findings of a result, failures first.
+impl Finding {
+    fn warning(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Warning, text: text.into() }
+    }
+
+    fn failure(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Failure, text: text.into() }
+    }
+}
+
+/// Returns all findings of a result, failures first.
 #[must_use]
 pub fn findings(result: &RunResult) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut add = |weight, text| found.push(Finding { weight, text });
-
-    let failed: Vec<&str> = result.checks.iter().filter(|c| !c.ok).map(|c| c.id.as_str()).collect();
-    if !failed.is_empty() {
-        let verb = if failed.len() == 1 { "check fails" } else { "checks fail" };
-        add(Weight::Failure, format!("{} {verb}: {}.", failed.len(), failed.join(", ")));
-    }
-    for warning in &result.warnings {
-        add(Weight::Warning, format!("{warning}."));
-    }
-    let totals = |of: fn(&crate::model::TransactionResult) -> u64| {
-        result.transactions.values().map(of).fold(0_u64, u64::saturating_add)
-    };
-    if result.has_small_warehouses() {
-        add(
-            Weight::Warning,
-            "The warehouses are small (size small): the run shows that the database works. Its speed is no TPC-C result, \
-             since a standard warehouse has ten times the rows."
-                .to_owned(),
-        );
-    }
-    let unmeasured: Vec<&str> = asked_types(result)
-        .filter(|&(_, of)| of.completed() == 0 && of.failed == 0 && of.unknown == 0)
-        .map(|(name, _)| crate::figures::type_name(name))
-        .collect();
-    if !unmeasured.is_empty() {
-        add(
-            Weight::Warning,
-            format!(
-                "Nothing was measured of {}: none ended in the window. {} them.",
-                unmeasured.join(", "),
-                if result.controls.contention.is_some() {
-                    "Most sessions went for the hot row: more of them, or a lower --ci, show"
-                } else {
-                    "A longer --duration shows"
-                }
-            ),
-        );
-    }
-    let aborted: u64 = result.aborts.values().sum();
-    let attempts = aborted.saturating_add(totals(crate::model::TransactionResult::completed));
-    // Who asks for contention gets it.
-    if aborted.saturating_mul(10) > attempts && result.controls.contention.is_none() {
-        add(
-            Weight::Warning,
-            format!(
-                "The database gave up {} % of all attempts: the sessions fight for the same rows. More {}, fewer sessions \
-                 or a lower isolation level show what it does without that.",
-                number(100.0 * aborted as f64 / attempts as f64),
-                if result.is_tpcc() { "warehouses" } else { "records" }
-            ),
-        );
-    }
-    found_stalls(result, &mut add);
-    let unknown = totals(|t| t.unknown);
-    let failed_transactions = totals(|t| t.failed);
-    if failed_transactions > 0 {
-        add(
-            Weight::Failure,
-            format!("{} failed and count in no throughput.", plural(failed_transactions, "transaction")),
-        );
-    }
-    if unknown > 0 {
-        add(
-            Weight::Failure,
-            format!(
-                "{} ended without an answer whether they committed; they are counted neither as committed nor as \
-                 failed.",
-                plural(unknown, "transaction")
-            ),
-        );
-    }
-    let away_s: f64 = result.outages.iter().map(|outage| outage.to_s - outage.from_s).sum();
-    if result.outages.len() > OUTAGES_TOLD {
-        let longest = result.outages.iter().map(|outage| outage.to_s - outage.from_s).fold(0.0, f64::max);
-        add(
-            Weight::Warning,
-            format!(
-                "The database answered nothing {} times, for {} in all and {} at most.",
-                result.outages.len(),
-                duration(away_s),
-                duration(longest)
-            ),
-        );
-    }
-    for outage in result.outages.iter().filter(|_| result.outages.len() <= OUTAGES_TOLD) {
-        add(
-            Weight::Warning,
-            format!(
-                "The database answered nothing for {}, from {} s to {} s of the window{}.",
-                duration(outage.to_s - outage.from_s),
-                number(outage.from_s),
-                number(outage.to_s),
-                match outage.cause {
-                    OutageCause::Lost => "",
-                    OutageCause::Silent => ", though connections stayed: the server was frozen or cut off",
-                }
-            ),
-        );
-    }
-    if away_s > 0.0 && !result.is_paced() {
-        add(
-            Weight::Warning,
-            format!(
-                "The percentiles hardly show these {}: a closed loop sends nothing while it waits, so an outage is in no \
-                 more latencies than there are sessions. What users would have felt is measured with --mode rte or open.",
-                duration(away_s)
-            ),
-        );
-    }
-    if result.status == crate::model::Status::Partial {
-        add(
-            Weight::Warning,
-            format!(
-                "The result is partial: the numbers are what was measured in {}.",
-                duration(result.window.measured_s)
-            ),
-        );
-    }
-    if let Some(sentence) = &result.client.bottleneck {
-        add(Weight::Warning, sentence.clone());
-    }
-    if let Some(sentence) = queue_warning(result) {
-        add(Weight::Warning, sentence);
-    }
-    if let Some(d) = &result.delivery
-        && d.queued > d.completed
-    {
-        add(
-            Weight::Warning,
-            format!("{} of {} queued Deliveries were completed.", count(d.completed), count(d.queued)),
-        );
-    }
-    // Where warehouses are chosen by a control, remote lines and payments are what was asked for.
-    let asked = result.controls.contention.is_some()
-        || result.plan.distribution.dis_ratio.is_some()
-        || result.phases.iter().any(|phase| phase.asked.contains_key("dis_ratio"));
-    let outside: Vec<&str> = result
-        .inputs
-        .iter()
-        .filter(|i| i.verdict == WindowVerdict::Outside && !(asked && i.quantity.starts_with("remote")))
-        .map(|i| i.quantity.as_str())
-        .collect();
-    if !outside.is_empty() {
-        add(Weight::Warning, format!("Inputs outside the standard's window: {}.", outside.join(", ")));
-    }
-    let phases = result.controls.contention.iter().flat_map(|contention| &contention.phases);
-    // A short phase may be over before anything can be seen.
-    let unsettled = phases.filter(|phase| phase.settling_s.is_none() && phase.to_s - phase.from_s >= 2.0);
-    if unsettled.count() > 0 {
-        add(
-            Weight::Warning,
-            "The row was not as contended as was asked for: more sessions, or ones that wait for their commits (commit=wait of \
-             gemel:), or longer phases can bring it there."
-                .into(),
-        );
-    }
+    found.extend(failed_checks(result));
+    found.extend(result.warnings.iter().map(|warning| Finding::warning(format!("{warning}."))));
+    found.extend(small_warehouses(result));
+    found.extend(types_without_samples(result));
+    found.extend(many_aborts(result));
+    found.extend(stalls(result));
+    found.extend(failed_transactions(result));
+    found.extend(unknown_outcomes(result));
+    found.extend(outages(result));
+    found.extend(outages_in_closed_loop(result));
+    found.extend(partial_result(result));
+    found.extend(result.client.bottleneck.clone().map(Finding::warning));
+    found.extend(queue_warning(result).map(Finding::warning));
+    found.extend(unfinished_deliveries(result));
+    found.extend(inputs_outside_window(result));
+    found.extend(unsettled_contention(result));
     found.sort_by_key(|f| std::cmp::Reverse(f.weight));
     found
 }
 
-/// Tells of seconds of the window in which nothing was completed though the database was there: an outage is told by itself.
-fn found_stalls(result: &RunResult, add: &mut impl FnMut(Weight, String)) {
+fn failed_checks(result: &RunResult) -> Option<Finding> {
+    let failed: Vec<&str> = result.checks.iter().filter(|c| !c.ok).map(|c| c.id.as_str()).collect();
+    let verb = if failed.len() == 1 { "check fails" } else { "checks fail" };
+    let text = format!("{} {verb}: {}.", failed.len(), failed.join(", "));
+    (!failed.is_empty()).then(|| Finding::failure(text))
+}
+
+fn small_warehouses(result: &RunResult) -> Option<Finding> {
+    let text = "The warehouses are small (size small): the run shows that the database works. Its speed is no TPC-C \
+                result, since a standard warehouse has ten times the rows.";
+    result.has_small_warehouses().then(|| Finding::warning(text))
+}
+
+fn types_without_samples(result: &RunResult) -> Option<Finding> {
+    let types: Vec<&str> = types_in_mix(result)
+        .filter(|&(_, of)| of.completed() == 0 && of.failed == 0 && of.unknown == 0)
+        .map(|(name, _)| type_name(name))
+        .collect();
+    let advice = if result.controls.contention.is_some() {
+        "Most sessions competed for the hot row: use more sessions or a lower --ci."
+    } else {
+        "Use a longer --duration."
+    };
+    let text = format!("No samples of {}: none ended in the window. {advice}", types.join(", "));
+    (!types.is_empty()).then(|| Finding::warning(text))
+}
+
+/// Warns if more than a tenth of all attempts were aborted, unless the plan asks for contention.
+fn many_aborts(result: &RunResult) -> Option<Finding> {
+    let aborted: u64 = result.aborts.values().sum();
+    let attempts = aborted.saturating_add(total(result, TransactionResult::completed));
+    if aborted.saturating_mul(10) <= attempts || result.controls.contention.is_some() {
+        return None;
+    }
+    Some(Finding::warning(format!(
+        "The database aborted {} % of all attempts: the sessions compete for the same rows. Use more {}, fewer \
+         sessions or a lower isolation level to measure it without that.",
+        number(100.0 * aborted as f64 / attempts as f64),
+        if result.is_tpcc() { "warehouses" } else { "records" }
+    )))
+}
+
+/// Warns about seconds of the window in which no transaction completed though no outage explains it.
+fn stalls(result: &RunResult) -> Option<Finding> {
     let types = result.series.types();
     let completed = |at: usize| types.iter().filter_map(|(_, counts)| counts.get(at)).sum::<u64>();
     let whole = result.window.measured_s.floor() as i64;
-    let gone = |second: i64| {
+    let in_outage = |second: i64| {
         let (from, to) = (second as f64, second as f64 + 1.0);
         result.outages.iter().any(|outage| outage.from_s < to && outage.to_s > from)
     };
     let of_window =
         result.series.second.iter().enumerate().filter(|&(_, &second)| second >= 0 && second < whole);
-    let (still, busy): (Vec<_>, Vec<_>) = of_window.partition(|&(at, _)| completed(at) == 0);
-    // A run that is slower than a transaction each second has such seconds all the time; and where nobody is to play for a while,
-    // nothing takes long.
-    let slowest = result.transactions.values().filter_map(|of| of.latency_ms.max).fold(0.0, f64::max);
-    if still.len() >= busy.len() || slowest < 1_000.0 {
-        return;
+    let (idle, busy): (Vec<_>, Vec<_>) = of_window.partition(|&(at, _)| completed(at) == 0);
+    // A run with less than a transaction per second has such seconds all the time. If no latency is long, no request
+    // was due in them.
+    let slowest_ms = result.transactions.values().filter_map(|of| of.latency_ms.max).fold(0.0, f64::max);
+    if idle.len() >= busy.len() || slowest_ms < 1_000.0 {
+        return None;
     }
-    let still: Vec<i64> =
-        still.into_iter().map(|(_, &second)| second).filter(|&second| !gone(second)).collect();
-    if let Some(first) = still.first() {
-        add(
-            Weight::Warning,
-            format!(
-                "In {} of the window nothing was completed, the first of them second {first}, and no connection was lost: the \
-                 greatest latencies show it, percentiles may not.",
-                plural(still.len() as u64, "second")
-            ),
-        );
-    }
+    let stalled: Vec<i64> =
+        idle.into_iter().map(|(_, &second)| second).filter(|&second| !in_outage(second)).collect();
+    let first = stalled.first()?;
+    Some(Finding::warning(format!(
+        "No transaction completed in {} of the window, the first of them second {first}, though no connection was lost: \
+         the greatest latencies show it, percentiles may not.",
+        plural(stalled.len() as u64, "second")
+    )))
 }
 
-/// The types of transactions that the mix has a share for.
-fn asked_types(result: &RunResult) -> impl Iterator<Item = (&str, &crate::model::TransactionResult)> {
+fn failed_transactions(result: &RunResult) -> Option<Finding> {
+    let failed = total(result, |t| t.failed);
+    let text = format!("{} failed and count in no throughput.", plural(failed, "transaction"));
+    (failed > 0).then(|| Finding::failure(text))
+}
+
+fn unknown_outcomes(result: &RunResult) -> Option<Finding> {
+    let unknown = total(result, |t| t.unknown);
+    let text = format!(
+        "{} ended with an unknown outcome (no answer to the commit) and count neither as completed nor as failed.",
+        plural(unknown, "transaction")
+    );
+    (unknown > 0).then(|| Finding::failure(text))
+}
+
+/// Warns about outages: one by one if they are few, else all together.
+fn outages(result: &RunResult) -> Vec<Finding> {
+    if result.outages.len() <= OUTAGES_LISTED {
+        return result.outages.iter().map(outage).collect();
+    }
+    let longest = result.outages.iter().map(|outage| outage.to_s - outage.from_s).fold(0.0, f64::max);
+    vec![Finding::warning(format!(
+        "The database answered nothing in {} outages, {} in all; the longest took {}.",
+        result.outages.len(),
+        duration(seconds_of_outages(result)),
+        duration(longest)
+    ))]
+}
+
+fn outage(outage: &Outage) -> Finding {
+    Finding::warning(format!(
+        "The database answered nothing for {}, from {} s to {} s of the window{}.",
+        duration(outage.to_s - outage.from_s),
+        number(outage.from_s),
+        number(outage.to_s),
+        match outage.cause {
+            OutageCause::Lost => "",
+            OutageCause::Silent => ", though connections stayed: the server was frozen or cut off",
+        }
+    ))
+}
+
+fn outages_in_closed_loop(result: &RunResult) -> Option<Finding> {
+    let outages_s = seconds_of_outages(result);
+    let text = format!(
+        "The percentiles hardly show these {}: a closed loop sends nothing while it waits, so an outage is in no more \
+         latencies than there are sessions. Use --mode rte or open to measure what users would have felt.",
+        duration(outages_s)
+    );
+    (outages_s > 0.0 && !result.is_paced()).then(|| Finding::warning(text))
+}
+
+fn seconds_of_outages(result: &RunResult) -> f64 {
+    result.outages.iter().map(|outage| outage.to_s - outage.from_s).sum()
+}
+
+fn partial_result(result: &RunResult) -> Option<Finding> {
+    let measured = duration(result.window.measured_s);
+    let text = format!("The result is partial: its numbers cover the {measured} that were measured.");
+    (result.status == Status::Partial).then(|| Finding::warning(text))
+}
+
+fn unfinished_deliveries(result: &RunResult) -> Option<Finding> {
+    let delivery = result.delivery.as_ref().filter(|delivery| delivery.queued > delivery.completed)?;
+    let (completed, queued) = (count(delivery.completed), count(delivery.queued));
+    Some(Finding::warning(format!("{completed} of {queued} queued Deliveries were completed.")))
+}
+
+fn inputs_outside_window(result: &RunResult) -> Option<Finding> {
+    // Where a control chooses the warehouses, the plan sets the shares of remote lines and payments.
+    let chosen = result.controls.contention.is_some()
+        || result.plan.distribution.dis_ratio.is_some()
+        || result.phases.iter().any(|phase| phase.asked.contains_key("dis_ratio"));
+    let outside: Vec<&str> = result
+        .inputs
+        .iter()
+        .filter(|i| i.verdict == WindowVerdict::Outside && !(chosen && i.quantity.starts_with("remote")))
+        .map(|i| i.quantity.as_str())
+        .collect();
+    let text = format!("Inputs outside the standard's window: {}.", outside.join(", "));
+    (!outside.is_empty()).then(|| Finding::warning(text))
+}
+
+fn unsettled_contention(result: &RunResult) -> Option<Finding> {
+    let mut phases = result.controls.contention.iter().flat_map(|contention| &contention.phases);
+    let unsettled =
+        phases.any(|phase| phase.settling_s.is_none() && phase.to_s - phase.from_s >= SHORTEST_SETTLING_S);
+    let text = "The contention for the hot row did not settle at the configured intensity: use more sessions, sessions \
+                that wait for their commits (commit=wait of gemel:), or longer phases.";
+    unsettled.then(|| Finding::warning(text))
+}
+
+/// Sum of a count over all types of transactions.
+fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
+    result.transactions.values().map(of).fold(0, u64::saturating_add)
+}
+
+/// Types of transactions that have a share of the mix.
+fn types_in_mix(result: &RunResult) -> impl Iterator<Item = (&str, &TransactionResult)> {
     let mix: Option<Mix> = result.plan.mix.as_deref().unwrap_or_default().parse().ok();
-    let asked = move |name: &str| match (mix, kind_of(name)) {
+    let has_share = move |name: &str| match (mix, kind_of(name)) {
         (Some(mix), Some(kind)) => mix.has(kind),
         _ => true,
     };
-    result.types_in_order().into_iter().filter(move |(name, _)| asked(name))
+    result.types_in_order().into_iter().filter(move |(name, _)| has_share(name))
 }
 
-/// The types of transactions to show: those that the mix has a share for, and those of which anything came.
-pub(crate) fn shown_types(result: &RunResult) -> Vec<(&str, &crate::model::TransactionResult)> {
-    let asked: Vec<&str> = asked_types(result).map(|(name, _)| name).collect();
-    let shown = |(name, of): &(&str, &crate::model::TransactionResult)| {
-        asked.contains(name) || of.completed() + of.failed + of.unknown > 0
+/// Types of transactions to show: those that have a share of the mix, and those that ended in the window.
+pub(crate) fn shown_types(result: &RunResult) -> Vec<(&str, &TransactionResult)> {
+    let in_mix: Vec<&str> = types_in_mix(result).map(|(name, _)| name).collect();
+    let shown = |(name, of): &(&str, &TransactionResult)| {
+        in_mix.contains(name) || of.completed() + of.failed + of.unknown > 0
     };
     result.types_in_order().into_iter().filter(shown).collect()
 }
 
-/// Whether new orders per minute say anything of a run.
+/// True if the run has new orders per minute: a TPC-C run that shows New-Orders.
 pub(crate) fn has_new_orders(result: &RunResult) -> bool {
     let new_order = TransactionKind::NewOrder.name();
     result.is_tpcc() && shown_types(result).iter().any(|(name, _)| *name == new_order)
 }
 
-/// Mean time that a completed transaction of any type spent waiting for a session, and being served, in ms.
+/// Mean queue and mean service of the completed transactions of all types, in ms; none if none completed.
 #[must_use]
 pub fn mean_queue_and_service_ms(result: &RunResult) -> Option<(f64, f64)> {
     let completed: u64 = result.transactions.values().map(|t| t.completed()).sum();
     if completed == 0 {
         return None;
     }
-    // Means weighted by their counts are the mean of all; percentiles could not be put together so.
-    let mean = |of: fn(&crate::model::TransactionResult) -> Option<f64>| {
-        let weighted = |t: &crate::model::TransactionResult| of(t).unwrap_or(0.0) * t.completed() as f64;
+    // The mean of all is the mean of the types' means, weighted by their counts; percentiles can't be combined so.
+    let mean = |of: fn(&TransactionResult) -> Option<f64>| {
+        let weighted = |t: &TransactionResult| of(t).unwrap_or(0.0) * t.completed() as f64;
         result.transactions.values().map(weighted).sum::<f64>() / completed as f64
     };
     Some((mean(|t| t.queue_ms.mean), mean(|t| t.service_ms.mean)))
 }
 
-/// Says so when transactions waited longer for a session than the database took to answer.
+/// Warns if transactions waited longer for a session than the database took to answer.
 #[must_use]
 pub fn queue_warning(result: &RunResult) -> Option<String> {
     let (queue, service) = mean_queue_and_service_ms(result)?;
     (queue > service).then(|| {
         format!(
             "Transactions waited longer for a session (mean {} ms) than the database took to answer (mean {} ms): \
-             more was asked than is answered with these sessions. If more sessions do not raise the throughput, the \
+             requests come faster than these sessions answer them. If more sessions do not raise the throughput, the \
              database is the limit.",
             number(queue),
             number(service)

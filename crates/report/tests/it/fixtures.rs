@@ -74,7 +74,7 @@ fn contention() {
         ],
     );
     let mut long = result("contention");
-    let words = "The row was not as contended as was asked for";
+    let words = "The contention for the hot row did not settle at the configured intensity";
     assert!(!render_table(&long, 250, false).contains(words), "a phase of a second may be too short");
     for phase in long.controls.contention.iter_mut().flat_map(|contention| &mut contention.phases) {
         phase.to_s = phase.from_s + 2.0;
