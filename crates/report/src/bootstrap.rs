@@ -1,9 +1,8 @@
 //! Confidence intervals for ratios of two series, by moving-block bootstrap.
 //!
-//! The seconds of a run are not independent: a slow second is followed by another (checkpoints, compactions).
-//! Drawing single seconds would pretend more data than there is and give intervals that are too narrow, so whole
-//! blocks of neighbouring seconds are drawn (Künsch 1989). Blocks of √n seconds keep dependence up to that length
-//! and still leave √n blocks to draw from.
+//! The seconds of a run are not independent: a slow second is followed by another (checkpoints, compactions). If single
+//! seconds were drawn, the intervals would be too narrow. So whole blocks of neighbouring seconds are drawn (Künsch
+//! 1989). Blocks of √n seconds keep dependence up to that length and still leave √n blocks to draw from.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
@@ -11,20 +10,20 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 /// Resamples drawn for one interval.
 pub(crate) const RESAMPLES: usize = 2000;
 
-/// Shorter series get no interval.
+/// Fewest seconds of a series that gets an interval.
 pub(crate) const SECONDS_NEEDED: usize = 20;
 
-/// Any constant does: equal data must give equal intervals.
+/// A constant, so that equal data gives equal intervals.
 const SEED: u64 = 0x6c79_6469_7465;
 
-/// The block length, in seconds, for a series of `n` seconds: √n, at least 3.
+/// Returns the block length, in seconds, for a series of `n` seconds: √n, at least 3.
 #[must_use]
 pub(crate) fn block_length(n: usize) -> usize {
     ((n as f64).sqrt().round() as usize).max(3).min(n.max(1))
 }
 
-/// The 95 % interval of `statistic(b) / statistic(a)`; `None` if a series is shorter than [`SECONDS_NEEDED`] or the
-/// denominator is zero too often to say anything.
+/// Returns the 95 % interval of `statistic(b) / statistic(a)`; `None` if a series is shorter than [`SECONDS_NEEDED`],
+/// or if a resample has no finite ratio.
 pub(crate) fn ratio_interval(a: &[f64], b: &[f64], statistic: fn(&mut [f64]) -> f64) -> Option<(f64, f64)> {
     if a.len() < SECONDS_NEEDED || b.len() < SECONDS_NEEDED {
         return None;
@@ -42,7 +41,7 @@ pub(crate) fn ratio_interval(a: &[f64], b: &[f64], statistic: fn(&mut [f64]) -> 
             ratios.push(ratio);
         }
     }
-    // With infinite ratios left out, the rest would look better than the data is.
+    // Without the infinite ratios the interval would look narrower than the data allows.
     if ratios.len() < RESAMPLES {
         return None;
     }
@@ -59,17 +58,17 @@ fn draw(rng: &mut Xoshiro256PlusPlus, series: &[f64], drawn: &mut Vec<f64>) {
     while drawn.len() < series.len() {
         // The bias of the remainder is below 2^-40 for any series that fits memory.
         let start = (rng.next_u64() % starts) as usize;
-        let wanted = length.min(series.len() - drawn.len());
-        drawn.extend_from_slice(&series[start..start + wanted]);
+        let taken = length.min(series.len() - drawn.len());
+        drawn.extend_from_slice(&series[start..start + taken]);
     }
 }
 
-/// The arithmetic mean.
+/// Returns the arithmetic mean.
 pub(crate) fn mean(values: &mut [f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The median (the upper one of an even number); reorders the values.
+/// Returns the median (the upper one of an even number of values); reorders the values.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return f64::NAN;

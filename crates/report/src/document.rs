@@ -1,21 +1,22 @@
-//! The result document by its paths, for whatever names its parts by text: the figures of sweeps, and lists of all keys of a plan.
+//! The result document as a tree, for callers that name its parts by text: figures of sweeps, and lists of all keys of
+//! a plan.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A part of a document, as it is written.
+/// A part of a document in its written form.
 #[derive(Debug)]
 pub(crate) struct Document(Value);
 
 impl Document {
-    /// Of a part of a result; none if it can't be written.
+    /// Returns the written form of a part of a result; none if it can't be written.
     pub(crate) fn of(part: &impl Serialize) -> Option<Self> {
         serde_json::to_value(part).ok().map(Self)
     }
 
-    /// The value at the end of a path; numbers are places in lists.
+    /// Returns the value at a path; numbers in the path are indexes of lists.
     fn at(&self, path: &[impl AsRef<str>]) -> Option<&Value> {
         path.iter().map(AsRef::as_ref).try_fold(&self.0, |at, part| match part.parse::<usize>() {
             Ok(index) if at.is_array() => at.get(index),
@@ -23,24 +24,24 @@ impl Document {
         })
     }
 
-    /// True if there is anything at the end of a path.
+    /// Returns true if the document has a value at a path.
     pub(crate) fn has(&self, path: &[impl AsRef<str>]) -> bool {
         self.at(path).is_some()
     }
 
-    /// The number at the end of a path.
+    /// Returns the number at a path.
     pub(crate) fn number(&self, path: &[impl AsRef<str>]) -> Option<f64> {
         self.at(path)?.as_f64()
     }
 
-    /// The list of numbers and gaps at the end of a path; none if there is no list, or anything else in it.
+    /// Returns the list of numbers and nulls at a path; none without a list, or if it holds anything else.
     pub(crate) fn numbers(&self, path: &[impl AsRef<str>]) -> Option<Vec<Option<f64>>> {
         let number = |value: &Value| if value.is_null() { Some(None) } else { value.as_f64().map(Some) };
         self.at(path)?.as_array()?.iter().map(number).collect()
     }
 }
 
-/// The keys of an object with their values as text; `a.b` is key b of object a.
+/// Returns the keys of an object with their values as text; `a.b` is key b of object a.
 pub(crate) fn texts(object: &impl Serialize) -> BTreeMap<String, String> {
     fn add(texts: &mut BTreeMap<String, String>, key: String, value: Value) {
         match value {

@@ -33,7 +33,7 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, ResultError> {
 }
 
 impl Latency {
-    /// The summary of a histogram of nanoseconds; without numbers if it is empty.
+    /// Returns the summary of a histogram of nanoseconds; without numbers if it is empty.
     #[must_use]
     pub fn from_histogram(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {

@@ -1,7 +1,7 @@
-//! The result of a run, and what can be made of it: a terminal table, a comparison, an HTML page.
+//! The result of a run and its renderings: a terminal table, a comparison, an HTML page.
 //!
-//! [`RunResult`] is the contract: everything that came out of a run is in it, and every rendering is a
-//! function of it alone. Nothing here talks to a database or reads a clock.
+//! [`RunResult`] is the contract: it holds all results of a run, and every rendering is a function of it alone. Nothing
+//! here talks to a database or reads a clock.
 
 mod bootstrap;
 pub mod compare;

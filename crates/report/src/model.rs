@@ -1,4 +1,4 @@
-//! The result document: everything that came out of one run.
+//! The result document: all results of one run.
 //!
 //! The JSON names are a contract (format [`FORMAT`]); they are the names of the fields here. The unit of a
 //! number is the last part of its name: `_ms` milliseconds, `_s` seconds, `_us` microseconds, `_percent` 0 to
@@ -16,8 +16,8 @@ use crate::plan::PlanInfo;
 /// The version of the document that this crate writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
 
-/// The keys of [`RunResult::transactions`] in the order in which people expect them (TPC-C 2.4 to 2.8, then those of the
-/// Dike paper, which a result has only if its mix has).
+/// Keys of [`RunResult::transactions`] in the usual order: TPC-C 2.4 to 2.8, then those of the Dike paper, which a
+/// result has only if its mix has them.
 pub const TRANSACTION_TYPES: [&str; TransactionKind::COUNT] = {
     let mut names = [""; TransactionKind::COUNT];
     let mut index = 0;
@@ -28,7 +28,7 @@ pub const TRANSACTION_TYPES: [&str; TransactionKind::COUNT] = {
     names
 };
 
-/// Everything that came out of one run.
+/// All results of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Version of the program that wrote the document.
@@ -38,7 +38,7 @@ pub struct RunResult {
     /// The user's name for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether the run reached its planned end as a result that counts.
+    /// Status of the run: complete or partial.
     #[serde(default)]
     pub status: Status,
     /// The plan of the run.
@@ -53,18 +53,18 @@ pub struct RunResult {
     /// The load, if this run loaded the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadInfo>,
-    /// When it was measured.
+    /// Times of the warm-up and the window.
     #[serde(default)]
     pub window: Window,
-    /// New orders per minute (TPC-C; 0 for other workloads): the completed New-Orders of the window, those that TPC-C 2.4.1.4 rolls back
-    /// included (5.4.2), by its length.
+    /// New orders per minute: the completed New-Orders of the window, divided by its minutes. Those that TPC-C 2.4.1.4
+    /// rolls back are included (5.4.2). 0 for workloads other than TPC-C.
     #[serde(default)]
     pub nopm: f64,
     /// Completed transactions of all types per second.
     #[serde(default)]
     pub tps: f64,
-    /// `nopm` in percent of [`MAX_NOPM_PER_WAREHOUSE`](lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE) times the warehouses. Above 100 whenever the terminals
-    /// do not wait as TPC-C demands.
+    /// `nopm` in percent of [`MAX_NOPM_PER_WAREHOUSE`](lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE) times the
+    /// warehouses. It exceeds 100 if the terminals do not wait as TPC-C demands.
     #[serde(default)]
     pub efficiency_percent: f64,
     /// Results by transaction type; the keys are [`TRANSACTION_TYPES`], or other names for other workloads.
@@ -73,7 +73,7 @@ pub struct RunResult {
     /// Attempts that the database aborted, by reason; each was retried or counted as failed.
     #[serde(default)]
     pub aborts: BTreeMap<String, u64>,
-    /// Errors that are no aborts, by their text, the most frequent first.
+    /// Errors other than aborts, by their text, the most frequent first.
     #[serde(default)]
     pub errors: Vec<ErrorCount>,
     /// Second by second through the window.
@@ -82,31 +82,31 @@ pub struct RunResult {
     /// Second by second before the window (negative offsets).
     #[serde(default)]
     pub warmup_series: Series,
-    /// What the client itself cost.
+    /// Cost of the client itself.
     #[serde(default)]
     pub client: ClientCost,
-    /// Consistency conditions (TPC-C 3.3.2) and whatever else was checked.
+    /// Consistency conditions (TPC-C 3.3.2) and other checks.
     #[serde(default)]
     pub checks: Vec<CheckResult>,
-    /// The requirements of the plan, and whether the run met them.
+    /// The requirements of the plan, with their verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<RequirementResult>,
-    /// Whether the inputs were as random as TPC-C 5.5.1.5 wants them.
+    /// Randomness of the inputs, beside the windows of TPC-C 5.5.1.5.
     #[serde(default)]
     pub inputs: Vec<InputFinding>,
-    /// What the controls were asked and what they did.
+    /// The controls: configured and measured values.
     #[serde(default, serialize_with = "sorted")]
     pub controls: Controls,
-    /// The phases of the plan that were reached, if there is more than one.
+    /// The phases of the plan that the run reached, if there is more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseResult>,
-    /// The rules of the standard, one by one.
+    /// The rules of the standard, with their verdicts.
     #[serde(default)]
     pub compliance: Vec<ComplianceLine>,
-    /// Stretches in which the database answered nothing.
+    /// Outages: times in which no session got an answer.
     #[serde(default)]
     pub outages: Vec<Outage>,
-    /// What else one should know of the run, one line each.
+    /// Other warnings about the run, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The deferred part of Delivery (TPC-C 2.7.2), in the modes that defer it.
@@ -115,7 +115,7 @@ pub struct RunResult {
     /// Measured keying and think times by transaction type (TPC-C 5.2.5), in the modes that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<BTreeMap<String, Pacing>>,
-    /// What each node of the database did and held, where that is known.
+    /// Operations and data of each node of the database, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeFigures>,
 }
@@ -157,7 +157,7 @@ impl Default for RunResult {
 }
 
 impl RunResult {
-    /// The transaction types that the result holds: first those of TPC-C in its order, then any others by name.
+    /// Returns the transaction types of the result: first those of TPC-C in its order, then any others by name.
     #[must_use]
     pub fn types_in_order(&self) -> Vec<(&str, &TransactionResult)> {
         let known = TRANSACTION_TYPES.iter().filter_map(|k| self.transactions.get_key_value(*k));
@@ -165,50 +165,50 @@ impl RunResult {
         known.chain(others).map(|(k, v)| (k.as_str(), v)).collect()
     }
 
-    /// The number of warehouses of the plan, or of the load if the plan does not say; none where the workload has none.
+    /// Returns the number of warehouses of the plan, else of the load; none for workloads without warehouses.
     #[must_use]
     pub fn warehouses(&self) -> Option<u64> {
         self.plan.warehouses.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
     }
 
-    /// True if the database was loaded with fewer rows than the standard has.
+    /// Returns true if the database was loaded with fewer rows than the standard has.
     #[must_use]
     pub fn has_small_warehouses(&self) -> bool {
         self.plan.size.as_ref().is_some_and(|size| size != "standard")
     }
 
-    /// The workload: `tpcc`, also where the plan does not say, or `micro`.
+    /// Returns the workload: `tpcc` or `micro`; `tpcc` if the plan has none.
     #[must_use]
     pub fn workload(&self) -> &str {
         self.plan.workload.as_deref().unwrap_or("tpcc")
     }
 
-    /// Whether the workload is TPC-C's, to which NOPM, the mix and the rules of the standard belong.
+    /// Returns true if the workload is TPC-C, to which NOPM, the mix and the rules of the standard belong.
     #[must_use]
     pub fn is_tpcc(&self) -> bool {
         self.workload() == "tpcc"
     }
 
-    /// The type whose latencies the series has second by second: its name for people.
+    /// Returns the display name of the type whose latencies the series holds second by second.
     #[must_use]
     pub(crate) fn first_type(&self) -> &'static str {
         if self.is_tpcc() { TransactionKind::NewOrder.title() } else { crate::figures::MICRO_TITLE }
     }
 
-    /// The plan's keys with their values as text; `a.b` is key b of table a.
+    /// Returns the plan's keys with their values as text; `a.b` is key b of table a.
     #[must_use]
     pub(crate) fn plan_flat(&self) -> BTreeMap<String, String> {
         self.plan.texts()
     }
 
-    /// How many nodes the database had, where the run knew on which of them each warehouse was.
+    /// Returns the number of nodes of the database, where the run knew the placement.
     #[must_use]
     pub fn node_count(&self) -> Option<u32> {
         let nodes = self.controls.distribution.as_ref()?.nodes.len();
         u32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
     }
 
-    /// How many seconds of the window's series are whole: all but a short last one, unless it is the only one.
+    /// Returns the number of whole seconds of the window's series: all but a short last one, unless it is the only one.
     #[must_use]
     pub fn whole_seconds(&self) -> usize {
         let seconds = self.series.second.len();
@@ -216,22 +216,21 @@ impl RunResult {
         seconds - usize::from(short)
     }
 
-    /// Whether requests come at a pace of the plan's and not of the database's: terminals that wait, or a given rate.
+    /// Returns true if the plan sets the pace of requests, not the database: terminals that wait, or a given rate.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         self.plan.is_paced()
     }
 
-    /// The client's processor time in percent of one processor.
+    /// Returns the client's processor time in percent of one processor.
     #[must_use]
     pub fn client_percent_of_core(&self) -> f64 {
         let measured_s = self.window.measured_s;
         if measured_s > 0.0 { 100.0 * self.client.cpu_s / measured_s } else { 0.0 }
     }
 
-    /// How many consistency conditions (TPC-C 3.3.2) were evaluated at a time when not all of them were, since the run
-    /// or the check ended before; `None` if all were, or none was meant to be, or the check failed (which is a check that
-    /// does not hold).
+    /// Returns how many consistency conditions (TPC-C 3.3.2) an interrupted check evaluated; `None` if it evaluated all
+    /// of them, if no check was planned at that time, or if the check failed (which is a check that does not hold).
     #[must_use]
     pub fn conditions_cut_short(&self, when: CheckedWhen) -> Option<usize> {
         let made = self.checks.iter().filter(|check| check.when == when);
@@ -240,7 +239,7 @@ impl RunResult {
             check.id == BALANCES_CHECK || EXTRA_CONDITIONS.iter().any(|extra| extra.clause == check.id)
         };
         let others = made.clone().count() - made.filter(|check| ours(check)).count() - conditions;
-        // Who checks before a run means to check after it.
+        // A run that checks before also plans a check after.
         let meant = conditions > 0
             || when == CheckedWhen::After && self.conditions_cut_short(CheckedWhen::Before).is_none() && {
                 self.checks
@@ -251,7 +250,7 @@ impl RunResult {
         (interrupted && meant && others == 0 && conditions < CONDITION_COUNT).then_some(conditions)
     }
 
-    /// Whether the conditions of any time are cut short, see [`RunResult::conditions_cut_short`].
+    /// Returns true if any check was interrupted, see [`RunResult::conditions_cut_short`].
     #[must_use]
     pub fn any_conditions_cut_short(&self) -> bool {
         [CheckedWhen::Before, CheckedWhen::After]
@@ -260,15 +259,15 @@ impl RunResult {
     }
 }
 
-/// Whether a run reached its planned end as a result that counts.
+/// Status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It did.
+    /// The run reached its planned end, and its result counts.
     #[default]
     Complete,
-    /// It was interrupted or lost its target, transactions of a type failed more often than not, or the last check
-    /// was not made; what was measured is valid.
+    /// The run was interrupted or lost its target, more than half of the transactions of a type failed, or the last
+    /// check was not made. The numbers measured so far are valid.
     Partial,
 }
 
@@ -277,16 +276,16 @@ pub enum Status {
 pub struct TargetInfo {
     /// Family: `gemel`, `postgres`, …
     pub kind: String,
-    /// Version as the database states it.
+    /// Version that the database states.
     #[serde(default)]
     pub version: String,
     /// URL without password.
     #[serde(default)]
     pub url: String,
-    /// Settings that matter to the result, as the database states them.
+    /// Settings that matter to the result, from the database itself.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// Whether it works inside the client's process, so that its cost is part of the client's.
+    /// True if it runs inside the client's process, so that its cost is part of the client's.
     #[serde(default)]
     pub embedded: bool,
 }
@@ -303,13 +302,13 @@ pub struct HostInfo {
     pub kernel: String,
     /// Processor model.
     pub cpu: String,
-    /// Logical processors that the client may use.
+    /// Logical processors available to the client.
     pub cores: u32,
     /// Main memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// What loading took.
+/// The load of the database.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadInfo {
@@ -317,20 +316,20 @@ pub struct LoadInfo {
     pub seconds: f64,
     /// Rows of all tables.
     pub rows: u64,
-    /// Bytes of row data that were sent.
+    /// Bytes of row data sent.
     pub bytes: u64,
-    /// Warehouses loaded; 0 for workloads without.
+    /// Warehouses loaded; 0 for workloads without warehouses.
     pub warehouses: u64,
-    /// Tables loaded, where the plan says how many there are.
+    /// Tables loaded, where the plan sets their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tables: Option<u64>,
     /// Loaders that worked at the same time.
     pub jobs: u32,
-    /// `rows` by `seconds`.
+    /// `rows` divided by `seconds`.
     pub rows_per_s: f64,
 }
 
-/// When it was measured.
+/// Times of the warm-up and the measured window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Window {
@@ -342,29 +341,29 @@ pub struct Window {
     pub measured_s: f64,
 }
 
-/// What came out for one transaction type.
+/// Results of one transaction type.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransactionResult {
     /// Transactions that committed.
     pub committed: u64,
-    /// Transactions rolled back because their input asked for it (TPC-C 2.4.1.4). They count as completed.
+    /// Transactions rolled back because their input names an unused item (TPC-C 2.4.1.4). They count as completed.
     pub rolled_back: u64,
     /// Attempts after the first, over all transactions.
     pub retries: u64,
-    /// Transactions given up.
+    /// Failed transactions: ended by an error, or by an abort of their last attempt.
     pub failed: u64,
-    /// Transactions of which the database did not say whether they committed; in no other count.
+    /// Transactions with an unknown outcome: the commit was sent and no answer came. They are in no other count.
     pub unknown: u64,
     /// Share of the completed transactions of all types, in percent.
     pub share_percent: f64,
-    /// From when the transaction was due until it was answered, retries included: what the user feels.
+    /// Time from when a transaction was due until its answer, retries included: what the user feels.
     pub latency_ms: Latency,
-    /// From when it was due until a session took it: the client's share.
+    /// Time from when it was due until a session took it: the client's share.
     pub queue_ms: Latency,
-    /// From when a session took it until it was answered, retries included: the database's share.
+    /// Time from when a session took it until its answer, retries included: the database's share.
     pub service_ms: Latency,
-    /// Until the terminal was told that the Delivery is queued (TPC-C 2.7.2.3), in the modes that defer it.
+    /// Time until the terminal learned that the Delivery is queued (TPC-C 2.7.2.3), in the modes that defer it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive_ms: Option<Latency>,
     /// The histogram behind `latency_ms`, whose values are **nanoseconds**: HdrHistogram V2 with deflate, in
@@ -374,14 +373,14 @@ pub struct TransactionResult {
 }
 
 impl TransactionResult {
-    /// Transactions that count: committed, or rolled back as their input asked.
+    /// Returns the completed transactions: committed, or rolled back as the input wants.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.committed + self.rolled_back
     }
 }
 
-/// A distribution of times in a few numbers, all in milliseconds; `None` (null) if nothing was measured.
+/// Summary of a distribution of times, in milliseconds; `None` (null) without samples.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
@@ -401,24 +400,24 @@ pub struct Latency {
     pub max: Option<f64>,
 }
 
-/// How often an error occurred.
+/// Count of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ErrorCount {
-    /// Its text, as the database said it.
+    /// Its text, from the database.
     pub message: String,
-    /// How often.
+    /// Number of times that it occurred.
     pub count: u64,
 }
 
-/// What became of one phase of the plan. A transaction belongs to the phase in which it was due.
+/// Results of one phase of the plan. A transaction belongs to the phase in which it was due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// Its name in the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Seconds of the window at which it began and ended.
+    /// Start of the phase, in seconds from the window's start.
     pub from_s: f64,
-    /// See `from_s`.
+    /// End of the phase, likewise.
     pub to_s: f64,
     /// The keys of the plan that it sets, as they were written.
     #[serde(default)]
@@ -429,17 +428,17 @@ pub struct PhaseResult {
     /// Completed transactions of all types per second.
     #[serde(default)]
     pub tps: f64,
-    /// What the controls were asked and what they did in it, as those of the whole run.
+    /// Configured and measured values of the controls, as for the whole run.
     #[serde(default, serialize_with = "sorted")]
     pub controls: PhaseControls,
 }
 
-/// Second by second: parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for other
-/// workloads, and `micro` with its times is there for the microbenchmark only.
+/// Values second by second, in parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for
+/// other workloads; `micro` and its latencies exist for the microbenchmark only.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Series {
-    /// Offset of the second's beginning from the window's start; negative before it.
+    /// Start of each second, in seconds from the window's start; negative before it.
     pub second: Vec<i64>,
     /// New-Orders completed, rolled-back ones included.
     pub new_order: Vec<u64>,
@@ -467,19 +466,19 @@ pub struct Series {
     pub aborts: Vec<u64>,
     /// Transactions that ended in an error.
     pub errors: Vec<u64>,
-    /// Transactions of which the database did not say whether they committed.
+    /// Transactions with an unknown outcome.
     pub unknown: Vec<u64>,
-    /// Median latency of the New-Orders of that second, in milliseconds; `None` without any.
+    /// Median latency of the second's New-Orders, in milliseconds; `None` without any.
     pub new_order_p50_ms: Vec<Option<f64>>,
-    /// 99th percentile of the same.
+    /// 99th percentile of these latencies.
     pub new_order_p99_ms: Vec<Option<f64>>,
     /// Transactions of the microbenchmark completed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub micro: Vec<u64>,
-    /// Median latency of those of that second, in milliseconds; `None` without any.
+    /// Median latency of the second's transactions, in milliseconds; `None` without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub micro_p50_ms: Vec<Option<f64>>,
-    /// 99th percentile of the same.
+    /// 99th percentile of these latencies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub micro_p99_ms: Vec<Option<f64>>,
     /// Sessions that were connected.
@@ -487,7 +486,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The completed transactions of one type.
+    /// Returns the completed transactions of one type.
     #[must_use]
     pub fn of(&self, kind: TransactionKind) -> &[u64] {
         match kind {
@@ -503,7 +502,7 @@ impl Series {
         }
     }
 
-    /// The completed transactions of each type that the series has, with the type's name for people.
+    /// Returns the completed transactions of each type of the series, with the type's display name.
     #[must_use]
     pub fn types(&self) -> Vec<(&'static str, &[u64])> {
         if self.micro.is_empty() {
@@ -515,7 +514,7 @@ impl Series {
         }
     }
 
-    /// Median and 99th percentile of the latency of the workload's first type: New-Order, or the only one.
+    /// Returns the median and 99th percentile of the latency of the workload's first type: New-Order, or the only one.
     #[must_use]
     pub fn first_type_ms(&self) -> [&[Option<f64>]; 2] {
         if self.micro.is_empty() {
@@ -525,16 +524,16 @@ impl Series {
         }
     }
 
-    /// How long the second at the edge (the first of a warm-up, the last of a window) really was, if the series covers
-    /// `length_s` seconds and these are not whole.
+    /// Returns the real length of the short second at the edge (the first of a warm-up, the last of a window) of a
+    /// series that covers `length_s` seconds; none if all seconds are whole.
     #[must_use]
     pub fn short_second_s(&self, length_s: f64) -> Option<f64> {
         let left = length_s - (self.second.len() as f64 - 1.0);
-        // Less than a thousandth is a matter of the clock.
+        // Differences below a thousandth come from the clock.
         (!self.second.is_empty() && left > 0.0 && left < 0.999).then_some(left)
     }
 
-    /// The completed transactions of all types, second by second.
+    /// Returns the completed transactions of all types, second by second.
     #[must_use]
     pub fn total(&self) -> Vec<u64> {
         let types = self.types();
@@ -545,31 +544,31 @@ impl Series {
     }
 }
 
-/// What the client itself cost over the measured window.
+/// Cost of the client itself over the measured window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientCost {
-    /// Processor time in seconds. With an embedded target the database's share is in it.
+    /// Processor time in seconds. With an embedded target it includes the database's.
     pub cpu_s: f64,
     /// Greatest resident memory in bytes.
     pub peak_rss_bytes: u64,
-    /// `cpu_s` by completed transaction, in microseconds.
+    /// `cpu_s` per completed transaction, in microseconds.
     pub cpu_us_per_transaction: f64,
-    /// Processor time in seconds of the processes of a driver, which is not in `cpu_s`; none without a driver.
+    /// Processor time of a driver's processes in seconds, not included in `cpu_s`; none without a driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_cpu_s: Option<f64>,
-    /// `driver_cpu_s` by completed transaction, in microseconds.
+    /// `driver_cpu_s` per completed transaction, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_cpu_us_per_transaction: Option<f64>,
-    /// A sentence that warns when the client, not the database, was the limit.
+    /// Warning that the client, not the database, was the limit: a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<String>,
-    /// How late the client noticed that a transaction was due.
+    /// Delay with which the client noticed that a transaction was due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness_ms: Option<Latency>,
 }
 
-/// When a check was made.
+/// Time of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedWhen {
@@ -582,28 +581,28 @@ pub enum CheckedWhen {
     Check,
 }
 
-/// The [`CheckResult::id`] of what holds W_YTD against the dUpdateBalances of a run.
+/// The [`CheckResult::id`] of the check that compares W_YTD with the dUpdateBalances of a run.
 pub const BALANCES_CHECK: &str = "balances";
 
-/// One thing that was checked, such as a consistency condition of TPC-C 3.3.2.
+/// Result of a check, such as a consistency condition of TPC-C 3.3.2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Name of the check.
     pub id: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub ok: bool,
-    /// What was found; for a failure, where.
+    /// Observation; for a failure, its place.
     #[serde(default)]
     pub detail: String,
-    /// When it was checked.
+    /// Time of the check.
     #[serde(default)]
     pub when: CheckedWhen,
-    /// How long it took, in seconds.
+    /// Duration of the check, in seconds.
     #[serde(default)]
     pub seconds: f64,
 }
 
-/// A requirement of the plan, and whether the run met it.
+/// A requirement of the plan, with its verdict.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RequirementResult {
     /// The requirement as it was written.
@@ -611,26 +610,26 @@ pub struct RequirementResult {
     /// Name of its metric (see [`crate::metric`]).
     #[serde(default)]
     pub metric: String,
-    /// Measured value in `unit`; `None` (null) if there was none to judge.
+    /// Measured value in `unit`; `None` (null) without a value that can be judged.
     #[serde(default)]
     pub value: Option<f64>,
     /// Unit of `value`; empty if it has none.
     #[serde(default)]
     pub unit: String,
-    /// Whether it was met.
+    /// True if the run met it.
     pub met: bool,
-    /// Reason why there is no value.
+    /// Reason for a missing value.
     #[serde(default)]
     pub note: String,
 }
 
-/// How a measured input compares with the standard's window.
+/// Comparison of a measured input with the standard's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowVerdict {
     /// Inside the window.
     Inside,
-    /// Outside.
+    /// Outside the window.
     Outside,
     /// Too few samples to tell chance from a fault.
     TooFewSamples,
@@ -639,7 +638,7 @@ pub enum WindowVerdict {
 /// A measured property of the inputs beside the window that the standard gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InputFinding {
-    /// What was measured, in words.
+    /// Measured quantity, in words.
     pub quantity: String,
     /// Clause of TPC-C.
     #[serde(default)]
@@ -656,14 +655,14 @@ pub struct InputFinding {
     /// Unit of the three values, such as `%`.
     #[serde(default)]
     pub unit: String,
-    /// How they compare.
+    /// Comparison of the value with the window.
     pub verdict: WindowVerdict,
-    /// Anything worth adding.
+    /// Remark; may be empty.
     #[serde(default)]
     pub note: String,
 }
 
-/// A rule of the standard and whether the run met it.
+/// A rule of the standard, with its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ComplianceLine {
     /// The rule in words.
@@ -671,14 +670,14 @@ pub struct ComplianceLine {
     /// Clause of TPC-C.
     #[serde(default)]
     pub clause: String,
-    /// Whether it was met; `None` (null) if the run cannot tell.
+    /// True if the run met it; `None` (null) if the run cannot tell.
     pub met: Option<bool>,
-    /// Why, or by how much.
+    /// Reason, or distance from the limit.
     #[serde(default)]
     pub note: String,
 }
 
-/// The reason why the database answered nothing.
+/// Cause of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutageCause {
@@ -689,10 +688,10 @@ pub enum OutageCause {
     Silent,
 }
 
-/// A stretch in which the database answered nothing, in seconds from the window's start.
+/// A time in which no session got an answer, in seconds from the window's start.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outage {
-    /// Why.
+    /// Its cause.
     #[serde(default)]
     pub cause: OutageCause,
     /// Its beginning.
@@ -707,13 +706,13 @@ pub struct Outage {
 pub struct DeliveryReport {
     /// Deliveries queued in the window.
     pub queued: u64,
-    /// Of these, completed.
+    /// Queued Deliveries that were completed.
     pub completed: u64,
     /// Districts skipped because they had no undelivered order.
     pub skipped_districts: u64,
-    /// Share completed within 80 s of being queued, in percent (at least 90 wanted, 2.7.2.2).
+    /// Share completed within 80 s of being queued, in percent (2.7.2.2 demands 90).
     pub within_80s_percent: f64,
-    /// Where the result file is (2.7.2.2), if one was kept.
+    /// Path of the result file (2.7.2.2), if one was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
 }
@@ -732,30 +731,30 @@ pub struct Pacing {
     pub think_max_s: f64,
 }
 
-/// What each node of the database did and held: lists by node, in the order of `names`.
+/// Operations and data of each node of the database: lists by node, in the order of `names`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeFigures {
-    /// The nodes, by the names that the database gives them.
+    /// Names of the nodes, from the database.
     pub names: Vec<String>,
-    /// Offset of each second's beginning from the window's start.
+    /// Start of each second, in seconds from the window's start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub second: Vec<i64>,
     /// By node, operations in each of these seconds: a transaction counts once for each node that it touches. Empty if
-    /// that is not known.
+    /// unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<Vec<u64>>,
-    /// How much data each node held.
+    /// Data of each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<NodeBytes>,
 }
 
-/// How much data each node held, by moment.
+/// Data of each node over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeBytes {
-    /// When it was asked, in seconds from the start of the window; negative before it.
+    /// Times of the queries for it, in seconds from the window's start; negative before it.
     pub second: Vec<f64>,
-    /// By node, bytes at each of these moments.
+    /// By node, bytes at each of these times.
     pub of: Vec<Vec<u64>>,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::figures::clean;
 use crate::model::RunResult;
 
-/// The letter of a result among several: A, B, … Z, and numbers behind them.
+/// Returns the letter of a result among several: A, B, … Z, then numbers from 27.
 #[must_use]
 pub fn letter(place: usize) -> String {
     match u8::try_from(place) {
@@ -14,9 +14,8 @@ pub fn letter(place: usize) -> String {
     }
 }
 
-/// Returns a name for each result: the label, else the name of its file, or its path if files have the same name. Without
-/// files the kind of database stands in their place. Among several results each name begins with a letter, which tells
-/// equal names apart.
+/// Returns a name for each result: the label, else the name of its file, or its path if files have the same name, else
+/// the kind of database. Among several results each name begins with a letter, which keeps equal names apart.
 #[must_use]
 pub fn names(results: &[RunResult], files: &[PathBuf]) -> Vec<String> {
     let title = |place: usize, result: &RunResult| match (&result.label, files.get(place)) {

@@ -1,16 +1,16 @@
-//! What phases ask for, in words.
+//! Settings of phases, in words.
 
 use crate::figures::{count, number};
 use crate::model::PhaseResult;
 
-/// What a phase asks for: `rate from 100 to 200, mix 45,43,4,4,4`; nothing if it is as the plan.
+/// Returns the settings of a phase: `rate from 100 to 200, mix 45,43,4,4,4`; empty if the phase sets nothing.
 #[must_use]
 pub fn asked_in_words<'a>(asked: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let each = asked.into_iter().map(|(key, value)| format!("{key} {}", value_in_words(value)));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A value, whose curve is told in words if it is nothing but one: `ramp(100,200)` is `from 100 to 200`.
+/// Returns a value, in words if it is a single curve: `from 100 to 200` for `ramp(100,200)`.
 #[must_use]
 pub fn value_in_words(value: &str) -> String {
     let curve = value.trim().strip_suffix(')').and_then(|text| text.split_once('('));
@@ -32,10 +32,10 @@ pub fn value_in_words(value: &str) -> String {
     }
 }
 
-/// The phases in a sentence, for the text above charts; none if there is nothing to tell.
+/// Returns the phases in a sentence, for the text above charts; none without phases or settings.
 pub(crate) fn sentence(phases: &[PhaseResult]) -> Option<String> {
-    /// More are in the result alone.
-    const TOLD: usize = 12;
+    /// Most phases that the sentence lists; more are only counted.
+    const LISTED: usize = 12;
     let asked = |phase: &PhaseResult| match asked_in_words(&phase.asked) {
         words if words.is_empty() => "as the plan".to_owned(),
         words => words,
@@ -44,7 +44,7 @@ pub(crate) fn sentence(phases: &[PhaseResult]) -> Option<String> {
         [] => None,
         [only] if only.asked.is_empty() => None,
         [only] => Some(format!("In the window: {}.", asked(only))),
-        several if several.len() <= TOLD => {
+        several if several.len() <= LISTED => {
             let each = several.iter().zip(1..).map(|(phase, number)| {
                 let name = phase.name.iter().map(|name| format!(" {name}")).collect::<String>();
                 format!("{number}{name}: {}", asked(phase))
@@ -55,7 +55,7 @@ pub(crate) fn sentence(phases: &[PhaseResult]) -> Option<String> {
     }
 }
 
-/// The plan's rate, with what phases make of it. In a run whose rate changes the plan has its mean.
+/// Returns the plan's rate, with the rates that phases set. If the rate changes, the plan holds its mean.
 pub(crate) fn rate_in_words(mean: f64, phases: &[PhaseResult]) -> String {
     let changed: Vec<String> =
         phases.iter().filter_map(|phase| phase.asked.get("rate")).map(|rate| value_in_words(rate)).collect();
@@ -66,7 +66,7 @@ pub(crate) fn rate_in_words(mean: f64, phases: &[PhaseResult]) -> String {
     }
 }
 
-/// A rate as one writes it: `200`, `12.5`.
+/// Returns a rate in short: `200`, `12.5`.
 fn rate(per_s: f64) -> String {
     if per_s.fract() == 0.0 && (0.0..1e15).contains(&per_s) { count(per_s as u64) } else { number(per_s) }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves_are_told_in_words_and_other_values_as_they_are() {
+    fn curves_are_written_in_words_and_other_values_stay_as_they_are() {
         for (value, words) in [
             ("ramp(100, 200)", "from 100 to 200"),
             ("step(1,5,9)", "in steps 1, 5, 9"),

@@ -1,4 +1,4 @@
-//! The plan of a run as its result has it.
+//! The plan of a run in its result.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use crate::controls::imbalance::ImbalancePlan;
 use crate::controls::replicas::ReplicasPlan;
 use crate::document;
 
-/// The plan of a run. A key is there only if it means something for the run; keys of other versions are kept as they were written.
+/// The plan of a run. It has only the keys that apply to the run; keys of other versions are kept as they were written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlanInfo {
-    /// Workload: `tpcc`, also if the plan does not say, or `micro`.
+    /// Workload: `tpcc` or `micro`; `tpcc` if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Warehouses of the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warehouses: Option<u64>,
-    /// Warehouses that are used, if not all are: `FIRST-LAST`.
+    /// Warehouses in use, if not all: `FIRST-LAST`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_warehouses: Option<String>,
-    /// Rows of each warehouse, if they are not the standard's, or were asked for.
+    /// Size of the warehouses (`standard` or `small`), if it is not the standard's or the plan sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// Skew of the districts, if they are spread.
+    /// Skew of the districts over the warehouses, if they have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_skew: Option<String>,
     /// Tables and transactions of the microbenchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro: Option<MicroPlan>,
-    /// Mix of transactions; of several the first.
+    /// Mix of transactions; the first if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix: Option<String>,
-    /// Way to send transactions.
+    /// Way in which transactions are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<String>,
     /// Seed of all inputs.
@@ -72,16 +72,16 @@ pub struct PlanInfo {
     /// Length of the warm-up before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// Retries of transactions that the database gave up.
+    /// Retries of aborted transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPlan>,
-    /// True if the database is checked before and after the run.
+    /// True if the run checks the database before and after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<bool>,
     /// Isolation of the transactions, as the database states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
-    /// Phases, if anything changes.
+    /// Phases, if settings change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PlanPhase>,
     /// Keys of distribution control.
@@ -104,11 +104,11 @@ pub struct PlanInfo {
     pub others: BTreeMap<String, serde_json::Value>,
 }
 
-/// Retries of transactions that the database gave up.
+/// Retries of aborted transactions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RetryPlan {
-    /// Most attempts of a transaction.
+    /// Most attempts at a transaction.
     pub attempts: u32,
     /// Shortest back-off.
     pub backoff_min_s: f64,
@@ -120,7 +120,7 @@ pub struct RetryPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MicroPlan {
-    /// Tables, in each engine if there are two.
+    /// Tables; per engine if there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tables: Option<u64>,
     /// Records of each table.
@@ -147,16 +147,16 @@ pub struct PlanPhase {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Seconds of the window at which it begins and ends.
+    /// Start of the phase, in seconds from the window's start.
     pub from_s: f64,
-    /// See `from_s`.
+    /// End of the phase, likewise.
     pub to_s: f64,
     /// Keys that it sets, as they were written.
     #[serde(flatten)]
     pub asked: BTreeMap<String, String>,
 }
 
-/// A value of a plan, or the curve that it follows over all of the window.
+/// A value of a plan, or its curve over the whole window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Setting<T> {
@@ -167,13 +167,13 @@ pub enum Setting<T> {
 }
 
 impl PlanInfo {
-    /// The keys with their values as text; `a.b` is key b of table a.
+    /// Returns the keys with their values as text; `a.b` is key b of table a.
     #[must_use]
     pub(crate) fn texts(&self) -> BTreeMap<String, String> {
         document::texts(self)
     }
 
-    /// True if requests come at a pace of the plan's and not of the database's: terminals that wait, or a given rate.
+    /// Returns true if the plan sets the pace of requests, not the database: terminals that wait, or a given rate.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         matches!(self.mode.as_deref(), Some("rte" | "open"))

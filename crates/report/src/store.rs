@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::model::{FORMAT, RunResult};
 
-/// Why a result could not be read or written. Each prints as one line.
+/// Errors of reading and writing results. Each prints as one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// The file could not be read.
@@ -17,18 +17,18 @@ pub enum ResultError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is JSON of another shape, or no JSON at all.
+    /// The file is JSON of another shape, or not JSON.
     #[error("{path} is not a Lydite result: {why}", path = path.display())]
     NotAResult {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The document is of a version that this program does not know.
+    /// The document has a format that this program does not know.
     #[error(
         "{path} has result format {found}, this program reads format {FORMAT}; use the version of lydite that \
          wrote it ({writer})",
@@ -39,7 +39,7 @@ pub enum ResultError {
         path: PathBuf,
         /// Its format.
         found: u64,
-        /// The version of the program that wrote it, as far as it says.
+        /// The version of the program that wrote it, or `unknown`.
         writer: String,
     },
     /// The file could not be written.
@@ -47,7 +47,7 @@ pub enum ResultError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A histogram is damaged.
@@ -55,7 +55,7 @@ pub enum ResultError {
     Histogram(String),
 }
 
-/// Version of a document and of the program that wrote it, of whatever type they are.
+/// Versions of a document and of the program that wrote it, of any JSON type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Written {
@@ -82,7 +82,7 @@ impl RunResult {
     pub fn from_json(text: &str, path: &Path) -> Result<Self, ResultError> {
         let not_a_result = |why: String| ResultError::NotAResult { path: path.to_owned(), why };
         let json: serde_json::Value = serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))?;
-        // The format first: a document of another format would fail somewhere deep and say something useless.
+        // The format first: a document of another format would fail at some field, with a useless error.
         let written = Written::deserialize(&json).unwrap_or_default();
         let found =
             written.format.as_u64().ok_or_else(|| not_a_result("it has no number \"format\"".to_owned()))?;
@@ -116,9 +116,9 @@ impl RunResult {
     }
 }
 
-/// Symbolic links that are followed behind each other, as many as Linux follows.
+/// Most symbolic links followed one after the other; Linux follows as many.
 const LINKS_MAX: u32 = 40;
-/// Names that are tried for a temporary file; another process with the same number may have left some.
+/// Most names tried for a temporary file; an earlier process with the same id may have left some behind.
 const NAMES_MAX: u32 = 100;
 
 /// Follows symbolic links, also to a file that does not exist.
@@ -128,7 +128,7 @@ const NAMES_MAX: u32 = 100;
 pub fn without_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // Every other error is one of the file itself: whoever opens it reports it.
+        // An error of the file itself is reported by the caller that opens it.
         let Ok(target) = fs::read_link(&path) else { return Ok(path) };
         path = path.parent().unwrap_or(Path::new("")).join(target);
     }
@@ -136,14 +136,14 @@ pub fn without_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Writes a file through a temporary one in the same directory (a rename across file systems is not atomic). A symbolic
-/// link stays, and its target is written; a file that is replaced hands on its permissions.
+/// link stays, and its target is written. The new file keeps the permissions of the one that it replaces.
 ///
 /// # Errors
 /// The system's error, or the path names something other than a regular file. The temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &without_links(path)?;
     let replaced = match fs::symlink_metadata(path) {
-        // A rename needs no right to write the file, so this asks for it.
+        // A rename does not need the right to write the file, so opening it checks that.
         Ok(there) if there.is_file() => Some(OpenOptions::new().write(true).open(path)?.metadata()?),
         Ok(_) => return Err(io::Error::other("not a regular file, so it is not replaced")),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -156,17 +156,17 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // Best effort: the first error is the one worth telling.
+        // Best effort: the first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// Makes a temporary file for `path`; a private one if it will take over the permissions of another.
+/// Creates a temporary file for `path`; a private one if it will get the permissions of another file.
 fn create_beside(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
     let mut options = OpenOptions::new();
-    // Never one that is there, which may be a link to somewhere else.
+    // Never an existing file, which may be a link to another place.
     options.write(true).create_new(true);
     #[cfg(unix)]
     if private {

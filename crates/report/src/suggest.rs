@@ -1,15 +1,15 @@
-//! "Did you mean": the known name that is nearest to one that is not known.
+//! "Did you mean": the known name nearest to an unknown one.
 
-/// Minimum similarity (Jaro, 0 to 1) for a suggestion, exclusive; clap has the same for flags.
+/// Minimum similarity (Jaro, 0 to 1) for a suggestion, exclusive; clap uses the same for flags.
 const NEAR: f64 = 0.7;
-/// Letters of a name at least for which one wrong letter, or two in the wrong order, is a typing error.
+/// Shortest name in which one wrong letter, or two swapped letters, is a typing error.
 const TYPED: usize = 3;
 
 /// Returns the known name nearest to `name`, if one is near enough.
 #[must_use]
 pub fn nearest<'a, T: AsRef<str>>(name: &str, known: &'a [T]) -> Option<&'a str> {
     let similarity = |known: &str| {
-        // Jaro sees nothing of short names in two swapped letters.
+        // Jaro finds short names with two swapped letters unlike.
         let typed = name.chars().count() >= TYPED && strsim::osa_distance(name, known) <= 1;
         if typed { 1.0 } else { strsim::jaro(name, known) }
     };

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Accesses {
-    /// Accesses that the plan asks for.
+    /// Configured accesses.
     pub asked: Asked,
-    /// Accesses that were sent.
+    /// Measured accesses.
     pub actual: Actual,
 }
 
-/// Accesses that the plan asks for.
+/// Configured accesses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -25,11 +25,11 @@ pub struct Asked {
     pub disk_percent: Option<u32>,
 }
 
-/// Accesses that were sent.
+/// Measured accesses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Actual {
-    /// Mean accesses of a transaction.
+    /// Mean number of accesses of a transaction.
     pub per_transaction: f64,
     /// Share of accesses that updated their record.
     pub updates_percent: f64,

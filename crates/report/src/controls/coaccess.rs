@@ -1,10 +1,10 @@
-//! Co-access, and the plan of the Dike paper's transactions: groups of warehouses that dUpdateStocks are of.
+//! Co-access: groups of warehouses that dUpdateStocks update together; and the plan of the Dike paper's transactions.
 
 use serde::{Deserialize, Serialize};
 
 use super::nullable;
 
-/// How often a dUpdateStock is of one whole group of warehouses.
+/// Share of dUpdateStocks that update one whole group of warehouses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoAccess {
@@ -12,25 +12,25 @@ pub struct CoAccess {
     pub rounds: u32,
     /// Groups of warehouses.
     pub groups: usize,
-    /// Share that the plan asks for.
+    /// Configured share.
     pub asked: Asked,
-    /// Share that was sent.
+    /// Measured share.
     pub actual: Actual,
 }
 
-/// Share that the plan asks for.
+/// Configured share.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// Share of dUpdateStocks that are of a whole group; if it changes, its mean over those that were sent.
+    /// Share of dUpdateStocks that update a whole group; if it changes, its mean over those that were sent.
     pub percent: Option<f64>,
 }
 
-/// Share that was sent.
+/// Measured share.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Actual {
-    /// Share of dUpdateStocks that were of a whole group; none if none was sent.
+    /// Share of dUpdateStocks that updated a whole group; none without dUpdateStocks.
     pub percent: Option<f64>,
     /// dUpdateStocks that were sent.
     pub updates: u64,
@@ -45,13 +45,13 @@ pub struct ExtraPlan {
     /// Rounds of each dUpdateStock, if the mix has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_stock_rounds: Option<u32>,
-    /// Share of dUpdateStocks that are of a whole group, if the mix has them; null without groups, or if it changes.
+    /// Share of dUpdateStocks that update a whole group, if the mix has them; null without groups, or if it changes.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub coaccess: Option<Option<f64>>,
     /// Warehouses of each dUpdateBalance and dSelectBalance, if the mix has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance_warehouses: Option<u32>,
-    /// Order in which they go to their warehouses.
+    /// Order in which they use their warehouses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance_order: Option<String>,
 }

@@ -12,7 +12,7 @@ pub struct Contention {
     pub phases: Vec<Competing>,
     /// Mean number of competing transactions in each full second of the window, for the first hot row.
     pub per_second: Vec<Option<f64>>,
-    /// Transactions that waited in the client's queue after the database gave them up.
+    /// Transactions that waited in the client's queue after an abort.
     pub queued: u64,
     /// Hot rows, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +29,7 @@ pub(crate) struct OfRow<'a> {
 }
 
 impl Contention {
-    /// Each hot row.
+    /// Returns each hot row.
     pub(crate) fn each_row(&self) -> Vec<OfRow<'_>> {
         if self.rows.is_empty() {
             return vec![OfRow { row: None, phases: &self.phases, per_second: &self.per_second }];
@@ -60,7 +60,7 @@ pub struct HotRow {
 }
 
 impl HotRow {
-    /// Name of the row for people.
+    /// Returns the display name of the row.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let of = |table: &str, id: Option<u32>| Some(format!("{table} {}/{}", self.w_id, id?));
@@ -72,18 +72,18 @@ impl HotRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Competing {
-    /// Mean number that was asked for; whole unless it follows a curve.
+    /// Configured number, or its mean if it follows a curve; whole unless it does.
     #[serde(serialize_with = "whole_if_it_is")]
     pub asked: f64,
-    /// Mean number since it had settled; of all of the phase if it never did.
+    /// Measured mean since it had settled, or over the whole phase if it never did.
     pub actual: f64,
-    /// Deviation of `actual` from what was asked over the same time; none if that was nothing.
+    /// Deviation of `actual` from the configured number over the same time; none if that was 0.
     pub deviation_percent: Option<f64>,
     /// Seconds until it had settled; none if it never did.
     pub settling_s: Option<f64>,
-    /// Seconds of the window at which the phase began and ended.
+    /// Start of the phase, in seconds from the window's start.
     pub from_s: f64,
-    /// See `from_s`.
+    /// End of the phase, likewise.
     pub to_s: f64,
 }
 
@@ -94,7 +94,7 @@ pub struct ContentionPlan {
     /// Competing transactions by phase and row, as they were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci: Option<String>,
-    /// Table of the hot rows, if it is not the usual one.
+    /// Table of the hot rows, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<String>,
 }

@@ -9,10 +9,10 @@ use crate::plan::Setting;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distribution {
-    /// Distribution that all steps of the plan ask for; none if they differ, or ask for nothing.
+    /// Configured distribution; none if the steps of the plan differ, or set none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// Distribution of what was sent.
+    /// Measured distribution.
     pub actual: Actual,
     /// Source of the placement: the database, or the user.
     pub placement: String,
@@ -25,7 +25,7 @@ pub struct Distribution {
     /// Mean number of keys of a distributed order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<f64>,
-    /// Difference of the asked degree and the actual one, with the paper's strategy; null if no order was distributed.
+    /// Configured degree minus the measured one, with the paper's strategy; null if no order was distributed.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub degree_short_by: Option<Option<f64>>,
     /// The same difference by the paper's theorem 4.1.
@@ -33,7 +33,7 @@ pub struct Distribution {
     pub theorem_4_1_short_by: Option<f64>,
 }
 
-/// Distribution that a plan asks for.
+/// Configured distribution.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -41,7 +41,7 @@ pub struct Asked {
     pub ratio_percent: f64,
     /// Nodes that each of them touches.
     pub degree: u32,
-    /// Way to pick their warehouses.
+    /// Strategy that picks their warehouses.
     pub strategy: String,
     /// Share of Payments over two nodes; the standard's if there is none.
     pub payment_percent: Option<f64>,
@@ -49,7 +49,7 @@ pub struct Asked {
     pub stock_level_percent: Option<f64>,
 }
 
-/// Distribution of what was sent; a share is missing if nothing of its type was sent.
+/// Measured distribution; a share is missing if no transaction of its type was sent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Actual {
@@ -70,13 +70,13 @@ pub struct Actual {
     /// Share of dUpdateStocks over several nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_stock_percent: Option<f64>,
-    /// Mean number of nodes that each of them touched; null if none was over several.
+    /// Mean number of nodes that each of them touched; null if all were on one node.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub update_stock_degree: Option<Option<f64>>,
     /// Share of dUpdateBalances and dSelectBalances over several nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance_percent: Option<f64>,
-    /// Mean number of nodes that each of them touched; null if none was over several.
+    /// Mean number of nodes that each of them touched; null if all were on one node.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub balance_degree: Option<Option<f64>>,
 }
@@ -95,7 +95,7 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Move {
-    /// Second of the window at which it was noticed.
+    /// Time at which the run noticed it, in seconds from the window's start.
     pub at_s: f64,
     /// Warehouses that moved.
     pub warehouses: u64,
@@ -115,14 +115,14 @@ pub struct PerSecond {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseDistribution {
-    /// Distribution that all steps of the phase ask for; none if they differ, or ask for nothing.
+    /// Configured distribution; none if the steps of the phase differ, or set none.
     pub asked: Option<Asked>,
-    /// Distribution of what was sent.
+    /// Measured distribution.
     pub actual: Actual,
 }
 
-/// Keys of a plan with distribution control. Those that change from phase to phase are left out, and a curve over all of the
-/// window stands as it was written.
+/// Keys of a plan with distribution control. Keys that change from phase to phase are left out; a curve over the whole
+/// window is kept as it was written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DistributionPlan {
@@ -132,7 +132,7 @@ pub struct DistributionPlan {
     /// Nodes that each of them touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dis_degree: Option<Setting<u32>>,
-    /// Way to pick their warehouses.
+    /// Strategy that picks their warehouses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dis_strategy: Option<String>,
     /// Share of Payments over two nodes; null for the standard's.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A function test that was made before the run.
+/// A function test before the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionTest {
     /// Its name.
@@ -12,7 +12,7 @@ pub struct FunctionTest {
     /// Observations, or the reason why it failed: one line.
     #[serde(default)]
     pub detail: String,
-    /// Its length.
+    /// Its duration.
     #[serde(default)]
     pub seconds: f64,
 }
@@ -21,12 +21,12 @@ pub struct FunctionTest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestVerdict {
-    /// The database does what it must.
+    /// The database passes.
     Passed,
-    /// The database does not, or nothing could be proved.
+    /// The database fails, or the test proved nothing.
     Failed,
-    /// Deadlocks end because somebody has waited long enough, and not because they are found.
+    /// Deadlocks end by a timeout; the database does not detect them.
     Timeout,
-    /// The test was not made, or broken off.
+    /// The test was not made, or was interrupted.
     Skipped,
 }

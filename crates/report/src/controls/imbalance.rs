@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Imbalance {
-    /// Homes that the plan asks for; none if it leaves each terminal its own.
+    /// Configured homes; none if each terminal keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedHomes>,
-    /// Homes of what was sent.
+    /// Measured homes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<ActualHomes>,
     /// Homes by node, where the placement is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeHomes>,
-    /// Districts of the warehouses, if they are spread.
+    /// Districts of the warehouses, if they are skewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
 
-/// Homes that a plan asks for.
+/// Configured homes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AskedHomes {
-    /// Skew of the homes; several in their order if it changes.
+    /// Skew of the homes; all of them in order if it changes.
     pub homes: String,
     /// Share of the most frequent warehouse.
     pub most_frequent_percent: f64,
 }
 
-/// Homes of what was sent.
+/// Measured homes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActualHomes {
@@ -38,7 +38,7 @@ pub struct ActualHomes {
     pub most_frequent_percent: f64,
     /// Transactions that were sent.
     pub transactions: u64,
-    /// Greatest difference of a warehouse's share from the one that was asked for, in points of percent.
+    /// Greatest difference between the measured and the configured share of a warehouse, in percentage points.
     pub greatest_deviation_points: f64,
 }
 
@@ -48,9 +48,9 @@ pub struct ActualHomes {
 pub struct NodeHomes {
     /// Name of the node.
     pub node: String,
-    /// Share of its warehouses that was asked for.
+    /// Configured share of its warehouses.
     pub asked_percent: f64,
-    /// Share of its warehouses.
+    /// Measured share of its warehouses.
     pub actual_percent: f64,
 }
 
@@ -85,10 +85,10 @@ pub struct NodeData {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImbalancePlan {
-    /// Skew of the homes; of several the first.
+    /// Skew of the homes; the first if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homes: Option<String>,
-    /// Shift of the homes' order, as it was written, if it is of one phase.
+    /// Shift of the homes' order, as it was written, if there is one phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homes_shift: Option<String>,
 }

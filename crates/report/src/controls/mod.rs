@@ -1,7 +1,7 @@
-//! The controls of a run: what each was asked and what it did, one module each. [`Controls`] is the table of them for the whole
-//! run, [`PhaseControls`] that of a phase; their parts of the plan are in [`crate::plan::PlanInfo`].
+//! The controls of a run, one module each: configured values (`asked`) and measured values (`actual`). [`Controls`]
+//! holds those of the whole run, [`PhaseControls`] those of a phase; their plan keys are in [`crate::plan::PlanInfo`].
 //!
-//! A control that this version does not know is kept as it was written, for the page and for whatever looks at a result by paths.
+//! Controls that this version does not know are kept as they were written, for the page and for paths into the result.
 
 pub mod accesses;
 pub mod coaccess;
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Controls of the whole run; each is there only if the run had it.
+/// Controls of the whole run; each is present only if the run had it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Controls {
     /// Accesses of the microbenchmark's transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accesses: Option<accesses::Accesses>,
-    /// Groups of warehouses that dUpdateStocks are of.
+    /// Groups of warehouses that dUpdateStocks update together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coaccess: Option<coaccess::CoAccess>,
     /// Transactions that compete for hot rows.
@@ -44,7 +44,7 @@ pub struct Controls {
     /// Requests of an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<rate::Rate>,
-    /// Reading on replicas.
+    /// Reads on replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<replicas::Replicas>,
     /// Controls of other versions, as they were written.
@@ -52,11 +52,11 @@ pub struct Controls {
     pub others: BTreeMap<String, serde_json::Value>,
 }
 
-/// Controls of one phase; each is there only if the run had it.
+/// Controls of one phase; each is present only if the run had it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseControls {
-    /// Groups of warehouses that dUpdateStocks are of.
+    /// Groups of warehouses that dUpdateStocks update together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coaccess: Option<coaccess::CoAccess>,
     /// Transactions that compete for each hot row.
@@ -76,7 +76,7 @@ pub struct PhaseControls {
     pub others: BTreeMap<String, serde_json::Value>,
 }
 
-/// Reads a field that is left out or null for two different reasons: one that is left out stays `None`.
+/// Reads a field in which null and absence differ: null becomes `Some(None)`, an absent field stays `None`.
 pub(crate) fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<Option<T>>, D::Error> {

@@ -14,7 +14,7 @@ pub struct Queue {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Backlog {
-    /// Requests that were due before the end and that no session had begun.
+    /// Requests that were due before the end and that no session had taken.
     pub backlog: u64,
 }
 
@@ -22,13 +22,13 @@ pub struct Backlog {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rate {
-    /// Rate that the plan asks for.
+    /// Configured rate.
     pub asked: Asked,
-    /// Rate that was kept.
+    /// Measured rate.
     pub actual: Actual,
 }
 
-/// Rate that a plan asks for.
+/// Configured rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -36,15 +36,15 @@ pub struct Asked {
     pub per_s: f64,
 }
 
-/// Rate that was kept.
+/// Measured rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Actual {
-    /// Requests that were due per second.
+    /// Requests due per second.
     pub due_per_s: f64,
-    /// Transactions that were completed per second.
+    /// Transactions completed per second.
     pub completed_per_s: f64,
-    /// Requests that were due, begun or not.
+    /// Requests that were due, taken by a session or not.
     pub due: u64,
 }
 
@@ -52,6 +52,6 @@ pub struct Actual {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseRate {
-    /// Mean number of requests per second that the plan asks for.
+    /// Configured mean number of requests per second.
     pub asked_per_s: f64,
 }

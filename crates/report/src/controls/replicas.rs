@@ -1,4 +1,4 @@
-//! Reading on replicas.
+//! Reads on replicas.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Replicas {
     /// URLs of the replicas, without passwords.
     pub urls: Vec<String>,
-    /// Greatest age of what may be read.
+    /// Staleness: the greatest age of what a read may see.
     pub staleness: String,
     /// Reads that replicas answered.
     pub reads: u64,
@@ -18,9 +18,9 @@ pub struct Replicas {
     pub to_primary: u64,
     /// Reads that waited for their replica.
     pub waited: u64,
-    /// Time that they waited for in all.
+    /// Total time that they waited.
     pub waited_s: f64,
-    /// Lag that was seen; none if it can't be.
+    /// Measured lag; none if it can't be measured.
     pub lag: Option<Lag>,
 }
 
@@ -41,7 +41,7 @@ pub struct ReplicasPlan {
     /// URLs of the replicas, without passwords.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Vec<String>>,
-    /// Greatest age of what may be read.
+    /// Staleness: the greatest age of what a read may see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staleness: Option<String>,
 }
