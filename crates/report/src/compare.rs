@@ -1,4 +1,4 @@
-//! Results side by side, each compared with the first: ratios, how sure they are, and whether they are comparable.
+//! Comparisons of results with the first of them: ratios, their intervals, and reasons against comparing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::figures::{aligned, clean, number, type_name};
 use crate::model::{RunResult, Status, TransactionResult};
 use crate::names::letter;
 
-/// What the comparison says about throughput.
+/// Verdict on throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThroughputVerdict {
@@ -20,11 +20,11 @@ pub enum ThroughputVerdict {
     Slower,
     /// The interval contains 1.
     NoDifferenceShown,
-    /// There is a ratio but no interval, or not even a ratio.
+    /// The ratio has no interval, or there is no ratio.
     NotJudged,
 }
 
-/// Which direction of a metric is the good one.
+/// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -45,28 +45,28 @@ pub struct Metric {
     pub b: f64,
     /// `b / a`; `None` if `a` is zero.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio, for metrics of which the results hold a value for each second.
+    /// 95 % interval of the ratio, for metrics whose values are known second by second.
     pub interval: Option<(f64, f64)>,
-    /// Which direction is the good one.
+    /// The better direction.
     pub better: Better,
 }
 
 /// Two results side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What it says about throughput.
+    /// Verdict on throughput.
     pub verdict: ThroughputVerdict,
-    /// The same as a sentence.
+    /// The verdict as a sentence.
     pub sentence: String,
     /// All metrics, throughput first.
     pub metrics: Vec<Metric>,
-    /// What must be known of either result before its numbers are believed.
+    /// Warnings about either result.
     pub warnings: Vec<String>,
-    /// What else differs between the two, and why they may not be comparable.
+    /// Differences between the two that may make them incomparable.
     pub differences: Vec<String>,
     /// Whole measured seconds of both.
     seconds: (usize, usize),
-    /// How the intervals came about and what they do not cover.
+    /// Method of the intervals, and the variation that they do not cover.
     pub method: String,
 }
 
@@ -76,14 +76,14 @@ pub fn compare(a: &RunResult, b: &RunResult) -> Comparison {
     compare_as(a, b, &letter(1))
 }
 
-/// Compares each of the others with the first of some results, by their letters: A with B, A with C, and so on.
+/// Compares each other result with the first, by their letters: A with B, A with C, and so on.
 #[must_use]
 pub fn compare_all(results: &[RunResult]) -> Vec<Comparison> {
     let Some((first, others)) = results.split_first() else { return Vec::new() };
     others.iter().zip(1..).map(|(other, place)| compare_as(first, other, &letter(place))).collect()
 }
 
-/// Compares `b`, which is called by the letter `other`, with `a`.
+/// Compares `b`, whose letter is `other`, with `a`.
 fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     if a.workload() != b.workload() {
         return other_workload(a, b, other);
@@ -99,7 +99,7 @@ fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     Comparison { verdict, sentence, metrics, warnings, differences, seconds, method }
 }
 
-/// How the intervals came about: `seconds` are those of A, and with their letters those of the others.
+/// Returns the method of the intervals. `seconds` are those of A; `others` has the letters and seconds of the others.
 fn method(seconds: usize, others: &[(String, usize)]) -> String {
     let in_words = |of: &dyn Fn(usize) -> String| {
         let others = others.iter().map(|(letter, seconds)| format!("{} ({letter})", of(*seconds)));
@@ -112,7 +112,7 @@ fn method(seconds: usize, others: &[(String, usize)]) -> String {
     let intervals = |other: &usize| seconds.min(*other) >= SECONDS_NEEDED;
     if !others.iter().any(|(_, seconds)| intervals(seconds)) {
         return format!(
-            "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, here are {}.",
+            "No intervals: they need at least {SECONDS_NEEDED} measured seconds of each run, but there are {}.",
             in_words(&|seconds| seconds.to_string())
         );
     }
@@ -132,7 +132,7 @@ fn method(seconds: usize, others: &[(String, usize)]) -> String {
     )
 }
 
-/// What is said before all numbers of results whose warehouses have different sizes.
+/// Returns a warning about warehouses of different sizes.
 fn other_size(a: &RunResult, b: &RunResult, other: &str) -> Option<String> {
     let (small, standard) = match (a.has_small_warehouses(), b.has_small_warehouses()) {
         (true, false) => ("A", other),
@@ -145,7 +145,7 @@ fn other_size(a: &RunResult, b: &RunResult, other: &str) -> Option<String> {
     ))
 }
 
-/// What is said of two results that have nothing in common but the program.
+/// Returns the comparison of results with different workloads, which has no metrics.
 fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     Comparison {
         verdict: ThroughputVerdict::NotJudged,
@@ -202,8 +202,8 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
             }
         }
     }
-    // A percentile of the whole window is not made of the seconds' percentiles, so that the interval belongs to a
-    // metric of its own: the second in the middle.
+    // The percentile of the whole window does not follow from the seconds' percentiles. So the interval belongs to a
+    // metric of its own: the median second.
     for (label, which) in [("p50", 0), ("p99", 1)] {
         let known = |r: &RunResult| -> Vec<f64> {
             r.series.first_type_ms()[which].iter().take(r.whole_seconds()).flatten().copied().collect()
@@ -242,31 +242,31 @@ fn aborts_per_thousand(r: &RunResult) -> f64 {
 /// Judges by NOPM, or by all transactions where the workload has no New-Orders.
 fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (ThroughputVerdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
-    let wanted = if has_new_orders { "NOPM" } else { "transactions/s" };
-    let found = metrics.iter().find(|m| m.name == wanted).and_then(|m| Some((m.ratio?, m.interval)));
+    let name = if has_new_orders { "NOPM" } else { "transactions/s" };
+    let found = metrics.iter().find(|m| m.name == name).and_then(|m| Some((m.ratio?, m.interval)));
     match found {
         None => (ThroughputVerdict::NotJudged, "A has no throughput to compare with.".to_owned()),
         Some((ratio, None)) => (
             ThroughputVerdict::NotJudged,
             format!(
-                "{other} has {ratio:.2}x the throughput of A, but the data is too little to say how sure that is."
+                "{other} has {ratio:.2}x the throughput of A, but there is too little data for a confidence interval."
             ),
         ),
         Some((ratio, Some((low, high)))) if low > 1.0 || high < 1.0 => (
             if low > 1.0 { ThroughputVerdict::Faster } else { ThroughputVerdict::Slower },
-            format!("{other} is {ratio:.2}x as fast as A ({wanted}, 95 % CI {low:.2} to {high:.2})."),
+            format!("{other} is {ratio:.2}x as fast as A ({name}, 95 % CI {low:.2} to {high:.2})."),
         ),
         Some((ratio, Some((low, high)))) => (
             ThroughputVerdict::NoDifferenceShown,
             format!(
-                "There is no difference in {wanted} that this data can show ({other} is {ratio:.2}x as fast as A, 95 % \
-                 CI {low:.2} to {high:.2})."
+                "This data shows no difference in {name} ({other} is {ratio:.2}x as fast as A, 95 % CI {low:.2} to \
+                 {high:.2})."
             ),
         ),
     }
 }
 
-/// What a reader must know of each of the two before believing the ratios.
+/// Returns warnings about either result that matter to the ratios.
 fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
     let mut all = Vec::new();
     for (name, r) in [("A", a), (other, b)] {
@@ -283,7 +283,7 @@ fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
             ));
         }
         if !r.outages.is_empty() {
-            all.push(format!("{name} had stretches without any answer; they are in its throughput."));
+            all.push(format!("{name} had outages, which its throughput includes."));
         }
         if r.client.bottleneck.is_some() {
             all.push(format!("In {name} the client was the limit; the ratio compares clients."));
@@ -300,7 +300,7 @@ fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
     all
 }
 
-/// What is not the same in both.
+/// Returns the differences in plan, target and host.
 fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
     let mut all = Vec::new();
     let plan_keys = differing_plan_keys(a, b);
@@ -327,7 +327,7 @@ fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
         let changed: Vec<String> = keys
             .into_iter()
             .filter(|k| a.target.settings.get(*k) != b.target.settings.get(*k))
-            // Told with the plans already.
+            // Keys of both plans are listed there already.
             .filter(|k| [a, b].iter().any(|r| !r.plan_flat().contains_key(k.as_str())))
             .map(|k| {
                 let of = |r: &RunResult| r.target.settings.get(k).map_or("unset", String::as_str).to_owned();
@@ -341,7 +341,7 @@ fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
     all
 }
 
-/// The plan keys of which the two differ, with both values. The target is left out: it is compared on its own.
+/// Returns the plan keys in which the two differ, with both values. The target is compared on its own.
 fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
     let (of_a, of_b) = (a.plan_flat(), b.plan_flat());
     let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
@@ -410,20 +410,20 @@ pub fn render_comparisons(comparisons: &[Comparison]) -> String {
     out
 }
 
-/// The metrics of comparisons with the same first result, each once.
+/// Returns the metrics of comparisons with the same first result, each once.
 pub(crate) fn metric_names(comparisons: &[Comparison]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (place, metric) in comparisons.iter().flat_map(|comparison| comparison.metrics.iter().enumerate()) {
         if !names.contains(&metric.name) {
-            // Where the other comparisons have none, it stands where its own has it.
+            // A metric that other comparisons lack keeps the place that it has in its own.
             names.insert(place.min(names.len()), metric.name.clone());
         }
     }
     names
 }
 
-/// The cells of a metric in comparisons with the same first result: its name, A's value, and for each other result the
-/// value, the ratio and the interval.
+/// Returns the cells of a metric in comparisons with the same first result: its name, A's value, and for each other
+/// result the value, the ratio and the interval.
 pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
     let of = |comparison: &Comparison| comparison.metrics.iter().find(|metric| metric.name == name).cloned();
     let first = comparisons.iter().find_map(of).map(|metric| metric.a);
@@ -438,8 +438,8 @@ pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
     cells
 }
 
-/// The warnings of comparisons with the same first result, each once, and then the differences, with the letter of the
-/// other result where there are several.
+/// Returns the warnings of comparisons with the same first result, each once, then the differences, with the letter of
+/// the other result if there are several.
 pub(crate) fn all_warnings(comparisons: &[Comparison]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for warning in comparisons.iter().flat_map(|comparison| &comparison.warnings) {
@@ -454,7 +454,7 @@ pub(crate) fn all_warnings(comparisons: &[Comparison]) -> Vec<String> {
     all
 }
 
-/// How the intervals of comparisons with the same first result came about.
+/// Returns the method of the intervals of comparisons with the same first result.
 pub(crate) fn method_of_all(comparisons: &[Comparison]) -> String {
     let compared = comparisons.iter().zip(1..).filter(|(comparison, _)| !comparison.metrics.is_empty());
     let others: Vec<_> = compared.map(|(comparison, place)| (letter(place), comparison.seconds.1)).collect();

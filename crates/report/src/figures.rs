@@ -1,8 +1,8 @@
-//! Numbers as people read them: grouped digits, three significant digits, units.
+//! Numbers for people: grouped digits, three significant digits, units.
 
 use lydite_tpcc::TransactionKind;
 
-/// A count with its thousands apart: `1,234,567`.
+/// Returns a count with grouped digits: `1,234,567`.
 #[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -16,14 +16,13 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// A number with at least three significant digits and its thousands apart: `12,346`, `45.6`, `7.89`, `0.123`; a
-/// dash for what is not known.
+/// Returns a number with at least three significant digits, grouped: `12,346`, `45.6`, `7.89`, `0.123`; a dash if it is
+/// unknown.
 #[must_use]
 pub fn number(value: impl Into<Option<f64>>) -> String {
     let Some(value) = value.into().filter(|value| value.is_finite()) else { return "–".to_owned() };
     let magnitude = value.abs();
-    // The bounds are where rounding to the coarser form would begin to show.
-    // Beyond this, thousands of digits would say nothing.
+    // Each bound is the least value that the coarser form rounds up. From 1e15 on, digits would say nothing.
     if magnitude >= 1e15 {
         return format!("{value:.2e}");
     }
@@ -41,7 +40,7 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
     format!("{value:.decimals$}")
 }
 
-/// As [`number`], but never wider than `width` columns: larger ones are shortened to `12.3M`, `4.5G` ….
+/// Returns a number as [`number`] does, but shortens it to `12.3M`, `4.5G` … if it is wider than `width` columns.
 #[must_use]
 pub fn number_within(value: f64, width: usize) -> String {
     let text = number(value);
@@ -58,7 +57,7 @@ pub fn number_within(value: f64, width: usize) -> String {
     format!("{value:.0e}")
 }
 
-/// A percentile, by how many of a thousand samples lie above it.
+/// A percentile: the number of samples in a thousand that lie above it.
 #[derive(Clone, Copy, Debug)]
 pub struct Percentile(u64);
 
@@ -73,20 +72,20 @@ pub const P99: Percentile = Percentile(10);
 /// The 99.9th percentile.
 pub const P999: Percentile = Percentile(1);
 
-/// Fewest samples that must lie above a percentile; with fewer it is hardly more than the greatest value.
+/// Fewest samples that must lie above a percentile; with fewer it is little more than the greatest value.
 const ABOVE_MIN: u64 = 10;
 
-/// What the mark of a percentile with too few samples means.
+/// Explanation of the mark of a percentile with too few samples.
 pub const THIN_NOTE: &str = "~: fewer than 10 transactions lie above this percentile, so it says little";
 
 impl Percentile {
-    /// True if too few of so many samples lie above it, but there are some.
+    /// Returns true if there are samples, but too few of them lie above it.
     #[must_use]
     pub fn is_thin(self, samples: u64) -> bool {
         samples > 0 && samples.saturating_mul(self.0) < ABOVE_MIN * 1_000
     }
 
-    /// Its value as [`number`] has it, marked if it has too few samples: `~36.8`.
+    /// Returns its value in the form of [`number`], marked if it has too few samples: `~36.8`.
     #[must_use]
     pub fn text(self, samples: u64, value: Option<f64>) -> String {
         let mark = if value.is_some() && self.is_thin(samples) { "~" } else { "" };
@@ -94,13 +93,13 @@ impl Percentile {
     }
 }
 
-/// A share in percent with two digits after the point, as the windows of the standard need them.
+/// Returns a share in percent with two decimals, which the windows of the standard need.
 #[must_use]
 pub fn percent(value: f64) -> String {
     if value.is_finite() { format!("{value:.2}") } else { "–".to_owned() }
 }
 
-/// A size in binary units: `16.0 GiB`.
+/// Returns a size in binary units: `16.0 GiB`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -116,7 +115,7 @@ pub fn bytes(value: u64) -> String {
     format!("{scaled:.1} {}", UNITS[unit])
 }
 
-/// A duration: `0.4 s`, `30 s`, `5 min`, `2 h 5 min`.
+/// Returns a duration: `0.4 s`, `30 s`, `5 min`, `2 h 5 min`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 60.0 {
@@ -132,8 +131,7 @@ pub fn duration(seconds: f64) -> String {
     words.join(" ")
 }
 
-/// A moment to the second, as `2026-11-21 09:40:05 UTC`, from the form that results have (RFC 3339 in UTC); other text
-/// as it is.
+/// Returns a time of a result (RFC 3339 in UTC) to the second, such as `2026-11-21 09:40:05 UTC`; other text unchanged.
 #[must_use]
 pub fn moment(text: &str) -> String {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -147,16 +145,16 @@ pub fn moment(text: &str) -> String {
     cut().unwrap_or_else(|| text.to_owned())
 }
 
-/// The name of the microbenchmark's only type of transaction for people; its key is `micro`.
+/// Display name of the microbenchmark's only transaction type, whose key is `micro`.
 pub const MICRO_TITLE: &str = "Micro";
 
-/// The type of transaction with this key of a result; none for a workload other than TPC-C's.
+/// Returns the transaction type with this key of a result; none for workloads other than TPC-C.
 #[must_use]
 pub fn kind_of(key: &str) -> Option<TransactionKind> {
     TransactionKind::from_name(key)
 }
 
-/// The name of a transaction type as the standard writes it; other names as they are.
+/// Returns the name of a transaction type in the standard's spelling; other names unchanged.
 #[must_use]
 pub fn type_name(key: &str) -> &str {
     match kind_of(key) {
@@ -166,19 +164,20 @@ pub fn type_name(key: &str) -> &str {
     }
 }
 
-/// `1 word` or `n words`.
+/// Returns `1 word` or `n words`.
 #[must_use]
 pub fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// Text without what could move the cursor of a terminal.
+/// Returns text without control characters, which could move the cursor of a terminal.
 #[must_use]
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
-/// Rows of text as columns: the first `words` of them to the left, the others, which are numbers, to the right.
+/// Returns rows as aligned columns: the first `words` columns to the left, the others, which hold numbers, to the
+/// right.
 #[must_use]
 pub(crate) fn aligned(rows: &[Vec<String>], words: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
@@ -246,12 +245,12 @@ mod tests {
             assert_eq!(percentile.text(enough, Some(36.8)), "36.8");
             assert_eq!(percentile.text(enough - 1, Some(36.8)), "~36.8");
             assert_eq!(percentile.text(enough - 1, None), "–");
-            assert!(!percentile.is_thin(0), "what never was has no times");
+            assert!(!percentile.is_thin(0), "no samples, no times");
         }
     }
 
     #[test]
-    fn moments_are_told_to_the_second() {
+    fn moments_are_written_to_the_second() {
         assert_eq!(moment("2026-11-21T09:40:05.194337895Z"), "2026-11-21 09:40:05 UTC");
         assert_eq!(moment("2026-11-21T09:40:05Z"), "2026-11-21 09:40:05 UTC");
         for other in ["", "yesterday", "2026-11-21T09:40:05.19+01:00", "TZ"] {

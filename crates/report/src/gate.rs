@@ -1,5 +1,5 @@
-//! Gates: conditions on the numbers of a result ([`Requirement`]), or on how they differ from those of another
-//! ([`FailIf`]). Both are read from one line of text, and judged by documents alone.
+//! Gates: conditions on the numbers of a result ([`Requirement`]), or on their change from another result ([`FailIf`]).
+//! Both are read from one line of text and judged by the documents alone.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ enum Operator {
 }
 
 impl Operator {
-    /// Those of two letters before their beginnings.
+    /// Longer signs come before their prefixes.
     const ALL: [(&'static str, Self); 5] = [
         ("<=", Self::AtMost),
         (">=", Self::AtLeast),
@@ -38,8 +38,8 @@ impl Operator {
     }
 }
 
-/// Divides `METRIC OP VALUE`. `example` is one such text.
-fn divide<'a>(text: &'a str, example: &str) -> Result<(Metric, Operator, &'a str), String> {
+/// Splits `METRIC OP VALUE`. `example` is such a text, for errors.
+fn split<'a>(text: &'a str, example: &str) -> Result<(Metric, Operator, &'a str), String> {
     let unknown = || format!("has no comparison: use <, <=, >, >= or ==, as {example:?}");
     let at = text.find(['<', '>', '=', '!']).ok_or_else(unknown)?;
     let (name, rest) = text.split_at(at);
@@ -67,9 +67,9 @@ impl Requirement {
     /// Reads `METRIC OP VALUE`.
     ///
     /// # Errors
-    /// What is wrong with it, in words that follow the text.
+    /// The text is no such condition. The error continues a sentence that begins with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (metric, operator, value) = divide(text, "new_order.p99 < 50ms")?;
+        let (metric, operator, value) = split(text, "new_order.p99 < 50ms")?;
         let limit = metric.read(value).map_err(|problem| {
             let change = value.ends_with('%') && !metric.is_percent();
             let hint = if change { "; a change in percent is for `lydite compare --fail-if`" } else { "" };
@@ -78,13 +78,13 @@ impl Requirement {
         Ok(Self { text: text.trim().to_owned(), metric, operator, limit })
     }
 
-    /// The metric that it is about.
+    /// Returns its metric.
     #[must_use]
     pub fn metric(&self) -> &Metric {
         &self.metric
     }
 
-    /// Judges a result. What has no value is not met.
+    /// Judges a result. Without a value it is not met.
     #[must_use]
     pub fn judge(&self, result: &RunResult) -> RequirementResult {
         let judged = self.metric.judged(result);
@@ -104,26 +104,26 @@ impl Requirement {
 }
 
 impl RequirementResult {
-    /// The measured value as people read it, or why there is none.
+    /// Returns the measured value with its unit, or the reason why there is none.
     #[must_use]
     pub fn measured(&self) -> String {
         match (self.value, Requirement::parse(&self.text)) {
             (Some(value), Ok(known)) => known.metric.shown(value, Some(known.limit)),
-            // A document of another version may name what this one does not know.
+            // A document of another version may have an unknown metric.
             (Some(value), Err(_)) => format!("{} {}", number(value), self.unit).trim_end().to_owned(),
             (None, _) => self.note.clone(),
         }
     }
 }
 
-/// `TEXT: VALUE`, or why there is no value; without what could move the cursor of a terminal.
+/// Writes `TEXT: VALUE`, or the reason for a missing value; without control characters.
 impl fmt::Display for RequirementResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&clean(&format!("{}: {}", self.text, self.measured())))
     }
 }
 
-/// What a comparison is failed by: a change from the first result, such as `nopm < -5%`.
+/// A condition that fails a comparison: a change from the first result, such as `nopm < -5%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     text: String,
@@ -134,11 +134,11 @@ pub struct FailIf {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
-    /// Of the change in percent of the first result's value.
+    /// Limit of the change, in percent of the first result's value.
     Percent(f64),
-    /// Of the difference to the first result's value.
+    /// Limit of the difference from the first result's value.
     Difference(f64),
-    /// Of the value itself.
+    /// Limit of the value itself.
     Value(f64),
 }
 
@@ -147,9 +147,9 @@ impl FailIf {
     /// (`+5ms`), or without a sign a limit of the value itself (`50ms`).
     ///
     /// # Errors
-    /// What is wrong with it, in words that follow the text.
+    /// The text is no such condition. The error continues a sentence that begins with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (metric, operator, value) = divide(text, "nopm < -5%")?;
+        let (metric, operator, value) = split(text, "nopm < -5%")?;
         let wrong = |problem: String| format!("has a change {value:?} that {problem}");
         let signed = value.starts_with(['+', '-']);
         let limit = match value.strip_suffix('%') {
@@ -169,13 +169,13 @@ impl FailIf {
         Ok(Self { text: text.trim().to_owned(), metric, operator, limit })
     }
 
-    /// The metric that it is about.
+    /// Returns its metric.
     #[must_use]
     pub fn metric(&self) -> &Metric {
         &self.metric
     }
 
-    /// Judges what became of the metric from result `a` to `b`. What can't be judged fails.
+    /// Judges the change of the metric from result `a` to `b`. A change that can't be judged fails.
     #[must_use]
     pub fn judge(&self, a: &RunResult, b: &RunResult) -> Gate {
         let (of_a, of_b) = (self.metric.judged(a), self.metric.judged(b));
@@ -210,7 +210,7 @@ impl FailIf {
             Limit::Percent(limit) => match change_percent(of_a, of_b) {
                 Some(change) => self.operator.holds(change, limit),
                 None => {
-                    let words = "there is no change in percent of 0: write a difference, such as +5";
+                    let words = "a change from 0 has no percentage: write a difference, such as +5";
                     return gate(true, words.to_owned());
                 }
             },
@@ -219,7 +219,7 @@ impl FailIf {
     }
 }
 
-/// The change from one value to another, in percent of the first; none from zero to anything else.
+/// Returns the change from one value to another, in percent of the first; none from zero to another value.
 #[must_use]
 pub fn change_percent(from: f64, to: f64) -> Option<f64> {
     if from == to {
@@ -234,19 +234,19 @@ pub struct Gate {
     /// The condition as it was written.
     pub text: String,
     metric: Metric,
-    /// Value of the first result, if it has one that can be judged.
+    /// Value of the first result, if it can be judged.
     pub a: Option<f64>,
-    /// Value of the other result.
+    /// Value of the other result, likewise.
     pub b: Option<f64>,
     limit: Option<f64>,
-    /// Whether the comparison fails by it.
+    /// True if the comparison fails by it.
     pub failed: bool,
-    /// Why it could not be judged; empty if it could.
+    /// Reason why it could not be judged; empty if it could.
     pub note: String,
 }
 
 impl Gate {
-    /// Both values and the change as people read them, or why it could not be judged. `names` are those of the results.
+    /// Returns both values and the change, or the reason why it could not be judged. `names` are those of the results.
     #[must_use]
     pub fn words(&self, names: (&str, &str)) -> String {
         let shown = |value: Option<f64>, beside| {
@@ -268,7 +268,7 @@ impl Gate {
     }
 }
 
-/// A change with its sign: `+1.25 %`.
+/// Returns a change with its sign: `+1.25 %`.
 #[must_use]
 pub fn signed_percent(change: f64) -> String {
     format!("{change:+.2} %")
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// The verdict on a requirement, and what is said of the measured value.
+    /// Returns the verdict on a requirement and the text of the measured value.
     fn judged(text: &str, result: &RunResult) -> (bool, String) {
         let found =
             Requirement::parse(text).unwrap_or_else(|problem| panic!("{text} {problem}")).judge(result);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_too_few_samples_is_not_met_and_says_why() {
+    fn a_requirement_with_too_few_samples_is_not_met_and_says_why() {
         let of = |count| result(1.0, count, 1.0);
         for (text, count, met, words) in [
             (
@@ -354,20 +354,20 @@ mod tests {
                 "new_order.p99 < 50ms",
                 99,
                 false,
-                "the 99th percentile needs 100 transactions of type New-Order at least, and 99 were completed",
+                "the 99th percentile needs at least 100 transactions of type New-Order, but only 99 were completed",
             ),
             ("new_order.p99 < 50ms", 100, true, "1.00 ms"),
             (
                 "new_order.p50 < 50ms",
                 1,
                 false,
-                "the median needs 2 transactions of type New-Order at least, and 1 was completed",
+                "the median needs at least 2 transactions of type New-Order, but only 1 was completed",
             ),
             (
                 "transactions.new_order.latency_ms.p99 < 1s",
                 5,
                 false,
-                "the 99th percentile needs 100 transactions of type New-Order at least, and 5 were completed",
+                "the 99th percentile needs at least 100 transactions of type New-Order, but only 5 were completed",
             ),
             ("payment.max < 1s", 100, false, "no transaction of type Payment was completed in the window"),
             ("tps < 10", 0, false, "no transaction was completed in the window"),
@@ -380,11 +380,11 @@ mod tests {
             assert_eq!(judged(text, &of(count)), (met, words.to_owned()), "{text}, {count}");
         }
         let micro = RunResult { plan: micro_plan(), ..of(5) };
-        assert_eq!(judged("nopm > 0", &micro), (false, "a result of the workload micro has none".to_owned()));
+        assert_eq!(judged("nopm > 0", &micro), (false, "the workload micro has no such number".to_owned()));
     }
 
     #[test]
-    fn a_wrong_requirement_is_told_with_what_was_meant() {
+    fn a_wrong_requirement_gets_a_suggestion() {
         for (text, words) in [
             ("tps", "has no comparison: use <, <=, >, >= or =="),
             ("tps = 5", "has no comparison"),
@@ -459,7 +459,12 @@ mod tests {
                 "– in A, 1,000 in B: in the first result no transaction was completed",
             ),
             ("payment.p99 > +5%", &usual, &usual, "no transaction of type Payment was completed"),
-            ("failed > +10%", &usual, &failing, "no change in percent of 0: write a difference, such as +5"),
+            (
+                "failed > +10%",
+                &usual,
+                &failing,
+                "a change from 0 has no percentage: write a difference, such as +5",
+            ),
             ("tps < -5%", &usual, &micro, "the workloads differ (tpcc and micro)"),
         ] {
             let gate = FailIf::parse(text).expect("a change").judge(a, b);

@@ -1,4 +1,4 @@
-//! Summaries in Markdown, for a pull request or a log that renders it.
+//! Summaries in Markdown, for a pull request or a log that renders Markdown.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::gate::{Gate, change_percent, signed_percent};
 use crate::model::{Latency, RunResult, Status, TransactionResult};
 use crate::table::{checks_in_words, plan_in_words};
 
-/// Renders one result: what was measured on what, each type of transactions, the requirements, and what must be known.
+/// Renders one result: target and plan, throughput, each transaction type, the requirements, and the findings.
 #[must_use]
 pub fn render_run_summary(result: &RunResult) -> String {
     let title = result.label.as_deref().unwrap_or(&result.target.kind);
@@ -43,8 +43,9 @@ pub fn render_run_summary(result: &RunResult) -> String {
     out
 }
 
-/// Renders several results side by side, each with its change from the first. `names` are theirs, `comparisons` those of
-/// [`compare_all`](crate::compare_all), and `gates` the verdicts on each of the others, in their order.
+/// Renders several results side by side, each with its change from the first. `names` has their names, `comparisons`
+/// the comparisons of [`compare_all`](crate::compare_all), and `gates` the verdicts on each result after the first, in
+/// order.
 #[must_use]
 pub fn render_comparison_summary(
     results: &[RunResult],
@@ -109,7 +110,7 @@ pub fn render_comparison_summary(
     out
 }
 
-/// Rows about a result beside its numbers: their names, and texts in Markdown.
+/// Returns rows about a result other than its numbers: their names, and texts in Markdown.
 fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
     let status = match result.status {
         Status::Complete => "complete",
@@ -127,7 +128,7 @@ fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
     .to_vec()
 }
 
-/// The types of transactions that any of the results shows, in the usual order.
+/// Returns the transaction types that any of the results shows, in the usual order.
 fn types_of_any(results: &[RunResult]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (key, _) in results.iter().flat_map(shown_types) {
@@ -138,7 +139,7 @@ fn types_of_any(results: &[RunResult]) -> Vec<&str> {
     all
 }
 
-/// The requirements that the results have of their own runs.
+/// Appends the requirements of the plans of the results.
 fn requirements(out: &mut String, names: &[String], results: &[RunResult]) {
     let several = results.len() > 1;
     let rows = results.iter().zip(names).flat_map(|(result, name)| {
@@ -159,7 +160,7 @@ fn mark(good: bool) -> &'static str {
 }
 
 /// Appends a table of cells in Markdown; nothing without rows. The first `words` columns are aligned to the left, the
-/// others, which are numbers, to the right.
+/// others, which hold numbers, to the right.
 fn table(out: &mut String, head: &[&str], words: usize, rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
@@ -195,7 +196,7 @@ fn footer(out: &mut String, results: &[RunResult]) {
     }
 }
 
-/// Text that came from anywhere, without what Markdown, tables or HTML would read as their own.
+/// Returns text from any source with the syntax of Markdown, tables and HTML escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! The numbers of a result that can be named: by a short name, or by a path into the document. Figures of sweeps,
-//! requirements of runs and gates of comparisons use the same names.
+//! Metrics: numbers of a result, named by a short name or by a path into the document. Figures of sweeps, requirements
+//! of runs and gates of comparisons use the same names.
 
 use hdrhistogram::Histogram;
 
@@ -13,11 +13,11 @@ use crate::model::{
 };
 use crate::suggest::nearest;
 
-/// Types of transactions of workloads other than TPC-C's.
+/// Transaction types of workloads other than TPC-C.
 const OTHER_TYPES: [&str; 1] = ["micro"];
 
-/// The numbers that a latency is told in: the name, the name in words, and the fewest transactions that such a number
-/// can be taken from. With fewer, a percentile is nothing but the greatest value.
+/// Numbers of a latency: the name, the name in words, and the fewest transactions that give such a number. With fewer,
+/// a percentile is just the greatest value.
 const SHARES: [(&str, &str, u64); 7] = [
     ("mean", "Mean", 1),
     ("p50", "Median", 2),
@@ -28,7 +28,7 @@ const SHARES: [(&str, &str, u64); 7] = [
     ("max", "Greatest", 1),
 ];
 
-/// The short names that stand alone.
+/// Short names without a dot.
 const ALONE: [&str; 11] = [
     "nopm",
     "tps",
@@ -49,26 +49,26 @@ pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95
      cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, nodes.ops.median, nodes.bytes.median (or \
      nodes.warehouses, nodes.districts; or min, q1, q3, max)";
 
-/// The units of times, and how many seconds each is.
+/// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
 
-/// The metrics that a box plot shows: over the nodes of a run.
+/// Metrics of box plots: numbers over the nodes of a run.
 pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
 
-/// What is known of each node.
+/// A quantity that each node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfNode {
+enum NodeQuantity {
     /// Operations per second.
     Ops,
-    /// Bytes when it was last asked.
+    /// Bytes at the last query.
     Bytes,
     /// Warehouses that it has, or leads.
     Warehouses,
-    /// Their districts, where these are spread unevenly.
+    /// Their districts, where data is skewed.
     Districts,
 }
 
-impl OfNode {
+impl NodeQuantity {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "ops" => Self::Ops,
@@ -115,15 +115,15 @@ impl OfNode {
     }
 }
 
-/// A number that every result has, or should have.
+/// A named number of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     name: String,
-    what: What,
+    quantity: Quantity,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum Quantity {
     Tps(Option<String>),
     Nopm,
     Efficiency,
@@ -139,129 +139,131 @@ enum What {
     CpuPerTransaction,
     DriverCpuPerTransaction,
     TpsPerNode,
-    /// One of the five numbers over the nodes; without it all of them, which are a box.
+    /// One of the five numbers over the nodes; a box of all five if `number` is none.
     Nodes {
-        of: OfNode,
+        of: NodeQuantity,
         number: Option<usize>,
     },
     Path(Vec<String>),
 }
 
 impl Metric {
-    /// Reads a short name (see [`SHORT_NAMES`]) or a path into the result, its names divided by dots.
+    /// Reads a short name (see [`SHORT_NAMES`]) or a path into the result, its names separated by dots.
     ///
     /// # Errors
-    /// If it is neither; what is wrong, in words that follow the name.
+    /// The name is neither. The text continues a sentence that begins with the name.
     pub fn parse(name: &str) -> Result<Self, String> {
         let parts: Vec<&str> = name.split('.').collect();
-        let what = match parts.as_slice() {
-            ["tps"] => What::Tps(None),
-            ["tps", of] => What::Tps(Some(type_of(of)?)),
-            ["nopm"] => What::Nopm,
-            ["efficiency"] => What::Efficiency,
-            ["failed"] => What::Failed,
-            ["unknown"] => What::Unknown,
-            ["failed_rate"] => What::FailedRate,
-            ["latency", share] => What::Latency { of: None, share: share_of(share)? },
-            ["latency", of, share] => What::Latency { of: Some(type_of(of)?), share: share_of(share)? },
-            ["abort_rate"] => What::AbortRate(None),
-            ["abort_rate", reason] => What::AbortRate(Some((*reason).to_owned())),
-            ["rollback_rate"] => What::RollbackRate,
-            ["cpu_per_transaction"] => What::CpuPerTransaction,
-            ["driver_cpu_per_transaction"] => What::DriverCpuPerTransaction,
-            ["tps_per_node"] => What::TpsPerNode,
-            ["nodes", of, number @ ..] if number.len() <= 1 => match OfNode::named(of) {
-                Some(of) => What::Nodes { of, number: number.first().map(|name| place(name)).transpose()? },
-                None => What::Path(path(&parts)?),
+        let quantity = match parts.as_slice() {
+            ["tps"] => Quantity::Tps(None),
+            ["tps", of] => Quantity::Tps(Some(type_of(of)?)),
+            ["nopm"] => Quantity::Nopm,
+            ["efficiency"] => Quantity::Efficiency,
+            ["failed"] => Quantity::Failed,
+            ["unknown"] => Quantity::Unknown,
+            ["failed_rate"] => Quantity::FailedRate,
+            ["latency", share] => Quantity::Latency { of: None, share: share_of(share)? },
+            ["latency", of, share] => Quantity::Latency { of: Some(type_of(of)?), share: share_of(share)? },
+            ["abort_rate"] => Quantity::AbortRate(None),
+            ["abort_rate", reason] => Quantity::AbortRate(Some((*reason).to_owned())),
+            ["rollback_rate"] => Quantity::RollbackRate,
+            ["cpu_per_transaction"] => Quantity::CpuPerTransaction,
+            ["driver_cpu_per_transaction"] => Quantity::DriverCpuPerTransaction,
+            ["tps_per_node"] => Quantity::TpsPerNode,
+            ["nodes", of, number @ ..] if number.len() <= 1 => match NodeQuantity::named(of) {
+                Some(of) => {
+                    Quantity::Nodes { of, number: number.first().map(|name| place(name)).transpose()? }
+                }
+                None => Quantity::Path(path(&parts)?),
             },
-            // The deferred part of Delivery has the name of its type, and other fields.
+            // `delivery.p99` is a latency, but `delivery.queued` is a path into the report of deferred Deliveries.
             [of, share] if type_of(of).is_ok() && share_of(share).is_ok() => {
-                What::Latency { of: Some(type_of(of)?), share: share_of(share)? }
+                Quantity::Latency { of: Some(type_of(of)?), share: share_of(share)? }
             }
-            _ => What::Path(path(&parts)?),
+            _ => Quantity::Path(path(&parts)?),
         };
-        Ok(Self { name: name.to_owned(), what })
+        Ok(Self { name: name.to_owned(), quantity })
     }
 
-    /// The name as it was given.
+    /// Returns the name as it was written.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The reason of the aborts that it counts, if it counts those of one reason.
+    /// Returns the abort reason, if it counts aborts of one reason only.
     #[must_use]
     pub fn abort_reason(&self) -> Option<&str> {
-        match &self.what {
-            What::AbortRate(reason) => reason.as_deref(),
+        match &self.quantity {
+            Quantity::AbortRate(reason) => reason.as_deref(),
             _ => None,
         }
     }
 
-    /// Whether it is all five numbers over the nodes, which a box plot shows.
+    /// Returns true if it is all five numbers over the nodes, which a box plot shows.
     #[must_use]
     pub fn is_boxed(&self) -> bool {
-        matches!(self.what, What::Nodes { number: None, .. })
+        matches!(self.quantity, Quantity::Nodes { number: None, .. })
     }
 
-    /// The metrics that each run must be asked for to know this one: itself, or the five numbers of a box.
+    /// Returns the metrics to read from each run: this one, or the five numbers of a box.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
-        let What::Nodes { of, number: None } = self.what else { return vec![self.clone()] };
+        let Quantity::Nodes { of, number: None } = self.quantity else { return vec![self.clone()] };
         let part = |(number, name): (usize, &str)| Self {
             name: format!("{}.{name}", self.name),
-            what: What::Nodes { of, number: Some(number) },
+            quantity: Quantity::Nodes { of, number: Some(number) },
         };
         FiveNumbers::NAMES.into_iter().enumerate().map(part).collect()
     }
 
-    /// What it is, in words.
+    /// Returns its title.
     #[must_use]
     pub fn title(&self) -> String {
         let of_type =
             |of: &Option<String>| of.as_deref().map_or(String::new(), |of| format!(", {}", type_name(of)));
-        match &self.what {
-            What::Tps(of) => format!("Throughput{}", of_type(of)),
-            What::Nopm => "New orders".to_owned(),
-            What::Efficiency => "Efficiency".to_owned(),
-            What::Failed => "Failed transactions".to_owned(),
-            What::Unknown => "Transactions without a known outcome".to_owned(),
-            What::FailedRate => "Failed transactions, share".to_owned(),
-            What::Latency { of, share } => {
+        match &self.quantity {
+            Quantity::Tps(of) => format!("Throughput{}", of_type(of)),
+            Quantity::Nopm => "New orders".to_owned(),
+            Quantity::Efficiency => "Efficiency".to_owned(),
+            Quantity::Failed => "Failed transactions".to_owned(),
+            Quantity::Unknown => "Transactions without a known outcome".to_owned(),
+            Quantity::FailedRate => "Failed transactions, share".to_owned(),
+            Quantity::Latency { of, share } => {
                 let words = SHARES.iter().find(|(name, ..)| name == share).map_or("", |(_, words, _)| words);
                 format!("{words} latency{}", of_type(of))
             }
-            What::AbortRate(None) => "Aborted attempts".to_owned(),
-            What::AbortRate(Some(reason)) => format!("Aborts by reason: {reason}"),
-            What::RollbackRate => "Rolled back as entered".to_owned(),
-            What::CpuPerTransaction => "Processor time".to_owned(),
-            What::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
-            What::TpsPerNode => "Throughput of each node".to_owned(),
-            What::Nodes { of, number } => {
+            Quantity::AbortRate(None) => "Aborted attempts".to_owned(),
+            Quantity::AbortRate(Some(reason)) => format!("Aborts by reason: {reason}"),
+            Quantity::RollbackRate => "Rolled back as entered".to_owned(),
+            Quantity::CpuPerTransaction => "Processor time".to_owned(),
+            Quantity::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
+            Quantity::TpsPerNode => "Throughput of each node".to_owned(),
+            Quantity::Nodes { of, number } => {
                 let of = of.title();
                 let names = [", least", ", first quartile", ", median", ", third quartile", ", greatest"];
                 format!("{of}{}", number.and_then(|number| names.get(number).copied()).unwrap_or_default())
             }
-            What::Path(_) => self.name.clone(),
+            Quantity::Path(_) => self.name.clone(),
         }
     }
 
-    /// Its unit; empty if it has none or it is not known.
+    /// Returns its unit; empty if it has none or the unit is unknown.
     #[must_use]
     pub fn unit(&self) -> &'static str {
-        match &self.what {
-            What::Tps(_) => "transactions/s",
-            What::Nopm => "per minute",
-            What::Efficiency => "%",
-            What::Failed | What::Unknown => "transactions",
-            What::Latency { .. } => "ms",
-            What::AbortRate(_) => "% of attempts",
-            What::RollbackRate | What::FailedRate => "% of transactions",
-            What::CpuPerTransaction | What::DriverCpuPerTransaction => "µs/transaction",
-            What::TpsPerNode => "transactions/s and node",
-            What::Nodes { of, .. } => of.unit(),
-            What::Path(parts) => {
-                // The unit is the last part of a name; of a latency's percentile, of the name before.
+        match &self.quantity {
+            Quantity::Tps(_) => "transactions/s",
+            Quantity::Nopm => "per minute",
+            Quantity::Efficiency => "%",
+            Quantity::Failed | Quantity::Unknown => "transactions",
+            Quantity::Latency { .. } => "ms",
+            Quantity::AbortRate(_) => "% of attempts",
+            Quantity::RollbackRate | Quantity::FailedRate => "% of transactions",
+            Quantity::CpuPerTransaction | Quantity::DriverCpuPerTransaction => "µs/transaction",
+            Quantity::TpsPerNode => "transactions/s and node",
+            Quantity::Nodes { of, .. } => of.unit(),
+            Quantity::Path(parts) => {
+                // A name ends with its unit; a percentile's unit is in the name before it.
                 let named = |part: &String| {
                     [
                         ("_ms", "ms"),
@@ -281,23 +283,23 @@ impl Metric {
         }
     }
 
-    /// Whether a result may have it second by second: throughput, and what is named by a path.
+    /// Returns true if a result may have it second by second: throughput, and paths.
     #[must_use]
     pub fn has_seconds(&self) -> bool {
-        matches!(self.what, What::Tps(_) | What::Path(_))
+        matches!(self.quantity, Quantity::Tps(_) | Quantity::Path(_))
     }
 
-    /// Its values in the seconds of a result's window, from the first; none if the result has no such list.
+    /// Returns its values in the seconds of a result's window, from the first; none if the result has no such list.
     #[must_use]
     pub fn seconds_of(&self, result: &RunResult) -> Option<Vec<Option<f64>>> {
-        let document = match &self.what {
-            What::Tps(_) => Document::of(&result.series)?,
-            What::Path(_) => Document::of(result)?,
+        let document = match &self.quantity {
+            Quantity::Tps(_) => Document::of(&result.series)?,
+            Quantity::Path(_) => Document::of(result)?,
             _ => return None,
         };
-        match &self.what {
-            What::Tps(Some(of)) => document.numbers(&[of]),
-            What::Tps(None) => {
+        match &self.quantity {
+            Quantity::Tps(Some(of)) => document.numbers(&[of]),
+            Quantity::Tps(None) => {
                 let types = TRANSACTION_TYPES.iter().chain(&OTHER_TYPES);
                 let lists: Vec<Vec<Option<f64>>> =
                     types.filter_map(|of| document.numbers(&[of])).filter(|list| !list.is_empty()).collect();
@@ -305,31 +307,31 @@ impl Metric {
                 let sum = |second: usize| lists.iter().filter_map(|list| *list.get(second)?).sum();
                 Some((0..seconds).map(|second| Some(sum(second))).collect())
             }
-            What::Path(parts) => document.numbers(parts),
+            Quantity::Path(parts) => document.numbers(parts),
             _ => None,
         }
     }
 
-    /// Its value in a result; none if the result does not have it.
+    /// Returns its value in a result; none if the result does not have it.
     #[must_use]
     pub fn of(&self, result: &RunResult) -> Option<f64> {
-        let value = match &self.what {
-            What::Tps(None) => Some(result.tps),
-            What::Tps(Some(of)) => {
+        let value = match &self.quantity {
+            Quantity::Tps(None) => Some(result.tps),
+            Quantity::Tps(Some(of)) => {
                 let seconds = result.window.measured_s;
                 let done = result.transactions.get(of)?.completed() as f64;
                 (seconds > 0.0).then(|| done / seconds)
             }
-            What::Nopm => Some(result.nopm),
-            What::Efficiency => Some(result.efficiency_percent),
-            What::Failed => Some(failed(result) as f64),
-            What::Unknown => Some(unknown(result) as f64),
-            What::FailedRate => {
+            Quantity::Nopm => Some(result.nopm),
+            Quantity::Efficiency => Some(result.efficiency_percent),
+            Quantity::Failed => Some(failed(result) as f64),
+            Quantity::Unknown => Some(unknown(result) as f64),
+            Quantity::FailedRate => {
                 share_percent(failed(result), completed(result) + failed(result) + unknown(result))
             }
-            What::Latency { of: Some(of), share } => at(&result.transactions.get(of)?.latency_ms, share),
-            What::Latency { of: None, share } => at(&latency_of_all(result)?, share),
-            What::AbortRate(reason) => {
+            Quantity::Latency { of: Some(of), share } => at(&result.transactions.get(of)?.latency_ms, share),
+            Quantity::Latency { of: None, share } => at(&latency_of_all(result)?, share),
+            Quantity::AbortRate(reason) => {
                 let aborted: u64 = result.aborts.values().sum();
                 let counted = match reason {
                     Some(reason) => *result.aborts.get(reason)?,
@@ -337,73 +339,73 @@ impl Metric {
                 };
                 share_percent(counted, completed(result) + aborted)
             }
-            What::RollbackRate => {
+            Quantity::RollbackRate => {
                 share_percent(result.transactions.values().map(|t| t.rolled_back).sum(), completed(result))
             }
-            What::CpuPerTransaction => {
+            Quantity::CpuPerTransaction => {
                 (completed(result) > 0).then_some(result.client.cpu_us_per_transaction)
             }
             // A target without a driver spends nothing in one.
-            What::DriverCpuPerTransaction => (completed(result) > 0)
+            Quantity::DriverCpuPerTransaction => (completed(result) > 0)
                 .then(|| result.client.driver_cpu_us_per_transaction.unwrap_or_default()),
-            What::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
-            // All five are no number; the median stands for them.
-            What::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
-            What::Path(parts) => Document::of(result)?.number(parts),
+            Quantity::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
+            // A box is not one number; the median stands for it.
+            Quantity::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
+            Quantity::Path(parts) => Document::of(result)?.number(parts),
         };
         value.filter(|value| value.is_finite())
     }
 }
 
-/// Uses as a gate: values that can be judged, values as the user writes and reads them.
+/// Use in gates: values that can be judged, and values as users write and read them.
 impl Metric {
-    /// The type of transactions that it is about, if it is about one.
+    /// Returns its transaction type, if it has one.
     #[must_use]
     pub fn transaction_type(&self) -> Option<&str> {
-        match &self.what {
-            What::Tps(of) | What::Latency { of, .. } => of.as_deref(),
-            What::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
+        match &self.quantity {
+            Quantity::Tps(of) | Quantity::Latency { of, .. } => of.as_deref(),
+            Quantity::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
                 parts.get(1).map(String::as_str)
             }
             _ => None,
         }
     }
 
-    /// True if only results of TPC-C have it.
+    /// Returns true if only results of TPC-C have it.
     #[must_use]
     pub fn is_of_tpcc(&self) -> bool {
-        matches!(self.what, What::Nopm | What::Efficiency)
+        matches!(self.quantity, Quantity::Nopm | Quantity::Efficiency)
     }
 
-    /// True if it means something only where users wait as the standard wants.
+    /// Returns true if it is meaningful only with the standard's keying and think times.
     #[must_use]
     pub fn is_of_emulated_users(&self) -> bool {
-        self.what == What::Efficiency
+        self.quantity == Quantity::Efficiency
     }
 
-    /// True if it is a share in percent.
+    /// Returns true if it is a share in percent.
     #[must_use]
     pub fn is_percent(&self) -> bool {
         self.unit().starts_with('%')
     }
 
-    /// Its value in a result, if there is one that can be judged.
+    /// Returns its value in a result, if it can be judged.
     ///
     /// # Errors
-    /// Why there is none, as a sentence without its full stop.
+    /// The reason why it can't, as a sentence without a full stop.
     pub fn judged(&self, result: &RunResult) -> Result<f64, String> {
         if self.is_of_tpcc() && !result.is_tpcc() {
-            return Err(format!("a result of the workload {} has none", result.workload()));
+            return Err(format!("the workload {} has no such number", result.workload()));
         }
-        let share = match &self.what {
-            What::Latency { share, .. } => Some(*share),
-            What::Path(parts) if self.transaction_type().is_some() => {
+        let share = match &self.quantity {
+            Quantity::Latency { share, .. } => Some(*share),
+            Quantity::Path(parts) if self.transaction_type().is_some() => {
                 parts.last().and_then(|last| share_of(last).ok())
             }
             _ => None,
         };
-        let of = match &self.what {
-            What::Nopm => Some("new_order"),
+        let of = match &self.quantity {
+            Quantity::Nopm => Some("new_order"),
             _ => self.transaction_type(),
         };
         let count = of.map_or_else(
@@ -411,9 +413,11 @@ impl Metric {
             |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
         );
         let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
-        let failures = matches!(self.what, What::Failed | What::Unknown | What::FailedRate);
+        let failures = matches!(self.quantity, Quantity::Failed | Quantity::Unknown | Quantity::FailedRate);
         let counted = if failures { count + failed(result) + unknown(result) } else { count };
-        if counted == 0 && (share.is_some() || !matches!(self.what, What::Path(_) | What::AbortRate(_))) {
+        if counted == 0
+            && (share.is_some() || !matches!(self.quantity, Quantity::Path(_) | Quantity::AbortRate(_)))
+        {
             return Err(format!("no transaction{of_type} was completed in the window"));
         }
         if let Some((_, words, least)) = SHARES.iter().find(|(name, ..)| Some(*name) == share)
@@ -421,7 +425,7 @@ impl Metric {
         {
             let words = words.to_lowercase();
             return Err(format!(
-                "the {words} needs {least} transactions{of_type} at least, and {} completed",
+                "the {words} needs at least {least} transactions{of_type}, but only {} completed",
                 if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
             ));
         }
@@ -431,17 +435,17 @@ impl Metric {
     /// Reads a value in its unit: a number, with a unit of time if it is a time.
     ///
     /// # Errors
-    /// What is wrong with it, in words that follow the text.
+    /// The text is not such a value. The error continues a sentence that begins with the text.
     pub fn read(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let unit_at = text.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |last| last + 1);
         let (digits, unit) = text.split_at(unit_at);
         let unit = unit.trim();
-        // What counts in seconds or parts of them, by itself or for each transaction.
+        // A unit of time, alone or per transaction.
         let own = self.unit().split('/').next().unwrap_or_default();
         let own_time = TIMES.iter().find(|(name, _)| *name == own).map(|(_, seconds)| seconds);
         let given_time = TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
-        let wrong_unit = |wanted: &str| Err(format!("must be {wanted}"));
+        let wrong_unit = |expected: &str| Err(format!("must be {expected}"));
         let factor = match (own_time, given_time) {
             (Some(own), Some(given)) => given / own,
             (Some(_), None) => return wrong_unit("a time with its unit: ms, s or us, as 50ms"),
@@ -455,7 +459,7 @@ impl Metric {
         number.map(|number| number * factor).ok_or_else(|| "must be a number".to_owned())
     }
 
-    /// Returns a value with its unit, as people read it; with all digits if fewer would make it look equal to `beside`.
+    /// Returns a value with its unit, rounded; with all digits if rounding would make it look equal to `beside`.
     #[must_use]
     pub fn shown(&self, value: f64, beside: Option<f64>) -> String {
         let mut text = number(value);
@@ -471,7 +475,7 @@ impl Metric {
     }
 }
 
-/// Every short name but those with a reason of aborts, and the latencies of `latency.TYPE`.
+/// Returns every short name except those with an abort reason and those of `latency.TYPE`.
 fn short_names() -> Vec<String> {
     let mut all: Vec<String> = ALONE.iter().map(|name| (*name).to_owned()).collect();
     for (share, ..) in SHARES {
@@ -487,24 +491,24 @@ fn short_names() -> Vec<String> {
     all
 }
 
-/// The place of one of the five numbers.
+/// Returns the index of one of the five numbers.
 fn place(name: &str) -> Result<usize, String> {
     FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
         format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
     })
 }
 
-/// Completed transactions of all types.
+/// Returns the completed transactions of all types.
 fn completed(result: &RunResult) -> u64 {
     result.transactions.values().map(TransactionResult::completed).sum()
 }
 
-/// Transactions of all types that were given up.
+/// Returns the failed transactions of all types.
 fn failed(result: &RunResult) -> u64 {
     result.transactions.values().map(|t| t.failed).sum()
 }
 
-/// Transactions of all types of which the database did not say whether they committed.
+/// Returns the transactions of all types with an unknown outcome.
 fn unknown(result: &RunResult) -> u64 {
     result.transactions.values().map(|t| t.unknown).sum()
 }
@@ -525,14 +529,14 @@ fn at(latency: &Latency, share: &str) -> Option<f64> {
     }
 }
 
-/// The latency of all types together, from their histograms: percentiles cannot be put together from percentiles.
+/// Returns the latency of all types together, from their histograms: percentiles can't be combined.
 fn latency_of_all(result: &RunResult) -> Option<Latency> {
     let mut all: Option<Histogram<u64>> = None;
     for done in result.transactions.values().filter(|t| t.completed() > 0) {
         let mut histogram = hdr::decode(&done.hdr).ok()?;
         match &mut all {
             None => {
-                // Another type may have been slower than this one ever was.
+                // Another type may have greater values.
                 histogram.auto(true);
                 all = Some(histogram);
             }
@@ -561,7 +565,7 @@ fn share_of(name: &str) -> Result<&'static str, String> {
         .ok_or_else(|| "names no percentile: use mean, p50, p90, p95, p99, p999 or max".to_owned())
 }
 
-/// A path, if a result has anything by its first name.
+/// Returns a path, if a result has its first name.
 fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let empty = Document::of(&RunResult::default());
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
@@ -576,7 +580,7 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
             "is not known: {meant}use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
         ));
     }
-    // What has fixed names can be checked further.
+    // Parts with fixed names can be checked further.
     let (inner, begun) = match parts {
         ["window", inner @ ..] => (fixed(&Window::default(), &[]), inner),
         ["client", inner @ ..] => (fixed(&client(), &["lateness_ms"]), inner),
@@ -606,7 +610,7 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     Ok(parts.iter().map(|part| (*part).to_owned()).collect())
 }
 
-/// A part of a result with all its names; `latencies` are those that may be absent.
+/// Returns a part of a result with all its names; `latencies` are optional ones.
 fn fixed(part: &impl serde::Serialize, latencies: &[&str]) -> serde_json::Value {
     let mut names = serde_json::to_value(part).unwrap_or_default();
     let latency = serde_json::to_value(Latency::default()).unwrap_or_default();
@@ -616,7 +620,7 @@ fn fixed(part: &impl serde::Serialize, latencies: &[&str]) -> serde_json::Value 
     names
 }
 
-/// What the client cost, with the fields that not every result has.
+/// Returns a cost of the client with all optional fields.
 fn client() -> ClientCost {
     ClientCost { driver_cpu_s: Some(0.0), driver_cpu_us_per_transaction: Some(0.0), ..ClientCost::default() }
 }

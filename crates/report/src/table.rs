@@ -1,4 +1,4 @@
-//! The end-of-run table: what a person reads at a glance in a terminal.
+//! The end-of-run table for the terminal.
 
 use std::fmt::Write as _;
 
@@ -13,19 +13,18 @@ use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
-/// How many error messages the table shows; the document holds all.
+/// Most error messages that the table shows; the document holds all.
 const ERRORS_SHOWN: usize = 5;
 
-/// Renders the table, at most `width` columns wide as far as the numbers allow (below 60 is taken as 60), with
-/// ANSI colours if `colour`. The headline comes last, after what spoils it, so that it stands above the prompt of a
-/// terminal that has scrolled. Text that came from the database is stripped of control characters, so that no
-/// error message can drive the terminal.
+/// Renders the table, at most `width` columns wide as far as the numbers allow (at least 60), with ANSI colours if
+/// `colour`. The headline comes last, after the findings, so that it stands above the prompt of a terminal that has
+/// scrolled. Text from the database loses its control characters, so that no error message can drive the terminal.
 #[must_use]
 pub fn render_table(result: &RunResult, width: usize, colour: bool) -> String {
     Page { width: width.max(60), colour, verbose: false }.render(result)
 }
 
-/// The same with every rule of the standard, which [`render_table`] only counts.
+/// Renders the table with every rule of the standard; [`render_table`] only counts them.
 #[must_use]
 pub fn render_verbose_table(result: &RunResult, width: usize, colour: bool) -> String {
     Page { width: width.max(60), colour, verbose: true }.render(result)
@@ -49,7 +48,7 @@ struct Page {
 }
 
 impl Page {
-    /// Small terminals have 24 rows, so what a reader needs first comes last: the headline, what spoils it, latencies.
+    /// Renders the most important parts last, since small terminals have 24 rows: latencies, findings, the headline.
     fn render(&self, result: &RunResult) -> String {
         let mut out = String::new();
         self.subject(&mut out, result);
@@ -84,7 +83,7 @@ impl Page {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// Appends `label` and `text`, broken at blanks, further lines indented under the first.
+    /// Appends `label` and `text`, wrapped at blanks, with further lines indented below the first.
     fn wrapped(&self, out: &mut String, label: &str, text: &str, style: Style) {
         let indent = label.chars().count();
         let room = self.width.saturating_sub(indent).max(20);
@@ -108,7 +107,7 @@ impl Page {
         }
     }
 
-    /// What was measured, how and when.
+    /// Appends target, plan and time of the measurement.
     fn subject(&self, out: &mut String, r: &RunResult) {
         let target = [&r.target.kind, &r.target.version, &r.target.url].map(String::as_str);
         self.wrapped(out, "target   ", &target.join("  "), Style::Plain);
@@ -125,7 +124,7 @@ impl Page {
 
     fn headline(&self, out: &mut String, r: &RunResult) {
         let mut nopm = format!("{} new orders per minute", number(r.nopm));
-        // The ceiling per warehouse exists only where terminals wait as the standard says.
+        // The maximum per warehouse holds only if terminals keep the standard's waiting times.
         if r.plan.mode.as_deref() == Some("rte") {
             let efficiency = number(r.efficiency_percent);
             let _ = write!(nopm, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
@@ -169,7 +168,7 @@ impl Page {
             ("p99 ms", &|t| P99.text(t.completed(), t.latency_ms.p99)),
             ("max ms", &|t| number(t.latency_ms.max)),
         ];
-        // In a closed loop nothing waits for a session, and service is all of the latency.
+        // In a closed loop nothing waits for a session: service is the whole latency.
         let parts: &[Cell<'_>] = match r.plan.mode.as_deref() {
             Some("rte" | "open") => &[
                 ("queue p95", &|t| P95.text(t.completed(), t.queue_ms.p95)),
@@ -196,11 +195,11 @@ impl Page {
         let parts: Vec<_> = parts.iter().collect();
         let whole = [&latencies[..], &parts].concat();
         let troubles: Vec<_> = troubles.iter().collect();
-        // A narrow terminal gets the same columns in several tables: nothing is left out, nothing breaks.
+        // A narrow terminal gets the same columns in several tables, so that none is left out and none wraps.
         let layouts = [
             vec![table(&[&counts[..], &whole, &troubles].concat())],
             vec![table(&[&counts[..], &troubles].concat()), table(&whole)],
-            // Two narrow tables of latencies, unless the second would hold nothing but the names.
+            // Two narrow tables of latencies, unless the second would hold only names.
             [&counts, &latencies, &parts, &troubles]
                 .into_iter()
                 .filter(|c| !c.is_empty())
@@ -217,7 +216,7 @@ impl Page {
         }
     }
 
-    /// Appends a table: first column to the left, the others to the right, the first row as its head.
+    /// Appends a table: the first column to the left, the others to the right, the first row as its head.
     fn grid(&self, out: &mut String, rows: &[Vec<String>]) {
         let widths = column_widths(rows);
         for (i, row) in rows.iter().enumerate() {
@@ -257,25 +256,25 @@ impl Page {
         }
     }
 
-    /// What was asked of distribution control, beside what was done; and what was done without it, if it is known.
+    /// Appends the measured distribution, with the configured one if there is one.
     fn distribution(&self, out: &mut String, r: &RunResult) {
         let Some(distribution) = &r.controls.distribution else { return };
         let actual = &distribution.actual;
         let Some(ratio) = actual.ratio_percent else { return };
         let mut text = format!("{ratio:.2} % of New-Orders over several nodes");
         if let Some(asked) = &distribution.asked {
-            let _ = write!(text, " ({} % asked)", asked.ratio_percent);
+            let _ = write!(text, " ({} % configured)", asked.ratio_percent);
         }
         if let (Some(degree), Some(deviation)) = (actual.degree, actual.degree_stddev) {
             let _ = write!(text, ", {degree:.3} ± {deviation:.3} nodes each");
         }
         if let Some(asked) = &distribution.asked {
-            let _ = write!(text, " ({} asked, strategy {})", asked.degree, printable(&asked.strategy));
+            let _ = write!(text, " ({} configured, strategy {})", asked.degree, printable(&asked.strategy));
         }
         self.wrapped(out, "nodes    ", &text, Style::Plain);
     }
 
-    /// Where transactions that only read went.
+    /// Appends the reads of replicas and of the primary.
     fn replicas(&self, out: &mut String, r: &RunResult) {
         let Some(replicas) = &r.controls.replicas else { return };
         let mut text = format!(
@@ -286,8 +285,12 @@ impl Page {
         );
         let _ = write!(text, ", {} by the primary", count(replicas.to_primary));
         if replicas.waited > 0 {
-            let _ =
-                write!(text, ", {} waited for, {:.3} s in all", count(replicas.waited), replicas.waited_s);
+            let _ = write!(
+                text,
+                ", {} waited for a replica, {:.3} s in all",
+                count(replicas.waited),
+                replicas.waited_s
+            );
         }
         if let Some(lag) = replicas.lag {
             let _ = write!(text, ", {:.3} s behind on average, {:.3} s at most", lag.mean_s, lag.max_s);
@@ -295,7 +298,7 @@ impl Page {
         self.wrapped(out, "replicas ", &text, Style::Plain);
     }
 
-    /// How the data is spread, and how the homes of transactions were to be spread and were.
+    /// Appends the skew of the data, and the configured and measured homes of transactions.
     fn imbalance(&self, out: &mut String, r: &RunResult) {
         let Some(imbalance) = &r.controls.imbalance else { return };
         if let Some(data) = &imbalance.data {
@@ -311,7 +314,8 @@ impl Page {
         }
         let (Some(asked), Some(actual)) = (&imbalance.asked, &imbalance.actual) else { return };
         let text = format!(
-            "{}: {:.2} % of the transactions at the most frequent warehouse ({:.2} % asked), {:.2} points off at most",
+            "{}: {:.2} % of the transactions at the most frequent warehouse ({:.2} % configured), {:.2} points off at \
+             most",
             printable(&asked.homes),
             actual.most_frequent_percent,
             asked.most_frequent_percent,
@@ -320,13 +324,13 @@ impl Page {
         self.wrapped(out, "homes    ", &text, Style::Plain);
     }
 
-    /// How often a dUpdateStock was to be of one whole group of warehouses, and was.
+    /// Appends the configured and measured share of dUpdateStocks that update a whole group of warehouses.
     fn coaccess(&self, out: &mut String, r: &RunResult) {
         let Some(coaccess) = &r.controls.coaccess else { return };
         let Some(asked) = coaccess.asked.percent else { return };
         let actual = &coaccess.actual;
         let mut text = format!(
-            "{} % of the dUpdateStocks of a whole group of {} warehouses ({asked} % asked)",
+            "{} % of the dUpdateStocks of a whole group of {} warehouses ({asked} % configured)",
             actual.percent.map_or("–".into(), percent),
             coaccess.rounds,
         );
@@ -336,27 +340,27 @@ impl Page {
         self.wrapped(out, "groups   ", &text, Style::Plain);
     }
 
-    /// Of contention control, phase by phase: what was asked, what was done, and how long it took to settle.
+    /// Appends the contention of each phase: measured, configured, and the time until it settled.
     fn contention(&self, out: &mut String, r: &RunResult) {
         let Some(contention) = &r.controls.contention else { return };
         let words = |phase: &Competing| {
             let settled = match phase.settling_s {
-                Some(seconds) => format!("after {seconds:.1} s"),
+                Some(seconds) => format!("settled after {seconds:.1} s"),
                 None => "never settled".into(),
             };
-            format!("{:.2} of {} asked, {settled}", phase.actual, phase.asked)
+            format!("{:.2} ({} configured), {settled}", phase.actual, phase.asked)
         };
         let words: Vec<String> = contention.phases.iter().map(words).collect();
         self.wrapped(out, "contend  ", &words.join("; "), Style::Plain);
     }
 
-    /// A line for each phase: when it was, what it set, and what came of it.
+    /// Appends a line for each phase: its times, settings and results.
     fn phases(&self, out: &mut String, r: &RunResult) {
         for (place, phase) in r.phases.iter().enumerate() {
             let name = phase.name.iter().map(|name| format!(" {}", printable(name))).collect::<String>();
             let asked = printable(&asked_in_words(&phase.asked));
             let asked = if asked.is_empty() { "as the plan".into() } else { asked };
-            // The only one needs no number.
+            // A single phase needs no number.
             let number_of = if r.phases.len() == 1 && name.is_empty() {
                 String::new()
             } else {
@@ -381,7 +385,7 @@ impl Page {
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {
-        // Where the plan sets the pace a transaction costs mostly what waiting for it costs.
+        // Where the plan sets the pace, most of a transaction's cost is the cost of waiting for it.
         let cost = if r.is_paced() {
             format!("{} % of one processor", number(r.client_percent_of_core()))
         } else {
@@ -416,7 +420,7 @@ impl Page {
         }
     }
 
-    /// A line for each requirement of the plan.
+    /// Appends a line for each requirement of the plan.
     fn requirements(&self, out: &mut String, r: &RunResult) {
         for (place, requirement) in r.requirements.iter().enumerate() {
             let (mark, style) =
@@ -466,12 +470,12 @@ impl Page {
     }
 }
 
-/// What is said where nothing was checked.
+/// Returns the text for a run without checks.
 fn unchecked(r: &RunResult) -> &'static str {
     if r.is_tpcc() { "consistency was not checked" } else { "the records were not checked" }
 }
 
-/// The plan in one line: warehouses or records, terminals, mode, way of talking, mix, rate, seed.
+/// Returns the plan in one line: warehouses or records, terminals, mode, `tx`, mix, rate, seed.
 #[must_use]
 pub(crate) fn plan_in_words(r: &RunResult) -> String {
     let mut words = Vec::new();
@@ -483,7 +487,7 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     }
     let plan = &r.plan;
     words.extend(plan.terminals.map(|terminals| plural(terminals, "terminal")));
-    // Numbers as they are written in the document.
+    // Numbers as they are in the document.
     let settings = [
         ("mode", plan.mode.clone()),
         ("tx", plan.tx.clone()),
@@ -497,12 +501,12 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     words.join(", ")
 }
 
-/// What the microbenchmark's plan says of tables and transactions.
+/// Returns the tables and transactions of the microbenchmark's plan.
 fn micro_in_words(r: &RunResult) -> Vec<String> {
     let Some(micro) = &r.plan.micro else { return Vec::new() };
     let mut words = Vec::new();
     if let (Some(tables), Some(records)) = (micro.tables, micro.records) {
-        // Where accesses have a share on disk there are so many tables in each of two engines.
+        // With a share of accesses on disk there are two engines, each with these tables.
         let engines = if micro.disk_percent.is_some() { " in each engine" } else { "" };
         let tables = plural(tables, "table");
         words.push(format!("{tables}{engines} of {}", plural(records, "record")));
@@ -515,8 +519,8 @@ fn micro_in_words(r: &RunResult) -> Vec<String> {
     words
 }
 
-/// `12/12 consistency conditions hold`, or of the microbenchmark `2/2 checks hold`, split by when they were checked if at more than one time. Of a check that was
-/// interrupted it says how far it came.
+/// Returns `12/12 consistency conditions hold`, or for the microbenchmark `2/2 checks hold`, split by the times of the
+/// checks if there are several. For an interrupted check it returns the number of conditions checked.
 #[must_use]
 pub(crate) fn checks_in_words(r: &RunResult) -> String {
     use crate::model::CheckedWhen::{After, Before, Check};

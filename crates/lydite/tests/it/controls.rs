@@ -28,7 +28,7 @@ fn the_distribution_that_was_asked_for_is_measured_back() {
             text(&result),
         ])
         .code(0);
-        assert!(ended.stdout.contains("(20 % asked)"), "{ended:?}");
+        assert!(ended.stdout.contains("(20 % configured)"), "{ended:?}");
         let distribution = &json(&result)["controls"]["distribution"];
         assert_eq!(distribution["asked"]["ratio_percent"], 20.0);
         assert_eq!(distribution["asked"]["degree"], 3);

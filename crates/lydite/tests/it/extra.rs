@@ -122,10 +122,10 @@ fn co_access_is_measured_back() {
         ["run", "null:?nodes=9", "--warehouses", "180", "--json", text(&path), "--mix", "update_stock=100"];
     let rounds = ["--set", "update_stock_rounds=3", "--set"];
     for (asked, words) in [
-        ("80", "(80 % asked)"),
+        ("80", "(80 % configured)"),
         (
             "100",
-            "100.00 % of the dUpdateStocks of a whole group of 3 warehouses (100 % asked), 3.00 nodes on average",
+            "100.00 % of the dUpdateStocks of a whole group of 3 warehouses (100 % configured), 3.00 nodes on average",
         ),
     ] {
         let coaccess = format!("coaccess={asked}");

@@ -44,8 +44,8 @@ fn distribution() {
         "distribution",
         &[
             "nodes    ",
-            " % of New-Orders over several nodes (50 % asked), ",
-            " nodes each (2 asked, strategy paper)",
+            " % of New-Orders over several nodes (50 % configured), ",
+            " nodes each (2 configured, strategy paper)",
         ],
         &[">degree_short_by<", ">theorem_4_1_short_by<", ">0.25<", ">Distribution, more: nodes<", ">paper<"],
     );
@@ -62,7 +62,7 @@ fn contention() {
     shows(
         "contention",
         &[
-            "contend  1.47 of 3 asked, never settled; 1.51 of 1 asked, after 0.5 s",
+            "contend  1.47 (3 configured), never settled; 1.51 (1 configured), settled after 0.5 s",
             "phase    1, 0 to 1 s, ci 3+1: 490,072 tx/s, 1.47 + 0.71 competing",
         ],
         &[
@@ -89,7 +89,7 @@ fn imbalance() {
         &[
             "data     zipf(1): 25 districts at the largest warehouse, 4 at the smallest, 60 in all",
             "homes    hotspot(0.5,0.8): ",
-            " % of the transactions at the most frequent warehouse (26.67 % asked), ",
+            " % of the transactions at the most frequent warehouse (26.67 % configured), ",
         ],
         &[">greatest_deviation_points<", ">Imbalance, more<", ">41.6667<"],
     );
@@ -99,7 +99,10 @@ fn imbalance() {
 fn co_access() {
     shows(
         "coaccess",
-        &[" % of the dUpdateStocks of a whole group of 2 warehouses (50 % asked), ", " nodes on average"],
+        &[
+            " % of the dUpdateStocks of a whole group of 2 warehouses (50 % configured), ",
+            " nodes on average",
+        ],
         &[">nodes_mean<", ">rounds<"],
     );
 }
@@ -126,7 +129,7 @@ fn accesses_of_the_microbenchmark() {
 fn replicas() {
     shows(
         "replicas",
-        &["staleness 5s: 42 reads answered by 2 replicas, 3 by the primary, 2 waited for, 0.250 s in all, \
+        &["staleness 5s: 42 reads answered by 2 replicas, 3 by the primary, 2 waited for a replica, 0.250 s in all, \
              0.500 s behind on average, 2.000 s at most"],
         &[">to_primary<", ">30, 12<"],
     );
