@@ -101,8 +101,8 @@ impl NodeQuantity {
         let controls = &result.controls;
         let spread = |counts: Vec<f64>| FiveNumbers::of(&counts);
         match self {
-            Self::Ops => OfNodes::told_by(result)?.ops_spread(),
-            Self::Bytes => Some(OfNodes::told_by(result)?.bytes_spread()?.1),
+            Self::Ops => OfNodes::of(result)?.ops_spread(),
+            Self::Bytes => Some(OfNodes::of(result)?.bytes_spread()?.1),
             Self::Warehouses => {
                 let nodes = &controls.distribution.as_ref()?.nodes;
                 spread(nodes.iter().map(|node| node.warehouses as f64).collect())

@@ -330,7 +330,7 @@ impl Page {
         let Some(asked) = coaccess.asked.percent else { return };
         let actual = &coaccess.actual;
         let mut text = format!(
-            "{} % of the dUpdateStocks of a whole group of {} warehouses ({asked} % configured)",
+            "{} % of dUpdateStocks on a whole group of {} warehouses ({asked} % configured)",
             actual.percent.map_or("–".into(), percent),
             coaccess.rounds,
         );

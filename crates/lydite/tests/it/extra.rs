@@ -125,7 +125,7 @@ fn co_access_is_measured_back() {
         ("80", "(80 % configured)"),
         (
             "100",
-            "100.00 % of the dUpdateStocks of a whole group of 3 warehouses (100 % configured), 3.00 nodes on average",
+            "100.00 % of dUpdateStocks on a whole group of 3 warehouses (100 % configured), 3.00 nodes on average",
         ),
     ] {
         let coaccess = format!("coaccess={asked}");

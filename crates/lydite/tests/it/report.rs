@@ -54,7 +54,7 @@ fn what_can_not_be_judged_is_refused_and_no_page_is_written() {
     for (more, words) in [
         (
             vec!["--event", "31s"],
-            "a.json: the event 31s: it is outside of the measured window, which has 30 whole seconds",
+            "a.json: the event 31s: it is outside the measured window, which has 30 whole seconds",
         ),
         (vec!["--event", "x=5s"], "the event x: only 5 s were measured before"),
         (vec!["--event", "x=25s"], "only 5 s were measured after its beginning in all"),
@@ -68,7 +68,7 @@ fn what_can_not_be_judged_is_refused_and_no_page_is_written() {
         (vec!["--nodes", "3,4"], "--nodes: there are 2 numbers of nodes for 1 results"),
         (
             vec!["--nodes", "3"],
-            "--nodes: scalability needs results of one database with two numbers of nodes",
+            "--nodes: scalability needs results of one database with at least two numbers of nodes",
         ),
         (vec!["--stable", "5s,10,10s"], "--stable: belongs to --event"),
         (vec!["--event", "12s", "--stable", "5s,10"], "must be WINDOW,PERCENT,HOLD"),

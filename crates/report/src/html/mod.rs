@@ -35,7 +35,7 @@ const POLICY: &str =
 /// the results tell of themselves.
 #[must_use]
 pub fn render_html(results: &[RunResult]) -> String {
-    render_report(results, &[], &Metrics::told_by(results))
+    render_report(results, &[], &Metrics::without_flags(results))
 }
 
 /// The same of results whose `files` may give them their names, with metrics for which the user has said something.

@@ -1,5 +1,5 @@
-//! The metrics of the Dike paper (4.4) as numbers: scalability, availability, schedulability. Pure functions of
-//! throughputs and sizes; what they are computed from, and how they are told, is in the modules below.
+//! The metrics of the Dike paper (4.4) as numbers: scalability, availability, schedulability. They are pure functions
+//! of throughputs and sizes; the modules below read these from results and render the metrics.
 
 mod of_results;
 pub(crate) mod text;
@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::bootstrap::mean;
 
-/// Least, quartiles and greatest of some numbers. A quartile that falls between two of them is interpolated linearly
-/// (definition 7 of Hyndman and Fan, the usual one of R, NumPy and spreadsheets).
+/// Least, quartiles and greatest of some numbers. A quartile between two of them is interpolated linearly (definition 7
+/// of Hyndman and Fan, the default of R, NumPy and spreadsheets).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FiveNumbers {
     /// Least.
@@ -31,7 +31,7 @@ impl FiveNumbers {
     /// Their short names, from the least to the greatest.
     pub const NAMES: [&str; 5] = ["min", "q1", "median", "q3", "max"];
 
-    /// The summary of these numbers; none of no numbers, or if one of them is not finite.
+    /// Returns the summary of these numbers; none without numbers, or if one of them is not finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.iter().any(|value| !value.is_finite()) {
@@ -44,28 +44,28 @@ impl FiveNumbers {
             let place = share * (sorted.len() - 1) as f64;
             let below = sorted.get(place as usize).copied().unwrap_or(max);
             let above = sorted.get(place as usize + 1).copied().unwrap_or(max);
-            // Equal neighbours stay what they are to the last bit.
+            // Clamped, so that equal neighbours give exactly their value.
             (below + (above - below) * place.fract()).clamp(min, max)
         };
         Some(Self { min, q1: at(0.25), median: at(0.5), q3: at(0.75), max })
     }
 
-    /// The five numbers, from the least to the greatest.
+    /// Returns the five numbers, from the least to the greatest.
     #[must_use]
     pub fn numbers(&self) -> [f64; 5] {
         [self.min, self.q1, self.median, self.q3, self.max]
     }
 }
 
-/// When throughput counts as stable: each mean of `window_s` seconds within a stretch of `hold_s` seconds is within
-/// `within_percent` of the stretch's own mean, which is above 0.
+/// Definition of stable throughput: each mean of `window_s` seconds within `hold_s` seconds is within `within_percent`
+/// of the mean of these `hold_s` seconds, which is above 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Settling {
-    /// Length of the moving mean in seconds; 1 at least.
+    /// Length of the moving mean in seconds; at least 1.
     pub window_s: usize,
-    /// How far it may be from the level, in percent of that.
+    /// Greatest distance of the moving mean from the level, in percent of the level.
     pub within_percent: f64,
-    /// How long it must stay there in seconds; `window_s` at least.
+    /// Time for which it must stay there, in seconds; at least `window_s`.
     pub hold_s: usize,
 }
 
@@ -76,7 +76,7 @@ impl Default for Settling {
 }
 
 impl Settling {
-    /// The level of this stretch, if throughput is stable from its beginning to its end.
+    /// Returns the mean throughput of these seconds, if throughput is stable over all of them.
     fn level(&self, stretch: &[f64]) -> Option<f64> {
         let level = mean_of(stretch).filter(|level| *level > 0.0)?;
         let near = |window: &[f64]| {
@@ -85,106 +85,106 @@ impl Settling {
         (stretch.len() >= self.window_s && stretch.windows(self.window_s.max(1)).all(near)).then_some(level)
     }
 
-    /// The first second from which throughput is stable, and its level there.
+    /// Returns the first second from which throughput is stable, and its level there.
     fn first_stable(&self, seconds: &[f64]) -> Option<(usize, f64)> {
         let mut stretches = seconds.windows(self.hold_s.max(1)).enumerate();
         stretches.find_map(|(from, stretch)| Some((from, self.level(stretch)?)))
     }
 }
 
-/// Something that happened to the database during a run, by what the user says.
+/// An event that happened to the database during a run, reported by the user.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// When it began, in seconds from the start of the measured window.
+    /// Its begin, in seconds from the window's start.
     pub from_s: f64,
-    /// When it ended, if it did.
+    /// Its end, if it ended.
     pub to_s: Option<f64>,
 }
 
 /// Throughput that is stable again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Stable {
-    /// How long that took, in seconds: the paper's t.
+    /// Time until it was stable, in seconds: the paper's t.
     pub after_s: f64,
-    /// The level that it then has, in transactions per second.
+    /// Its level, in transactions per second.
     pub tps: f64,
 }
 
-/// What followed the beginning or the end of an event.
+/// Throughput after the beginning or the end of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Aftermath {
-    /// How many whole seconds were looked at.
+    /// Whole seconds watched.
     pub watched_s: usize,
-    /// Completed transactions in the worst of them.
+    /// Completed transactions in the worst of these seconds.
     pub lowest_tps: f64,
-    /// When throughput was stable again; none if it was not within what was looked at.
+    /// Throughput once it was stable again; none if it was not in the watched seconds.
     pub stable: Option<Stable>,
 }
 
-/// How available the database was in the face of an event (Dike 4.4, equation 4).
+/// Availability of the database in an event (Dike 4.4, equation 4).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Availability {
     /// The event.
     pub event: Event,
     /// The paper's TPS_n: the mean of all measured seconds before the first event of the run.
     pub normal_tps: f64,
-    /// Whether throughput was stable over all of these seconds, by the same measure.
+    /// True if throughput was stable over all of these seconds.
     pub normal_is_stable: bool,
-    /// What followed its beginning, whose stable level is the paper's TPS_e.
+    /// Throughput after its beginning, whose stable level is the paper's TPS_e.
     pub began: Aftermath,
-    /// What followed its end, if it has one.
+    /// Throughput after its end, if it has one.
     pub ended: Option<Aftermath>,
 }
 
 impl Availability {
-    /// R_e = 1 − |TPS_e − TPS_n| / TPS_n: 1 if throughput became what it was. None if it never became stable.
+    /// Returns R_e = 1 − |TPS_e − TPS_n| / TPS_n: 1 if throughput is restored. None if it never became stable.
     #[must_use]
     pub fn r_e(&self) -> Option<f64> {
         self.kept(&self.began)
     }
 
-    /// T_e = 1 / (t + 1), t in seconds: 1 if throughput was stable all the time. None if it never became stable.
+    /// Returns T_e = 1 / (t + 1), t in seconds: 1 if throughput stayed stable. None if it never became stable.
     #[must_use]
     pub fn t_e(&self) -> Option<f64> {
         self.began.stable.map(|stable| 1.0 / (stable.after_s + 1.0))
     }
 
-    /// The same as R_e of any of the two levels.
+    /// Returns R_e for the level after the beginning or after the end.
     #[must_use]
     pub fn kept(&self, aftermath: &Aftermath) -> Option<f64> {
         aftermath.stable.map(|stable| 1.0 - (stable.tps - self.normal_tps).abs() / self.normal_tps)
     }
 }
 
-/// An event of which the measured seconds do not let be said how available the database was.
+/// An event whose availability can't be computed from the measured seconds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{problem}")]
-pub struct EventRefused {
-    /// Its index.
+pub struct EventRejected {
+    /// Index of the event.
     pub event: usize,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub problem: String,
 }
 
-/// How available the database was in the face of each event, in the order of the events. `seconds` is the throughput in
-/// each whole second of the measured window.
+/// Returns the availability in each event, in the order of the events. `seconds` is the throughput in each whole second
+/// of the measured window.
 ///
 /// # Errors
-/// An event is outside of what was measured, or overlaps another, or too few seconds lie before it, after it or between
-/// it and the next.
+/// An event is outside the measured window or overlaps another, or too few seconds lie before it, after it, or between it
+/// and the next.
 pub fn availability(
     seconds: &[f64],
     events: &[Event],
     settling: &Settling,
-) -> Result<Vec<Availability>, EventRefused> {
+) -> Result<Vec<Availability>, EventRejected> {
     let Some(first_s) = events.iter().map(|event| event.from_s).reduce(f64::min) else {
         return Ok(Vec::new());
     };
     let each = |(index, event): (usize, &Event)| {
         of_event(seconds, events, (index, event), first_s, settling)
-            .map_err(|problem| EventRefused { event: index, problem })
+            .map_err(|problem| EventRejected { event: index, problem })
     };
     events.iter().enumerate().map(each).collect()
 }
@@ -200,7 +200,7 @@ fn of_event(
     let (from_s, to_s) = (event.from_s, event.to_s.unwrap_or(event.from_s));
     if from_s < 0.0 || from_s.max(to_s) > measured as f64 {
         return Err(format!(
-            "it is outside of the measured window, which has {measured} whole seconds: times count from its start, after \
+            "it is outside the measured window, which has {measured} whole seconds: times count from its start, after \
              the warm-up"
         ));
     }
@@ -213,24 +213,23 @@ fn of_event(
         other_index != index && !apart
     };
     if let Some((_, other)) = events.iter().enumerate().find(|other| overlaps(*other)) {
-        return Err(format!(
-            "it overlaps the event {}: what followed one can't be told from the other",
-            other.name
-        ));
+        return Err(format!("it overlaps the event {}: their effects can't be told apart", other.name));
     }
     let before = seconds.get(..first_s as usize).unwrap_or_default();
     if before.len() < hold {
         return Err(format!(
-            "only {} s were measured before the first event, and {hold} s are needed to know the normal throughput: \
+            "only {} s were measured before the first event, and the normal throughput takes at least {hold} s: \
              let it begin later",
             before.len()
         ));
     }
     let normal_tps = mean_of(before).unwrap_or_default();
     if normal_tps <= 0.0 {
-        return Err("nothing was completed before the first event: there is no normal throughput".to_owned());
+        return Err(
+            "no transaction completed before the first event, so there is no normal throughput".to_owned()
+        );
     }
-    // What comes after the next event has begun is that event's.
+    // Throughput after the beginning of the next event belongs to that event.
     let next_s = events.iter().map(|other| other.from_s).filter(|other_s| *other_s > from_s).reduce(f64::min);
     let limit = next_s.map_or(measured, |next_s| next_s as usize);
     let follow = |from_s: f64, word: &str| {
@@ -241,13 +240,13 @@ fn of_event(
                 None => ("in all", "measure longer"),
             };
             return Err(format!(
-                "only {} s were measured after its {word} {until}, and {hold} s are needed to tell that throughput is \
-                 stable: {advice}",
+                "only {} s were measured after its {word} {until}, and stable throughput takes at least {hold} s: \
+                 {advice}",
                 watched.len()
             ));
         }
         let stable = settling.first_stable(watched).map(|(second, tps)| Stable {
-            // It may have begun within a second.
+            // The event may begin within a second.
             after_s: (second as f64 - from_s.fract()).max(0.0),
             tps,
         });
@@ -266,22 +265,22 @@ fn of_event(
 /// The runs with one number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Size {
-    /// The nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// The median of their transactions per second.
+    /// Median of their transactions per second.
     pub tps: f64,
-    /// That by the number of nodes.
+    /// `tps` divided by the number of nodes.
     pub tps_per_node: f64,
-    /// Scalability from the least number of nodes to this one; none for that itself, or if it completed nothing.
+    /// Scalability from the least number of nodes to this one; none for the least itself, or if that completed nothing.
     pub from_least: Option<f64>,
     /// Scalability from the next smaller number of nodes to this one.
     pub from_previous: Option<f64>,
 }
 
-/// Scalability(N1→N2) = 1 − |TPS2/N2 − TPS1/N1| / (TPS1/N1) (Dike 4.4, equation 3), of runs given by their number of nodes
-/// (1 at least) and their transactions per second; by number of nodes, the least first.
+/// Returns Scalability(N1→N2) = 1 − |TPS2/N2 − TPS1/N1| / (TPS1/N1) (Dike 4.4, equation 3) by number of nodes, the
+/// least first. Each run is given by its number of nodes (at least 1) and its transactions per second.
 #[must_use]
 pub fn scalability(runs: &[(u32, f64)]) -> Vec<Size> {
     let mut nodes: Vec<u32> = runs.iter().map(|(nodes, _)| *nodes).filter(|nodes| *nodes > 0).collect();
@@ -302,7 +301,7 @@ pub fn scalability(runs: &[(u32, f64)]) -> Vec<Size> {
     sizes
 }
 
-/// The mean; none of no numbers.
+/// Returns the mean; none without numbers.
 fn mean_of(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| mean(&mut values.to_vec()))
 }
@@ -316,7 +315,7 @@ mod tests {
         Event { name: "shutdown".to_owned(), from_s, to_s }
     }
 
-    fn one(seconds: &[f64], event: Event) -> Result<Availability, EventRefused> {
+    fn one(seconds: &[f64], event: Event) -> Result<Availability, EventRejected> {
         availability(seconds, &[event], &Settling::default()).map(|mut all| all.remove(0))
     }
 
@@ -345,14 +344,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_nothing_comes_of_keeps_all() {
+    fn an_event_without_consequences_keeps_all() {
         let found = one(&[50.0; 60], event(20.0, Some(40.0))).unwrap();
         assert_eq!((found.r_e(), found.t_e()), (Some(1.0), Some(1.0)));
         assert_eq!(found.ended.unwrap().stable, Some(Stable { after_s: 0.0, tps: 50.0 }));
     }
 
     #[test]
-    fn a_lower_level_while_the_event_lasts_is_the_papers_tps_e_and_its_end_is_told_apart() {
+    fn a_lower_level_during_the_event_is_the_papers_tps_e_and_its_end_is_separate() {
         let seconds = pieces(&[(100.0, 20), (40.0, 20), (100.0, 20)]);
         let found = one(&seconds, event(20.0, Some(40.0))).unwrap();
         assert!((found.r_e().unwrap() - 0.4).abs() < 1e-12);
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_is_what_was_before_the_first_event_and_what_follows_ends_at_the_next() {
+    fn normal_throughput_ends_at_the_first_event_and_each_event_at_the_next() {
         let seconds = pieces(&[(100.0, 20), (0.0, 15), (50.0, 25)]);
         let events = [event(35.0, None), event(20.0, None)];
         let found = availability(&seconds, &events, &Settling::default()).unwrap();
@@ -398,22 +397,22 @@ mod tests {
     }
 
     #[test]
-    fn events_that_can_not_be_judged_are_refused_with_the_reason() {
-        let refused = |seconds: &[f64], events: &[Event], words: &str| {
+    fn events_that_can_not_be_judged_are_rejected_with_the_reason() {
+        let rejected = |seconds: &[f64], events: &[Event], words: &str| {
             let error = availability(seconds, events, &Settling::default()).unwrap_err();
             assert!(error.problem.contains(words), "{error}");
         };
-        refused(&[9.0; 30], &[event(31.0, None)], "outside of the measured window, which has 30");
-        refused(&[9.0; 30], &[event(-1.0, None)], "outside of the measured window");
-        refused(&[9.0; 30], &[event(12.0, Some(31.0))], "outside of the measured window");
-        refused(&[9.0; 30], &[event(15.0, Some(12.0))], "ends before it begins");
-        refused(&[9.0; 30], &[event(9.9, None)], "only 9 s were measured before the first event");
-        refused(&[9.0; 30], &[event(21.0, None)], "only 9 s were measured after its beginning in all");
-        refused(&[9.0; 30], &[event(12.0, Some(25.0))], "only 5 s were measured after its end");
-        refused(&[0.0; 30], &[event(15.0, None)], "nothing was completed before");
+        rejected(&[9.0; 30], &[event(31.0, None)], "outside the measured window, which has 30");
+        rejected(&[9.0; 30], &[event(-1.0, None)], "outside the measured window");
+        rejected(&[9.0; 30], &[event(12.0, Some(31.0))], "outside the measured window");
+        rejected(&[9.0; 30], &[event(15.0, Some(12.0))], "ends before it begins");
+        rejected(&[9.0; 30], &[event(9.9, None)], "only 9 s were measured before the first event");
+        rejected(&[9.0; 30], &[event(21.0, None)], "only 9 s were measured after its beginning in all");
+        rejected(&[9.0; 30], &[event(12.0, Some(25.0))], "only 5 s were measured after its end");
+        rejected(&[0.0; 30], &[event(15.0, None)], "no transaction completed before");
         let both = [event(12.0, Some(20.0)), event(20.0, None)];
-        refused(&[9.0; 60], &both, "overlaps the event shutdown");
-        refused(
+        rejected(&[9.0; 60], &both, "overlaps the event shutdown");
+        rejected(
             &[9.0; 60],
             &[event(12.0, None), event(20.0, None)],
             "only 8 s were measured after its beginning before",
@@ -421,11 +420,11 @@ mod tests {
     }
 
     #[test]
-    fn scalability_is_of_medians_and_each_size_is_held_against_the_least_and_the_one_before() {
+    fn scalability_compares_the_median_of_each_size_with_the_least_and_the_one_before() {
         let runs = [(9, 810.0), (3, 300.0), (3, 330.0), (3, 240.0), (6, 480.0)];
         let sizes = scalability(&runs);
-        let told: Vec<_> = sizes.iter().map(|size| (size.nodes, size.runs, size.tps_per_node)).collect();
-        assert_eq!(told, [(3, 3, 100.0), (6, 1, 80.0), (9, 1, 90.0)]);
+        let found: Vec<_> = sizes.iter().map(|size| (size.nodes, size.runs, size.tps_per_node)).collect();
+        assert_eq!(found, [(3, 3, 100.0), (6, 1, 80.0), (9, 1, 90.0)]);
         assert_eq!((sizes[0].from_least, sizes[0].from_previous), (None, None));
         assert!((sizes[1].from_least.unwrap() - 0.8).abs() < 1e-12);
         assert!((sizes[2].from_least.unwrap() - 0.9).abs() < 1e-12);
@@ -465,7 +464,7 @@ mod tests {
         }
 
         #[test]
-        fn what_never_comes_back_or_keeps_changing_is_never_stable(
+        fn throughput_that_never_comes_back_or_keeps_changing_is_never_stable(
             normal in 50.0_f64..1e6, rest in 10_usize..80, growth in 1.1_f64..2.0,
         ) {
             let gone = pieces(&[(normal, 15), (0.0, rest)]);

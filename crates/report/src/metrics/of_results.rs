@@ -1,11 +1,11 @@
-//! The metrics of results: what each of them needs is taken from the documents, or from what the user says.
+//! Metrics of results, from their documents and from the user's flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Availability, Event, FiveNumbers, Settling, Size, availability, scalability};
 use crate::model::{NodeBytes, NodeFigures, RunResult};
 
-/// Keys of a plan that change with the size of a cluster, or change nothing but chance.
+/// Keys of a plan that change with the size of a cluster, or only change random inputs.
 const SCALED: [&str; 11] = [
     "active_warehouses",
     "c_load",
@@ -20,78 +20,78 @@ const SCALED: [&str; 11] = [
     "warehouses",
 ];
 
-/// What the user says of results.
+/// The user's flags about results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// What happened in each of the runs.
+    /// Events of each run.
     pub events: Vec<Event>,
-    /// The number of nodes of each run, in their order; without it what the results say themselves.
+    /// Number of nodes of each run, in their order; the numbers in the results if none.
     pub nodes: Option<Vec<u32>>,
-    /// When throughput counts as stable.
+    /// Definition of stable throughput.
     pub settling: Settling,
 }
 
-/// The metrics that can be told of some results; runs are given by their index.
+/// The metrics of some results; runs are given by their index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
-    /// When throughput counted as stable.
+    /// Definition of stable throughput.
     pub settling: Settling,
-    /// Availability, of each run, if there are events.
+    /// Availability of each run, if there are events.
     pub events: Vec<OfEvents>,
-    /// Scalability, of each database of which there are runs with several numbers of nodes.
+    /// Scalability of each database with runs of several numbers of nodes.
     pub by_nodes: Vec<ByNodes>,
-    /// Schedulability, of each run that tells of several nodes.
+    /// Schedulability of each run whose result has several nodes.
     pub nodes: Vec<OfNodes>,
-    /// Runs that are in no scalability though others are, as it is not known how many nodes they had.
+    /// Runs without scalability because their number of nodes is unknown; empty if no run has scalability.
     pub of_unknown_size: Vec<usize>,
 }
 
-/// How available the database of a run was.
+/// Availability of a run's database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfEvents {
     /// The run.
     pub run: usize,
-    /// In the order of the events.
+    /// Availability in each event, in the order of the events.
     pub events: Vec<Availability>,
 }
 
-/// How a database scales.
+/// Scalability of a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ByNodes {
     /// The kind of database.
     pub kind: String,
-    /// By number of nodes.
+    /// Its runs by number of nodes.
     pub sizes: Vec<Size>,
-    /// Keys of the plan in which its runs differ, beyond what changes with the size.
+    /// Keys of the plan in which its runs differ, other than those that change with the size.
     pub differing: Vec<String>,
 }
 
-/// What the nodes of a run did and held.
+/// Operations and data of the nodes of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfNodes {
     /// The run.
     pub run: usize,
-    /// The nodes.
+    /// Names of the nodes.
     pub names: Vec<String>,
-    /// By node, operations per second in the mean of the window; empty if that is not known.
+    /// By node, mean operations per second of the window; empty if unknown.
     pub ops: Vec<f64>,
-    /// By node, bytes when it was first and when it was last asked; empty if that is not known.
+    /// By node, bytes at the first and at the last query; empty if unknown.
     pub bytes: Vec<(u64, u64)>,
 }
 
 impl OfNodes {
-    /// Of a run's result; none if it does not tell of its nodes.
-    pub(crate) fn told_by(result: &RunResult) -> Option<Self> {
+    /// Returns the nodes of a result; none if it does not have them.
+    pub(crate) fn of(result: &RunResult) -> Option<Self> {
         of_nodes(0, result)
     }
 
-    /// Operations per second over the nodes.
+    /// Returns the spread of operations per second over the nodes.
     #[must_use]
     pub fn ops_spread(&self) -> Option<FiveNumbers> {
         FiveNumbers::of(&self.ops)
     }
 
-    /// Bytes over the nodes, when it was first and when it was last asked.
+    /// Returns the spread of bytes over the nodes, at the first and at the last query.
     #[must_use]
     pub fn bytes_spread(&self) -> Option<(FiveNumbers, FiveNumbers)> {
         let of = |which: fn(&(u64, u64)) -> u64| {
@@ -101,7 +101,7 @@ impl OfNodes {
     }
 }
 
-/// Why the metrics that were asked for can't be told.
+/// Errors of metrics.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MetricsError {
     /// An event of a run can't be judged.
@@ -111,24 +111,24 @@ pub enum MetricsError {
         run: usize,
         /// The event's name.
         event: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         problem: String,
     },
-    /// The numbers of nodes do not belong to these results.
+    /// The numbers of nodes do not fit these results.
     #[error("{0}")]
     Nodes(String),
 }
 
 impl Metrics {
-    /// The metrics of these results.
+    /// Returns the metrics of these results.
     ///
     /// # Errors
-    /// What was asked for can't be told from them.
+    /// An event can't be judged, or the numbers of nodes do not fit the results.
     pub fn of(results: &[RunResult], asked: &Asked) -> Result<Self, MetricsError> {
         let sizes = sizes(results, asked)?;
         let by_nodes = scalabilities(results, &sizes);
         if asked.nodes.is_some() && by_nodes.is_empty() {
-            let words = "scalability needs results of one database with two numbers of nodes at least";
+            let words = "scalability needs results of one database with at least two numbers of nodes";
             return Err(MetricsError::Nodes(words.to_owned()));
         }
         let unknown = |run: &usize| sizes.get(*run).copied().flatten().is_none();
@@ -149,21 +149,21 @@ impl Metrics {
         Ok(Self { settling: asked.settling, events, by_nodes, nodes, of_unknown_size })
     }
 
-    /// Those that results have of themselves, without anything said of them.
+    /// Returns the metrics that results have without any flags.
     #[must_use]
-    pub fn told_by(results: &[RunResult]) -> Self {
-        // Only what is asked for can be refused.
+    pub fn without_flags(results: &[RunResult]) -> Self {
+        // Only flags can be wrong.
         Self::of(results, &Asked::default()).unwrap_or_default()
     }
 
-    /// Whether there is nothing to tell.
+    /// Returns true if there are no metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.by_nodes.is_empty() && self.nodes.is_empty()
     }
 }
 
-/// The number of nodes of each run.
+/// Returns the number of nodes of each run.
 fn sizes(results: &[RunResult], asked: &Asked) -> Result<Vec<Option<u32>>, MetricsError> {
     let Some(nodes) = &asked.nodes else { return Ok(results.iter().map(RunResult::node_count).collect()) };
     if nodes.len() != results.len() {
@@ -201,9 +201,9 @@ fn scalabilities(results: &[RunResult], sizes: &[Option<u32>]) -> Vec<ByNodes> {
 fn of_events(run: usize, result: &RunResult, asked: &Asked) -> Result<OfEvents, MetricsError> {
     let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
     seconds.truncate(result.whole_seconds());
-    let events = availability(&seconds, &asked.events, &asked.settling).map_err(|refused| {
-        let event = asked.events.get(refused.event).map(|event| event.name.clone()).unwrap_or_default();
-        MetricsError::Event { run, event, problem: refused.problem }
+    let events = availability(&seconds, &asked.events, &asked.settling).map_err(|rejected| {
+        let event = asked.events.get(rejected.event).map(|event| event.name.clone()).unwrap_or_default();
+        MetricsError::Event { run, event, problem: rejected.problem }
     })?;
     Ok(OfEvents { run, events })
 }
@@ -216,7 +216,7 @@ fn of_nodes(run: usize, result: &RunResult) -> Option<OfNodes> {
         let sum: u64 = whole.iter().fold(0, |sum, each| sum.saturating_add(*each));
         (!whole.is_empty()).then(|| sum as f64 / whole.len() as f64)
     };
-    // What is not known of all nodes is not known: a summary of some would look more balanced than the database is.
+    // Unknown unless all nodes are known: a summary of some would look more balanced than the database is.
     let ops: Option<Vec<f64>> = ops.iter().map(rate).collect();
     let ends = |NodeBytes { of, .. }: &NodeBytes| -> Option<Vec<(u64, u64)>> {
         of.iter().map(|each| Some((*each.first()?, *each.last()?))).collect()

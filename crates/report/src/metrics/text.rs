@@ -5,23 +5,23 @@ use std::fmt::Write as _;
 use super::{Aftermath, Availability, FiveNumbers, Metrics, Settling, Size};
 use crate::figures::{aligned, bytes, clean, count, duration, number};
 
-/// What R_e and T_e are.
+/// Definitions of R_e and T_e.
 pub(crate) const AVAILABILITY: &str = "R_e = 1 − |TPS_e − TPS_n| / TPS_n, T_e = 1 / (t + 1), t in seconds";
-/// What scalability is.
+/// Definition of scalability.
 pub(crate) const SCALABILITY: &str =
     "1 − |TPS2/N2 − TPS1/N1| / (TPS1/N1), medians of the runs with the same N";
 
 impl Settling {
-    /// In words.
+    /// Returns the definition in words.
     pub(crate) fn words(&self) -> String {
         format!(
-            "stable from when means of {} s stay within {} % of their level for {} s",
+            "stable once means of {} s stay within {} % of their level for {} s",
             self.window_s, self.within_percent, self.hold_s
         )
     }
 }
 
-/// What followed an event's beginning or its end, for the rows of a table.
+/// Returns the rows of an event's beginning and of its end: name, second, throughput.
 pub(crate) fn rows_of(event: &Availability) -> Vec<(String, f64, &Aftermath)> {
     let name = &event.event.name;
     let mut rows = vec![(name.clone(), event.event.from_s, &event.began)];
@@ -31,7 +31,7 @@ pub(crate) fn rows_of(event: &Availability) -> Vec<(String, f64, &Aftermath)> {
     rows
 }
 
-/// The numbers of such a row: TPS_n, TPS_e, the lowest second, t, R_e, T_e.
+/// Returns the numbers of such a row: TPS_n, TPS_e, the lowest second, t, R_e, T_e.
 pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
     let stable = after.stable;
     [
@@ -44,8 +44,8 @@ pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
     ]
 }
 
-/// The cells of one number of nodes behind the database's name: N, runs, tps, tps/N, scalability from the least N and from the
-/// N before.
+/// Returns the cells of one number of nodes after the database's name: N, runs, tps, tps/N, scalability from the least
+/// N and from the N before.
 pub(crate) fn cells_of_size(size: &Size) -> [String; 6] {
     [
         size.nodes.to_string(),
@@ -57,12 +57,12 @@ pub(crate) fn cells_of_size(size: &Size) -> [String; 6] {
     ]
 }
 
-/// A number around 1, with three places after the point.
+/// Returns a number around 1 with three decimals.
 pub(crate) fn share(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
-/// What must be known with the numbers, one line each.
+/// Returns remarks on the metrics, one line each.
 pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
     let name = |run: usize| names.get(run).map_or("", String::as_str);
     let mut all = Vec::new();
@@ -72,22 +72,21 @@ pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
         {
             let watched = duration(after.watched_s as f64);
             all.push(format!(
-                "{}, {what}: throughput did not become stable again within the {watched} looked at after it, so there is \
-                 no R_e and no T_e (--stable allows more, a longer run shows more).",
+                "{}, {what}: throughput did not become stable again within the {watched} after it, so it has no R_e and \
+                 no T_e: allow more with --stable, or measure longer.",
                 name(of.run)
             ));
         }
         if of.events.first().is_some_and(|first| !first.normal_is_stable) {
             all.push(format!(
-                "{}: throughput was not stable before the first event either, by the same measure: R_e is as uncertain as \
-                 that.",
+                "{}: throughput was not stable before the first event either, which makes R_e uncertain.",
                 name(of.run)
             ));
         }
     }
     for of in metrics.by_nodes.iter().filter(|of| !of.differing.is_empty()) {
         all.push(format!(
-            "{}: not only the number of nodes differs between these runs, but {}.",
+            "{}: not only the number of nodes differs between these runs, but also {}.",
             of.kind,
             of.differing.join(", ")
         ));
@@ -95,14 +94,14 @@ pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
     if !metrics.of_unknown_size.is_empty() {
         let runs: Vec<&str> = metrics.of_unknown_size.iter().map(|run| name(*run)).collect();
         all.push(format!(
-            "Not in the scalability, as it is not known how many nodes they had (say it with --nodes): {}.",
+            "Without scalability, because their number of nodes is unknown (set it with --nodes): {}.",
             runs.join(", ")
         ));
     }
     all
 }
 
-/// The metrics as tables, `names` being those of the runs; nothing if there are none.
+/// Renders the metrics as tables; empty without metrics. `names` has the names of the runs.
 #[must_use]
 pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
     let name = |run: usize| clean(names.get(run).map_or("", String::as_str));
@@ -134,9 +133,9 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
     if !metrics.nodes.is_empty() {
         let mut rows = vec![text(&["run", "of each node", "nodes", "min", "Q1", "median", "Q3", "max"])];
         for of in &metrics.nodes {
-            let mut row = |what: &str, five: FiveNumbers, told: &dyn Fn(f64) -> String| {
+            let mut row = |what: &str, five: FiveNumbers, shown: &dyn Fn(f64) -> String| {
                 let lead = [name(of.run), what.to_owned(), count(of.names.len() as u64)];
-                rows.push(lead.into_iter().chain(five.numbers().map(told)).collect());
+                rows.push(lead.into_iter().chain(five.numbers().map(shown)).collect());
             };
             if let Some(five) = of.ops_spread() {
                 row("operations per second", five, &|value| number(value));
@@ -156,7 +155,7 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
     out
 }
 
-/// To the millisecond, and whole seconds without a point.
+/// Returns seconds with up to three decimals.
 fn seconds(seconds: f64) -> String {
     ((seconds * 1e3).round() / 1e3).to_string()
 }

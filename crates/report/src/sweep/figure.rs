@@ -1,4 +1,4 @@
-//! Figures of a sweep: which points go where, and their numbers.
+//! Figures of a sweep: the places of their points, and their numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::metrics::FiveNumbers;
 
 /// The `x` of a figure over time: the seconds of a run's window, unless an axis has this name.
 pub const SECOND: &str = "second";
-/// More places than these are counted only.
-const NAMES_TOLD: usize = 8;
+/// Most places that a gap lists; more are only counted.
+const NAMES_LISTED: usize = 8;
 
-/// How a figure is drawn.
+/// Kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub enum Kind {
     Table,
 }
 
-/// Where numeric values of the horizontal axis stand.
+/// Scale of numeric values on the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -40,17 +40,17 @@ pub enum Scale {
     Even,
 }
 
-/// What a figure is to show.
+/// Specification of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureSpec {
     /// Its title.
     pub title: String,
-    /// What else is to be said of it.
+    /// A remark below the title; may be empty.
     #[serde(default)]
     pub note: String,
-    /// How it is drawn.
+    /// Its kind.
     pub kind: Kind,
-    /// The axis along the bottom, or [`SECOND`].
+    /// The horizontal axis, or [`SECOND`].
     pub x: String,
     /// The axis whose values are lines or colours.
     #[serde(default)]
@@ -58,18 +58,18 @@ pub struct FigureSpec {
     /// The axis that has a panel for each value.
     #[serde(default)]
     pub panel: Option<String>,
-    /// The metrics; several are drawn one beside the other.
+    /// The metrics; several are drawn side by side.
     pub y: Vec<String>,
-    /// Words at the bottom.
+    /// Title of the horizontal axis.
     pub x_title: String,
-    /// Words at the left, for each metric.
+    /// Titles of the vertical axes, one for each metric.
     pub y_titles: Vec<String>,
-    /// Where the values stand at the bottom.
+    /// Scale of the horizontal axis.
     pub x_scale: Scale,
-    /// If given, numbers are ratios to those of the point that has this value of this axis and equals in the others.
+    /// Axis and value of the base: numbers become ratios to the point with this value and equal values on other axes.
     #[serde(default)]
     pub relative_to: Option<(String, String)>,
-    /// By axis, the values that are shown; axes that it does not name are shown whole.
+    /// By axis, the values to show; other axes are shown whole.
     #[serde(default, rename = "where")]
     pub only: BTreeMap<String, Vec<String>>,
 }
@@ -77,7 +77,7 @@ pub struct FigureSpec {
 /// A figure with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it shows.
+    /// Its specification.
     #[serde(flatten)]
     pub spec: FigureSpec,
     /// A panel for each metric and each value of the panels' axis.
@@ -87,36 +87,36 @@ pub struct Figure {
 /// One pair of axes of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
-    /// Its value of the panels' axis; empty if there is none.
+    /// Its value on the panels' axis; empty without such an axis.
     pub title: String,
-    /// Which of the figure's metrics.
+    /// Its metric.
     pub metric: String,
-    /// Words at the left.
+    /// Title of the vertical axis.
     pub y_title: String,
-    /// The values at the bottom.
+    /// Values of the horizontal axis.
     pub x: Vec<String>,
-    /// The series; a single one without a name if there is no axis for them.
+    /// The series; a single one without a name if they have no axis.
     pub series: Vec<Series>,
 }
 
 /// The numbers of a line or of the bars of one colour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its value of the series' axis.
+    /// Its value on the series' axis.
     pub name: String,
-    /// For each value at the bottom.
+    /// Its mark for each value of the horizontal axis.
     pub cells: Vec<Cell>,
 }
 
 /// One mark of a figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The number; none if no complete run has it. Of a box its least, median and greatest.
+    /// The number; none if no complete run has it. For a box, its least, median and greatest.
     pub value: Option<Spread>,
-    /// Of a box the first and the third quartile.
+    /// First and third quartile of a box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quartiles: Option<[f64; 2]>,
-    /// Runs that were wanted; 0 if there is no such point.
+    /// Planned runs; 0 if there is no such point.
     pub wanted: u32,
     /// Runs that left a partial result.
     pub partial: u32,
@@ -125,7 +125,7 @@ pub struct Cell {
 }
 
 impl FigureSpec {
-    /// The figure over these points.
+    /// Returns the figure over these points.
     #[must_use]
     pub fn draw(&self, axes: &[Axis], points: &[Point]) -> Figure {
         let values = |name: &str| -> Vec<String> {
@@ -172,13 +172,13 @@ impl FigureSpec {
         Figure { spec: self.clone(), panels }
     }
 
-    /// Whether the seconds of the runs are along the bottom.
+    /// Returns true if the horizontal axis has the seconds of the runs.
     #[must_use]
     pub fn is_over_time(&self, axes: &[Axis]) -> bool {
         self.x == SECOND && axes.iter().all(|axis| axis.name != SECOND)
     }
 
-    /// The seconds, as many as the longest run has, and a line for each series.
+    /// Returns the seconds, as many as the longest run has, and a line for each series.
     fn over_time(
         &self,
         axes: &[Axis],
@@ -206,7 +206,7 @@ impl FigureSpec {
         ((0..count).map(|second| second.to_string()).collect(), series.collect())
     }
 
-    /// The point at these values of the axes, with another value of one of them if `changed` says so.
+    /// Returns the point at these values of the axes; `changed` replaces the value of one of them.
     fn find<'a>(
         &self,
         axes: &[Axis],
@@ -238,7 +238,7 @@ impl FigureSpec {
             None => runs.filter_map(|run| run.counted(metric)).collect(),
             Some((axis, value)) => {
                 let base = find(Some((axis, value)));
-                // Repetition by repetition, as they were made one soon after the other.
+                // Repetition by repetition: runs of the same repetition were made close to each other.
                 runs.filter_map(|run| {
                     let base = base?.runs.iter().find(|base| base.repetition == run.repetition)?;
                     let ratio = run.counted(metric)? / base.counted(metric)?;
@@ -254,7 +254,7 @@ impl FigureSpec {
         }
     }
 
-    /// What numbers mean, under the title.
+    /// Returns the meaning of the numbers, for the text under the title.
     #[must_use]
     pub fn method(&self, repetitions: u32) -> String {
         let runs = if repetitions == 1 {
@@ -284,7 +284,7 @@ impl FigureSpec {
 }
 
 impl Cell {
-    /// Of a point, with what became of its runs.
+    /// Returns the cell of a point, with the states of its runs and no number.
     fn without_number(point: &Point) -> Self {
         let unchecked = |run: &&Run| run.state == State::Complete && run.checks_failed > 0;
         Self {
@@ -296,15 +296,15 @@ impl Cell {
         }
     }
 
-    /// A second of a point's runs. A complete run without a number there has none to give: it ended before, or nothing
-    /// was there to measure.
+    /// Returns the cell of a second of a point's runs. A complete run may lack a number there, because it ended before
+    /// or had nothing to measure.
     fn of_second(point: &Point, metric: &str, second: usize) -> Self {
         let of_point = Self::without_number(point);
         let lists: Vec<&[Option<f64>]> =
             point.runs.iter().filter_map(|run| run.counted_seconds(metric)).collect();
         let values: Vec<f64> = lists.iter().filter_map(|list| *list.get(second)?).collect();
         let without = (lists.len() - values.len()) as u32;
-        // What became of the runs is told once, not in each second.
+        // The states of the runs are counted once, not in each second.
         let of_runs = |number: u32| if second == 0 { number } else { 0 };
         Self {
             value: Spread::of(&values),
@@ -316,7 +316,7 @@ impl Cell {
     }
 }
 
-/// A box over the nodes: each of its five numbers is the median over the complete runs.
+/// Returns a box over the nodes: each of its five numbers is the median over the complete runs.
 fn boxed(point: &Point, metric: &str) -> Option<(Spread, [f64; 2])> {
     let number = |name: &str| {
         let name = format!("{metric}.{name}");
@@ -328,7 +328,7 @@ fn boxed(point: &Point, metric: &str) -> Option<(Spread, [f64; 2])> {
 }
 
 impl Figure {
-    /// What of it rests on less than it should, one line each.
+    /// Returns remarks on missing numbers and runs, one line each.
     #[must_use]
     pub fn gaps(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -355,7 +355,7 @@ impl Figure {
                 }
             }
         }
-        // The first one says which runs are missing; of the others it counts whether there is anything at all.
+        // The first metric lists its missing runs; another metric is listed only if it has no number at all.
         for metric in self.spec.y.iter().skip(1) {
             let mut cells = self
                 .panels
@@ -384,22 +384,22 @@ impl Figure {
     }
 }
 
-/// The first of these, and how many more there are.
+/// Returns the first of these names and the number of the others.
 fn some(names: &[String]) -> String {
-    let told = names.get(..NAMES_TOLD).unwrap_or(names).join("; ");
-    match names.len().saturating_sub(NAMES_TOLD) {
-        0 => told,
-        more => format!("{told}; and {more} more"),
+    let listed = names.get(..NAMES_LISTED).unwrap_or(names).join("; ");
+    match names.len().saturating_sub(NAMES_LISTED) {
+        0 => listed,
+        more => format!("{listed}; and {more} more"),
     }
 }
 
-/// The name of an axis as people read it: `target.csr_capacity` is `csr capacity`.
+/// Returns the display name of an axis: `csr capacity` for `target.csr_capacity`.
 #[must_use]
 pub fn axis_title(name: &str) -> String {
     name.rsplit('.').next().unwrap_or(name).replace('_', " ")
 }
 
-/// The words beside a metric's axis: what it is, and its unit or to what it is a ratio.
+/// Returns the title of a metric's axis: the metric's title, with its unit, or `ratio` if it is relative.
 #[must_use]
 pub fn metric_title(metric: &Metric, relative: bool) -> String {
     match (relative, metric.unit()) {

@@ -1,8 +1,8 @@
-//! What came out of a sweep: many runs over a grid or a list of points, each several times.
+//! Results of a sweep: runs over a grid or a list of points, each several times.
 //!
-//! [`Sweep`] is the document (`summary.json`): what was asked, each run with its state and its numbers, the spread of
-//! each point's numbers over its repetitions, and the figures with their data. The table, the CSV file and the page are
-//! functions of it alone, as those of a run are of its result.
+//! [`Sweep`] is the document (`summary.json`). It has the settings of the sweep, each run with its state and its
+//! numbers, the spread of each point's numbers over its repetitions, and the figures with their data. The table, the
+//! CSV file and the page are functions of it alone.
 
 pub mod figure;
 mod summary;
@@ -20,10 +20,10 @@ pub use summary::{render_csv, render_summary};
 /// The version of the document that this crate writes.
 pub const SWEEP_FORMAT: u32 = 1;
 
-/// What every summary tells of each point, whatever its figures show.
+/// Metrics that every summary has for each point, besides those of its figures.
 pub const USUAL_METRICS: [&str; 3] = ["tps", "latency.p95", "abort_rate"];
 
-/// Everything that came out of a sweep.
+/// All results of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// Version of the program that wrote the document.
@@ -32,36 +32,36 @@ pub struct Sweep {
     pub format: u32,
     /// Title of the experiment.
     pub title: String,
-    /// What it is about.
+    /// Description of the experiment.
     #[serde(default)]
     pub description: String,
     /// Name of the experiment file.
     pub experiment: String,
-    /// Digest of all points and of how they are run.
+    /// Digest of all points and of the settings of their runs.
     pub digest: String,
-    /// Runs wanted of each point.
+    /// Planned runs of each point.
     pub repetitions: u32,
-    /// Where each run gets its database from, in words.
+    /// Source of each run's database, in words.
     pub reload: String,
     /// Pause between two runs in seconds.
     pub pause_s: f64,
-    /// What is varied.
+    /// Axes: the keys that vary.
     pub axes: Vec<Axis>,
-    /// The metrics of points and runs, in their order.
+    /// Names of the metrics of points and runs, in order.
     pub metrics: Vec<String>,
-    /// The points, in the order in which they are run.
+    /// The points, in the order of their runs.
     pub points: Vec<Point>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
-    /// The machines that the runs were made on, and the databases, each as often as it differs.
+    /// The client machines and databases of the runs, each once.
     #[serde(default)]
     pub environment: Environment,
 }
 
-/// Something that is varied.
+/// A key that varies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
-    /// A plan key, or a name of the experiment's own.
+    /// A plan key, or a name from the experiment.
     pub name: String,
     /// Its values in order, as figures show them.
     pub values: Vec<String>,
@@ -70,9 +70,9 @@ pub struct Axis {
 /// One plan of the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// What distinguishes it from the others.
+    /// Its values that distinguish it from the other points.
     pub label: String,
-    /// Its value of each axis, in the order of the axes.
+    /// Its value on each axis, in the order of the axes.
     pub at: Vec<String>,
     /// The keys of its plan, without passwords.
     pub plan: BTreeMap<String, String>,
@@ -85,13 +85,13 @@ pub struct Point {
 /// One run of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
-    /// The result, relative to the summary.
+    /// Path of the result file, relative to the summary.
     pub file: String,
-    /// What became of it.
+    /// Its state.
     pub state: State,
-    /// What is to be said of it: why it is not complete.
+    /// Reason why it is not complete; empty if it is.
     #[serde(default)]
     pub note: String,
     /// Checks made.
@@ -103,18 +103,18 @@ pub struct Run {
     /// Its metrics.
     #[serde(default)]
     pub values: BTreeMap<String, f64>,
-    /// By second of the window, the metrics that figures draw over time.
+    /// Metrics that figures draw over time, by second of the window.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seconds: BTreeMap<String, Vec<Option<f64>>>,
 }
 
-/// What became of a run.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Its result is complete, and counts.
+    /// Its result is complete and counts.
     Complete,
-    /// Its result is partial, and is in no figure.
+    /// Its result is partial and is in no figure.
     Partial,
     /// It left no result.
     Failed,
@@ -123,7 +123,7 @@ pub enum State {
 }
 
 impl State {
-    /// As it is written.
+    /// Returns its name in the document.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,21 +135,21 @@ impl State {
     }
 }
 
-/// A metric over repetitions.
+/// Spread of a metric over repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Median; of an even number the mean of the two in the middle.
+    /// Median; the mean of the two middle values if their number is even.
     pub median: f64,
     /// Least.
     pub min: f64,
     /// Greatest.
     pub max: f64,
-    /// How many runs it is made of.
+    /// Number of runs in it.
     pub runs: u32,
 }
 
 impl Spread {
-    /// Of these values; none if there are none.
+    /// Returns the spread of these values; none without values.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -161,7 +161,7 @@ impl Spread {
     }
 }
 
-/// What the runs were made on.
+/// Client machines, databases and versions of the runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
@@ -171,28 +171,28 @@ pub struct Environment {
     pub targets: Vec<String>,
     /// Versions of Lydite.
     pub lydite: Vec<String>,
-    /// Warnings of the results, and of how many runs.
+    /// Warnings of the results, each with its number of runs.
     pub warnings: Vec<(String, u32)>,
 }
 
 impl Environment {
-    /// Notes what a result was made on.
+    /// Adds the environment of a result.
     pub fn note(&mut self, result: &RunResult) {
-        fn once(all: &mut Vec<String>, text: String) {
+        fn add_once(all: &mut Vec<String>, text: String) {
             if !text.trim().is_empty() && !all.contains(&text) {
                 all.push(text);
             }
         }
         let host = &result.host;
-        once(
+        add_once(
             &mut self.hosts,
             format!(
                 "{}: {}, {} processors, {}, kernel {}",
                 host.hostname, host.cpu, host.cores, host.os, host.kernel
             ),
         );
-        once(&mut self.targets, format!("{} {}", result.target.kind, result.target.version));
-        once(&mut self.lydite, result.lydite.clone());
+        add_once(&mut self.targets, format!("{} {}", result.target.kind, result.target.version));
+        add_once(&mut self.lydite, result.lydite.clone());
         for warning in &result.warnings {
             match self.warnings.iter_mut().find(|(text, _)| text == warning) {
                 Some((_, times)) => *times += 1,
@@ -203,7 +203,7 @@ impl Environment {
 }
 
 impl Run {
-    /// A run with a result.
+    /// Returns a run with a result.
     #[must_use]
     pub fn of(repetition: u32, file: &str, result: &RunResult, metrics: &[Metric]) -> Self {
         let partial = result.status == Status::Partial;
@@ -222,7 +222,7 @@ impl Run {
         }
     }
 
-    /// The same with these metrics second by second.
+    /// Returns the run with these metrics second by second.
     #[must_use]
     pub fn with_seconds(mut self, result: &RunResult, metrics: &[Metric]) -> Self {
         let list = |metric: &Metric| Some((metric.name().to_owned(), metric.seconds_of(result)?));
@@ -230,7 +230,7 @@ impl Run {
         self
     }
 
-    /// A run without one.
+    /// Returns a run without a result.
     #[must_use]
     pub fn without_result(repetition: u32, file: &str, state: State, note: &str) -> Self {
         Self {
@@ -245,13 +245,13 @@ impl Run {
         }
     }
 
-    /// A metric second by second, if the run counts.
+    /// Returns a metric second by second, if the run is complete.
     #[must_use]
     pub fn counted_seconds(&self, metric: &str) -> Option<&[Option<f64>]> {
         if self.state == State::Complete { self.seconds.get(metric).map(Vec::as_slice) } else { None }
     }
 
-    /// A metric, if the run counts.
+    /// Returns a metric, if the run is complete.
     #[must_use]
     pub fn counted(&self, metric: &str) -> Option<f64> {
         if self.state == State::Complete { self.values.get(metric).copied() } else { None }
@@ -259,7 +259,7 @@ impl Run {
 }
 
 impl Point {
-    /// The spread of each metric over the complete runs.
+    /// Returns the spread of each metric over the complete runs.
     #[must_use]
     pub fn spreads(runs: &[Run], metrics: &[String]) -> BTreeMap<String, Spread> {
         let spread = |metric: &String| {
@@ -269,7 +269,7 @@ impl Point {
         metrics.iter().filter_map(spread).collect()
     }
 
-    /// How many of its runs are in this state.
+    /// Returns the number of its runs in this state.
     #[must_use]
     pub fn runs_in(&self, state: State) -> usize {
         self.runs.iter().filter(|run| run.state == state).count()
@@ -277,25 +277,25 @@ impl Point {
 }
 
 impl Sweep {
-    /// How many runs are in this state.
+    /// Returns the number of runs in this state.
     #[must_use]
     pub fn runs_in(&self, state: State) -> usize {
         self.points.iter().map(|point| point.runs_in(state)).sum()
     }
 
-    /// How many runs there are to be.
+    /// Returns the number of planned runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.points.iter().map(|point| point.runs.len()).sum()
     }
 
-    /// How many runs have checks that do not hold.
+    /// Returns the number of runs with checks that do not hold.
     #[must_use]
     pub fn runs_with_failed_checks(&self) -> usize {
         self.points.iter().flat_map(|point| &point.runs).filter(|run| run.checks_failed > 0).count()
     }
 
-    /// What a reader must know before believing the figures, one line each.
+    /// Returns remarks on the reliability of the figures, one line each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();

@@ -6,7 +6,7 @@ use super::{Spread, State, Sweep};
 use crate::figures::{aligned, clean, number};
 use crate::metric::Metric;
 
-/// The median, from the least to the greatest if they differ, and of how many runs if not of all that are complete.
+/// Returns the median, the least and greatest values if they differ, and the number of runs if complete runs lack it.
 fn cell(spread: Option<&Spread>, complete: usize) -> String {
     let Some(spread) = spread else { return "–".to_owned() };
     let mut text = number(spread.median);
@@ -19,7 +19,7 @@ fn cell(spread: Option<&Spread>, complete: usize) -> String {
     text
 }
 
-/// The points with their medians, and from the least to the greatest where there are several runs.
+/// Renders the points with their medians, and the least and greatest values if there are several runs.
 #[must_use]
 pub fn render_summary(sweep: &Sweep) -> String {
     let heading = |name: &String| {
@@ -54,8 +54,8 @@ pub fn render_summary(sweep: &Sweep) -> String {
     out
 }
 
-/// The points as CSV (RFC 4180): the label, the axes, how many runs are in which state, median, least and greatest
-/// of each metric, and of how many runs.
+/// Renders the points as CSV (RFC 4180): the label, the axes, the number of runs in each state, and for each metric the
+/// median, the least, the greatest and the number of runs.
 #[must_use]
 pub fn render_csv(sweep: &Sweep) -> String {
     let mut header = vec!["point".to_owned()];

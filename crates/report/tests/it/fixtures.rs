@@ -99,10 +99,7 @@ fn imbalance() {
 fn co_access() {
     shows(
         "coaccess",
-        &[
-            " % of the dUpdateStocks of a whole group of 2 warehouses (50 % configured), ",
-            " nodes on average",
-        ],
+        &[" % of dUpdateStocks on a whole group of 2 warehouses (50 % configured), ", " nodes on average"],
         &[">nodes_mean<", ">rounds<"],
     );
 }
@@ -129,8 +126,10 @@ fn accesses_of_the_microbenchmark() {
 fn replicas() {
     shows(
         "replicas",
-        &["staleness 5s: 42 reads answered by 2 replicas, 3 by the primary, 2 waited for a replica, 0.250 s in all, \
-             0.500 s behind on average, 2.000 s at most"],
+        &[
+            "staleness 5s: 42 reads answered by 2 replicas, 3 by the primary, 2 waited for a replica, 0.250 s in all, \
+             0.500 s behind on average, 2.000 s at most",
+        ],
         &[">to_primary<", ">30, 12<"],
     );
 }

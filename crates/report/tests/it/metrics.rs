@@ -43,7 +43,7 @@ fn line<'a>(text: &'a str, words: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn availability_is_told_with_its_settings_in_the_terminal_and_on_the_page() {
+fn availability_is_shown_with_its_settings_in_the_terminal_and_on_the_page() {
     let results = [run("pg", &[vec![1000; 30], vec![0; 9], vec![800; 40]].concat())];
     let metrics = Metrics::of(&results, &shutdown(30.0, Some(45.0))).unwrap();
     let text = render_metrics(&metrics, &names(&results));
@@ -58,7 +58,7 @@ fn availability_is_told_with_its_settings_in_the_terminal_and_on_the_page() {
 }
 
 #[test]
-fn a_database_that_does_not_come_back_is_told_as_such() {
+fn a_database_that_does_not_come_back_is_reported_as_such() {
     let results = [run("pg", &[vec![1000; 30], vec![0; 40]].concat())];
     let metrics = Metrics::of(&results, &shutdown(30.0, None)).unwrap();
     let text = render_metrics(&metrics, &names(&results));
@@ -70,7 +70,7 @@ fn a_database_that_does_not_come_back_is_told_as_such() {
 }
 
 #[test]
-fn a_short_last_second_is_not_looked_at() {
+fn a_short_last_second_is_ignored() {
     let mut result = run("pg", &[100; 40]);
     result.series.new_order[39] = 3;
     result.window.measured_s = 39.02;
@@ -85,35 +85,35 @@ fn a_short_last_second_is_not_looked_at() {
 fn scalability_is_of_the_runs_of_one_database_by_the_nodes_that_the_results_tell() {
     let mut results =
         [of_nodes("pg", 300, 3), of_nodes("pg", 540, 6), of_nodes("null", 50, 2), run("pg", &[9; 30])];
-    let metrics = Metrics::told_by(&results);
+    let metrics = Metrics::without_flags(&results);
     let text = render_metrics(&metrics, &names(&results));
     assert!(line(&text, "pg 6 1 540 90.0 0.900 0.900").is_some(), "{text}");
     assert!(!text.contains("null"), "one size is none: {text}");
-    let unknown = "not known how many nodes they had (say it with --nodes): run-4.json";
+    let unknown = "number of nodes is unknown (set it with --nodes): run-4.json";
     assert!(text.contains(unknown) && !text.contains("differs"), "{text}");
     let page = render_html(&results);
     assert!(page.contains("data-chart=\"scalability\"") && page.contains("0.900 from 3 to 6 nodes"));
     results[1].plan.mix = Some("1,2,3,4,90".to_owned());
-    let text = render_metrics(&Metrics::told_by(&results), &names(&results));
+    let text = render_metrics(&Metrics::without_flags(&results), &names(&results));
     assert!(
-        text.contains("! pg: not only the number of nodes differs between these runs, but mix"),
+        text.contains("! pg: not only the number of nodes differs between these runs, but also mix"),
         "{text}"
     );
 }
 
 #[test]
-fn what_the_user_says_of_nodes_holds_or_is_refused() {
+fn given_numbers_of_nodes_hold_or_are_rejected() {
     let results = [of_nodes("pg", 300, 3), run("pg", &[400; 30])];
     let say =
         |nodes: &[u32]| Metrics::of(&results, &Asked { nodes: Some(nodes.to_vec()), ..Asked::default() });
     let text = render_metrics(&say(&[3, 5]).unwrap(), &names(&results));
     assert!(line(&text, "pg 5 1 400 80.0 0.800 0.800").is_some(), "{text}");
-    let refused = |nodes: &[u32], words: &str| match say(nodes).unwrap_err() {
+    let rejected = |nodes: &[u32], words: &str| match say(nodes).unwrap_err() {
         MetricsError::Nodes(problem) => assert!(problem.contains(words), "{problem}"),
         other @ MetricsError::Event { .. } => panic!("{other}"),
     };
-    refused(&[3], "1 numbers of nodes for 2 results");
-    refused(&[3, 3], "two numbers of nodes at least");
+    rejected(&[3], "1 numbers of nodes for 2 results");
+    rejected(&[3, 3], "at least two numbers of nodes");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nodes_are_summarised_by_five_numbers_and_those_of_half_known_nodes_are_not() 
     let read: RunResult = serde_json::from_str(&serde_json::to_string(&result).unwrap()).unwrap();
     assert_eq!(read.nodes, result.nodes);
     let results = [read];
-    let text = render_metrics(&Metrics::told_by(&results), &names(&results));
+    let text = render_metrics(&Metrics::without_flags(&results), &names(&results));
     assert!(line(&text, "operations per second 4 10.0 17.5 25.0 32.5 40.0").is_some(), "{text}");
     assert!(line(&text, "data before the run 4 1.0 MiB 1.8 MiB 2.5 MiB 3.2 MiB 4.0 MiB").is_some(), "{text}");
     assert!(line(&text, "data after the run 4 2.0 MiB 3.5 MiB 5.0 MiB 6.5 MiB 8.0 MiB").is_some(), "{text}");
@@ -140,14 +140,14 @@ fn nodes_are_summarised_by_five_numbers_and_those_of_half_known_nodes_are_not() 
     assert!(page.contains("\"five\":[10.0,17.5,25.0,32.5,40.0]"));
 
     result.nodes.as_mut().unwrap().ops.pop();
-    let metrics = Metrics::told_by(&[result]);
+    let metrics = Metrics::without_flags(&[result]);
     assert!(metrics.nodes[0].ops.is_empty() && metrics.nodes[0].bytes_spread().is_some());
 }
 
 #[test]
 fn results_without_any_of_it_say_nothing() {
     let results = [run("pg", &[5; 30]), run("pg", &[6; 30])];
-    let metrics = Metrics::told_by(&results);
+    let metrics = Metrics::without_flags(&results);
     assert!(metrics.is_empty());
     assert_eq!(render_metrics(&metrics, &names(&results)), "");
     assert!(!render_html(&results).contains("id=\"metrics\""));

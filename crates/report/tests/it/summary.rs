@@ -131,7 +131,7 @@ fn a_page_of_several_names_them_by_label_or_file_and_has_their_versions_in_a_tab
     let mut results = three();
     results[2].label = None;
     let files = ["x/a.json", "x/b.json", "x/c.json"].map(PathBuf::from);
-    let page = render_report(&results, &files, &lydite_report::metrics::Metrics::told_by(&results));
+    let page = render_report(&results, &files, &lydite_report::metrics::Metrics::without_flags(&results));
     for words in ["A\u{a0}main", "B\u{a0}pr | &lt;b&gt;", "C\u{a0}c.json", ">C/A<", "The others against A"] {
         assert!(page.contains(words), "{words}");
     }
