@@ -90,7 +90,7 @@ fn runs_write(names: &[&str]) {
         }
         let page = fs::read_to_string(&page).expect("the page");
         let controlled = golden["controls"].as_object().is_some_and(|controls| !controls.is_empty());
-        assert_eq!(page.contains("Controls: asked and measured"), controlled, "{name}");
+        assert_eq!(page.contains("Controls: configured and measured"), controlled, "{name}");
     }
 }
 

@@ -1,14 +1,18 @@
-//! The plan and the controls as tables, whatever is in them: `asked` beside `actual`, lists of objects as rows.
+//! The plan and the controls as tables: configured values (`asked`) beside measured ones (`actual`), lists of objects
+//! as rows.
+//!
+//! The tables are made from the JSON form and not from the types, so that keys of other versions are shown like known
+//! ones.
 
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use super::markup::{Markup, pairs, titled};
 
-/// How deep tables nest; deeper values are printed as JSON.
+/// Greatest depth of nested tables; deeper values are printed as JSON.
 const DEPTH_MAX: usize = 3;
 
-/// An object as it is written; empty if it is none.
+/// Returns the JSON form of an object; empty for anything else.
 fn written(object: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(object) {
         Ok(Value::Object(object)) => object,
@@ -20,7 +24,7 @@ fn written(object: &impl Serialize) -> Map<String, Value> {
 pub(super) fn tables(object: &impl Serialize) -> Markup {
     written(object)
         .iter()
-        .filter(|(_, value)| !is_void(value))
+        .filter(|(_, value)| !is_empty(value))
         .map(|(name, value)| {
             let title = sentence(name);
             match value {
@@ -32,14 +36,14 @@ pub(super) fn tables(object: &impl Serialize) -> Markup {
         .collect()
 }
 
-/// The rows of a plan or of a control as name and value; null values are left out.
+/// Returns the rows of a plan or a control as name and value; null values are left out.
 pub(super) fn rows(object: &impl Serialize) -> Vec<(String, Markup)> {
     let object = written(object);
     object.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), cell(v, DEPTH_MAX))).collect()
 }
 
 fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Markup {
-    // What was asked belongs beside what was done.
+    // Configured and measured values belong side by side.
     if let (Some(Value::Object(asked)), Some(Value::Object(actual))) = (object.get(ASKED), object.get(ACTUAL))
     {
         let mut keys: Vec<&String> = asked.keys().collect();
@@ -49,10 +53,10 @@ fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Marku
         };
         let rows =
             keys.into_iter().map(|k| vec![Markup::text(k), value(asked, k), value(actual, k)]).collect();
-        let mut all = grid(title, &["".to_owned(), ASKED.to_owned(), ACTUAL.to_owned()], rows);
+        let mut all = grid(title, &["", ASKED, ACTUAL].map(str::to_owned), rows);
         let others: Map<String, Value> = object
             .iter()
-            .filter(|(k, v)| !matches!(k.as_str(), ASKED | ACTUAL | DRAWN) && !is_void(v))
+            .filter(|(k, v)| !matches!(k.as_str(), ASKED | ACTUAL | DRAWN) && !is_empty(v))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         if !others.is_empty() {
@@ -62,7 +66,7 @@ fn object_table(title: &str, object: &Map<String, Value>, depth: usize) -> Marku
     }
     // Lists of objects are tables in their own right, beside the plain values.
     let (lists, plain): (Vec<_>, Vec<_>) =
-        object.iter().filter(|(k, v)| *k != DRAWN && !is_void(v)).partition(|(_, v)| is_list(v));
+        object.iter().filter(|(k, v)| *k != DRAWN && !is_empty(v)).partition(|(_, v)| is_list(v));
     let mut all = Markup::default();
     if !plain.is_empty() {
         all.push(pairs(title, plain.into_iter().map(|(k, v)| (k.clone(), cell(v, depth))).collect()));
@@ -78,7 +82,7 @@ fn is_list(value: &Value) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(Value::is_object))
 }
 
-/// A list of objects as a table: a column for every key that occurs, what was asked first.
+/// Renders a list of objects as a table: a column for every key that occurs, `asked` and `actual` first.
 fn list_table(caption: &str, list: &Value, depth: usize) -> Markup {
     let objects: Vec<&Map<String, Value>> =
         list.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
@@ -118,10 +122,12 @@ fn cell(value: &Value, depth: usize) -> Markup {
     }
 }
 
-/// A table whose column names are known only at run time.
+/// Renders a table with a column for each key.
 fn grid(title: &str, columns: &[String], rows: Vec<Vec<Markup>>) -> Markup {
-    let head =
-        columns.iter().map(|c| Markup::with_text("th", &[("class", "w"), ("scope", "col")], c)).collect();
+    let head = columns
+        .iter()
+        .map(|c| Markup::with_text("th", &[("class", "w"), ("scope", "col")], heading(c)))
+        .collect();
     let body = rows
         .into_iter()
         .map(|row| {
@@ -145,7 +151,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A number in full as far as it is whole, and to six digits at most, as nobody reads more of a binary fraction.
+/// Returns a number with all digits before the point, but at most six digits in all if it has a fraction.
 fn rounded(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(value) if value.abs() < 1e5 => {
@@ -156,14 +162,23 @@ fn rounded(number: &Number) -> String {
     }
 }
 
-/// Names of the two parts of a control that belong beside each other.
+/// Keys of the two parts of a control that belong side by side.
 const ASKED: &str = "asked";
 const ACTUAL: &str = "actual";
 
-/// Name of what is drawn, and would be a table of seconds.
+/// Returns the heading of a column: the glossary's word for a part of a control, else the key.
+fn heading(key: &str) -> &str {
+    match key {
+        ASKED => "configured",
+        ACTUAL => "measured",
+        other => other,
+    }
+}
+
+/// Key of values that charts draw; as a table they would have a row for each second.
 const DRAWN: &str = "per_second";
 
-fn is_void(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(o) => o.is_empty(),
@@ -172,7 +187,7 @@ fn is_void(value: &Value) -> bool {
     }
 }
 
-/// `hot_rows` as `Hot rows`.
+/// Returns a key as words: `Hot rows` for `hot_rows`.
 fn sentence(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();

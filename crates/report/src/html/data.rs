@@ -1,4 +1,4 @@
-//! The data behind the charts: histograms decoded into curves and bins, long series thinned.
+//! Data of the charts: histograms decoded into curves and bins, long series thinned.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -10,10 +10,11 @@ use crate::hdr::{self, NS_PER_MS};
 use crate::metrics::Event;
 use crate::model::{RunResult, Series};
 
-/// Series with more points are thinned: no screen shows more, and a page of an 8-hour run should stay small.
+/// Most points of a series; more are thinned, since no screen shows them and the page of an 8-hour run should stay
+/// small.
 const POINTS_MAX: usize = 1500;
 
-/// A point with fewer transactions shows chance rather than the database, as long as enough points remain.
+/// Fewest transactions of a point, as long as [`POINTS_ENOUGH`] points remain: with fewer it shows chance.
 const TRANSACTIONS_PER_POINT: u64 = 25;
 const POINTS_ENOUGH: usize = 60;
 
@@ -24,16 +25,16 @@ const BINS: usize = 40;
 const POINTS_PER_DECADE: i32 = 20;
 const DECADES: i32 = 4;
 
-/// What the charts of the page draw.
+/// Data of all charts of the page.
 #[derive(Serialize)]
 pub(super) struct PageData {
     pub(super) runs: Vec<RunData>,
     pub(super) metrics: MetricsData,
-    /// What happened in each run by what the user says.
+    /// Events of each run, from the user.
     pub(super) events: Vec<Event>,
 }
 
-/// What the charts of one run draw.
+/// Data of the charts of one run.
 #[derive(Serialize)]
 pub(super) struct RunData {
     name: String,
@@ -42,7 +43,7 @@ pub(super) struct RunData {
     measured_s: f64,
     series: SeriesData,
     outages: Vec<[f64; 2]>,
-    /// The rows that transactions competed for by contention control; none without it.
+    /// Hot rows of contention control; empty without it.
     pub(super) contention: Vec<ContentionData>,
     /// The phases of the plan, if there is more than one.
     phases: Vec<PhaseData>,
@@ -57,18 +58,18 @@ struct PhaseData {
     to_s: f64,
 }
 
-/// Transactions that compete for one row: second and number.
+/// Transactions that compete for one row: points of second and number.
 #[derive(Serialize)]
 pub(super) struct ContentionData {
-    /// The row, if there are several.
+    /// Name of the row, if there are several.
     name: Option<String>,
     /// Two points for each phase: its beginning and its end.
     asked: Vec<[f64; 2]>,
-    /// In the middle of the time that each stands for.
+    /// One point for each span of seconds, at its middle.
     actual: Vec<[f64; 2]>,
 }
 
-/// The competing transactions of a row.
+/// Returns the competing transactions of a row.
 fn competing(of: &OfRow<'_>) -> ContentionData {
     let points = |phase: &Competing| [[phase.from_s, phase.asked], [phase.to_s, phase.asked]];
     let asked = of.phases.iter().flat_map(points).collect();
@@ -85,10 +86,10 @@ fn competing(of: &OfRow<'_>) -> ContentionData {
 /// Rates over time, warm-up first (negative seconds).
 #[derive(Serialize, Default)]
 struct SeriesData {
-    /// Seconds that a point stands for.
+    /// Seconds per point.
     step_s: usize,
     second: Vec<i64>,
-    /// Names of the types of `types`.
+    /// Names of the transaction types, in the order of `types`.
     names: Vec<&'static str>,
     /// Completed per second, by type.
     types: Vec<Vec<f64>>,
@@ -100,7 +101,7 @@ struct SeriesData {
     unknown: Vec<f64>,
 }
 
-/// What the charts of one transaction type draw.
+/// Data of the charts of one transaction type.
 #[derive(Serialize)]
 pub(super) struct TypeData {
     key: String,
@@ -128,7 +129,7 @@ pub(super) struct Frequency {
 impl RunData {
     pub(super) fn new(result: &RunResult, name: &str) -> Self {
         let types = result.types_in_order().into_iter().map(|(key, t)| {
-            // A damaged histogram costs its charts, not the page.
+            // With a damaged histogram only its charts are missing.
             let histogram = if t.hdr.is_empty() { None } else { hdr::decode(&t.hdr).ok() };
             let histogram = histogram.filter(|h| !h.is_empty());
             TypeData {
@@ -155,7 +156,7 @@ impl RunData {
                 .collect(),
             phases: (1..)
                 .zip(&result.phases)
-                // One phase is the whole window, and needs no mark.
+                // A single phase is the whole window and needs no mark.
                 .filter(|_| result.phases.len() > 1)
                 .map(|(number, phase)| PhaseData {
                     name: phase
@@ -171,7 +172,7 @@ impl RunData {
         }
     }
 
-    /// Seconds that a point of the series stands for.
+    /// Returns the seconds per point of the series.
     pub(super) fn step_s(&self) -> usize {
         self.series.step_s
     }
@@ -188,7 +189,7 @@ fn curve(histogram: &Histogram<u64>) -> Vec<[f64; 2]> {
             let value = histogram.value_at_quantile(1.0 - 1.0 / inverse) as f64 / NS_PER_MS;
             [rounded(inverse), rounded(value)]
         });
-    // The slowest of all, at the end: a stall may be nothing but that one.
+    // The greatest value is the last point: a stall may show in that one alone.
     let slowest = [rounded(samples.clamp(1.0, last)), rounded(histogram.max() as f64 / NS_PER_MS)];
     curve.chain((samples > 0.0).then_some(slowest)).collect()
 }
@@ -210,14 +211,14 @@ fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
         bin_ms: rounded(bin),
         percent: counts.into_iter().map(percent).collect(),
         beyond_percent: percent(beyond),
-        // Not rounded: the chart writes them beside its marks, and the table must not contradict it.
+        // Not rounded: the chart prints them, and the table must show the same numbers.
         mean_ms: histogram.mean() / NS_PER_MS,
         p90_ms: p90,
         max_ms: histogram.max() as f64 / NS_PER_MS,
     })
 }
 
-/// A second of a series, the point that it goes to, and how long it was.
+/// A second of a series, with the second of its point and its length.
 struct SecondOf<'a> {
     series: &'a Series,
     index: usize,
@@ -225,8 +226,8 @@ struct SecondOf<'a> {
     length_s: f64,
 }
 
-/// Warm-up and window, second by second. A short second at their edges (the first, the last) goes to the point of its
-/// neighbour: on its own it would show chance.
+/// Returns warm-up and window, second by second. A short second at the edge (the first, the last) joins the point of
+/// its neighbour: alone it would show chance.
 fn seconds(result: &RunResult) -> Vec<SecondOf<'_>> {
     let (warmup, window) = (&result.warmup_series, &result.series);
     let mut all = Vec::with_capacity(warmup.second.len() + window.second.len());
@@ -264,7 +265,7 @@ fn series(result: &RunResult) -> SeriesData {
     let names: Vec<&'static str> = result.series.types().iter().map(|(name, _)| *name).collect();
     let mut out =
         SeriesData { step_s: step, types: vec![Vec::new(); names.len()], names, ..Default::default() };
-    // Aligned to the window's start, so that no point mixes warm-up and window.
+    // Points are aligned to the window's start, so that none mixes warm-up and window.
     let bucket = |second: &SecondOf<'_>| second.offset.div_euclid(step_signed);
     for seconds in joined.chunk_by(|a, b| bucket(a) == bucket(b)) {
         let length_s: f64 = seconds.iter().map(|second| second.length_s).sum();
@@ -294,7 +295,7 @@ fn series(result: &RunResult) -> SeriesData {
     out
 }
 
-/// Four significant digits: more would only make the page larger.
+/// Rounds to four significant digits: more would only make the page larger.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

@@ -10,8 +10,8 @@ impl Markup {
         Self(html.to_owned())
     }
 
-    /// Any text, escaped for content and for attributes. Control characters other than blanks are left out: they
-    /// mean nothing on a page and some are not allowed in HTML at all.
+    /// Text, escaped for content and for attributes. Control characters other than blanks are left out: they mean
+    /// nothing on a page, and HTML forbids some of them.
     pub(super) fn text(text: &str) -> Self {
         Self(escape(text))
     }
@@ -44,8 +44,8 @@ impl Markup {
 
     /// Data for the page's script, as a script element that no content can end early.
     pub(super) fn data(id: &'static str, value: &impl serde::Serialize) -> Self {
-        // All of it is numbers and strings; what cannot be written as JSON (a float key) does not occur in it, and
-        // a page without charts is better than none.
+        // The data has only numbers and strings, so it always has a JSON form. Should it fail, a page without charts is
+        // better than none.
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
         Self(format!("<script type=\"application/json\" id=\"{id}\">{}</script>", escape_json(&json)))
     }
@@ -55,12 +55,12 @@ impl Markup {
         self.0.push_str(&other.0);
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if it is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The HTML.
+    /// Returns the HTML.
     pub(super) fn into_html(self) -> String {
         self.0
     }
@@ -92,8 +92,8 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// JSON within a script element: the characters that could end the element or the line stand only within strings,
-/// where JSON knows another way to write them.
+/// Escapes JSON for a script element. Characters that could end the element or the line occur only within strings,
+/// where JSON has escapes for them.
 fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -124,13 +124,13 @@ pub(super) fn figures(label: &'static str) -> Column {
     Column { label, numeric: true }
 }
 
-/// A table that scrolls sideways where the page is narrower than it.
+/// A table that scrolls sideways if it is wider than the page.
 pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -> Markup {
     let columns: Vec<(String, bool)> = columns.iter().map(|c| (c.label.to_owned(), c.numeric)).collect();
     named_table(caption, &columns, rows)
 }
 
-/// The same with columns whose names are known only at run time: each with whether it holds numbers.
+/// A table with the given columns: name, and true for numbers.
 pub(super) fn named_table(caption: &str, columns: &[(String, bool)], rows: Vec<Vec<Markup>>) -> Markup {
     let class = |numeric: bool| if numeric { "n" } else { "w" };
     let head = columns.iter().map(|(label, numeric)| {
@@ -182,7 +182,7 @@ pub(super) fn pairs(caption: &str, rows: Vec<(String, Markup)>) -> Markup {
     Markup::element("table", &[("class", "pairs")], all)
 }
 
-/// A short judgement with a colour: `good`, `bad`, `warn` or `none`.
+/// A short verdict with a colour: `good`, `bad`, `warn` or `none`.
 pub(super) fn pill(kind: &'static str, text: &str) -> Markup {
     Markup::with_text("span", &[("class", &format!("pill {kind}"))], text)
 }

@@ -8,7 +8,7 @@ use crate::figures::{bytes, number};
 use crate::metrics::text::{AVAILABILITY, SCALABILITY, cells_of, cells_of_size, remarks, rows_of, share};
 use crate::metrics::{FiveNumbers, Metrics};
 
-/// What the charts of the metrics draw.
+/// Data of the charts of the metrics.
 #[derive(Serialize)]
 pub(super) struct MetricsData {
     /// By run.
@@ -20,7 +20,7 @@ pub(super) struct MetricsData {
     bytes: Vec<NodeBox>,
 }
 
-/// Several points of one name.
+/// Points with a common name.
 #[derive(Serialize)]
 struct OfRun<T> {
     name: String,
@@ -43,7 +43,7 @@ struct NodeBox {
 }
 
 impl MetricsData {
-    /// Of the metrics of runs with these names.
+    /// Returns the chart data of the metrics of runs with these names.
     pub(super) fn new(metrics: &Metrics, names: &[String]) -> Self {
         let name = |run: usize| names.get(run).cloned().unwrap_or_default();
         let availability = metrics.events.iter().map(|of| {
@@ -72,7 +72,7 @@ impl MetricsData {
     }
 }
 
-/// The content of the section; nothing without metrics.
+/// Returns the content of the section; empty without metrics.
 pub(super) fn content(metrics: &Metrics, names: &[String]) -> Markup {
     let mut all = availability(metrics, names);
     all.push(scalability(metrics));
@@ -173,15 +173,15 @@ fn scalability(metrics: &Metrics) -> Markup {
 
 fn nodes(metrics: &Metrics, names: &[String]) -> Markup {
     let mut all = Markup::default();
-    let note = "Least, quartiles and greatest over the nodes: the flatter a box, the better the balance. A transaction counts \
-                once for each node that it touches.";
+    let note = "Least, quartiles and greatest over the nodes: the flatter a box, the better the balance. A transaction \
+                counts once for each node that it touches.";
     let say = |of: &dyn Fn(usize) -> Option<String>| -> String {
         let says = (0..metrics.nodes.len()).filter_map(of);
         says.collect::<Vec<_>>().join("; ")
     };
-    let five = |five: FiveNumbers, told: &dyn Fn(f64) -> String| {
+    let five = |five: FiveNumbers, shown: &dyn Fn(f64) -> String| {
         let FiveNumbers { min, median, max, .. } = five;
-        format!("from {} to {}, median {}", told(min), told(max), told(median))
+        format!("from {} to {}, median {}", shown(min), shown(max), shown(median))
     };
     let size = |value: f64| bytes(value.round() as u64);
     let ops = say(&|index| {
@@ -221,13 +221,13 @@ fn nodes(metrics: &Metrics, names: &[String]) -> Markup {
         let summary = ["least", "first quartile", "median", "third quartile", "greatest"];
         for (place, what) in summary.into_iter().enumerate() {
             let at = |five: Option<FiveNumbers>| five.and_then(|five| five.numbers().get(place).copied());
-            let told = |five: Option<FiveNumbers>| at(five).map_or("–".to_owned(), size);
+            let shown = |five: Option<FiveNumbers>| at(five).map_or("–".to_owned(), size);
             rows.push(row([
                 name_of(names, of.run).to_owned(),
                 format!("of all: {what}"),
                 number(at(ops)),
-                told(spreads.map(|both| both.0)),
-                told(spreads.map(|both| both.1)),
+                shown(spreads.map(|both| both.0)),
+                shown(spreads.map(|both| both.1)),
             ]));
         }
     }

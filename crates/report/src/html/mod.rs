@@ -27,18 +27,18 @@ pub use sweep::render_sweep;
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
-/// The page may run its own script and style, and load nothing, whatever a result says.
+/// Policy of the page: it may run its own script and style and load nothing, whatever text a result has.
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-/// Renders the report: of one result in full, of several as an overlay. Without any it says so. Its metrics are those that
-/// the results tell of themselves.
+/// Renders the report: one result in full, several as an overlay, without results a note. Its metrics are those that
+/// the results have without any flags.
 #[must_use]
 pub fn render_html(results: &[RunResult]) -> String {
     render_report(results, &[], &Metrics::without_flags(results))
 }
 
-/// The same of results whose `files` may give them their names, with metrics for which the user has said something.
+/// Renders the report of results that may be named by their `files`, with metrics from the user's flags.
 #[must_use]
 pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics) -> String {
     match results {
@@ -65,13 +65,13 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
 }
 
 fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String]) -> PageData {
-    // The same events are held against all runs.
+    // All runs have the same events.
     let first = metrics.events.first().into_iter();
     let events = first.flat_map(|of| of.events.iter().map(|found| found.event.clone())).collect();
     PageData { runs, metrics: MetricsData::new(metrics, names), events }
 }
 
-/// The sections with that of the metrics, which comes after the summary.
+/// Returns the sections with that of the metrics, which comes after the summary.
 fn with_metrics(mut sections: Vec<Section>, metrics: &Metrics, names: &[String]) -> Vec<Section> {
     let content = metrics::content(metrics, names);
     let heading = "Availability, scalability, balance of the nodes";
@@ -79,10 +79,10 @@ fn with_metrics(mut sections: Vec<Section>, metrics: &Metrics, names: &[String])
     sections
 }
 
-/// A part of the page that the navigation can reach.
+/// A part of the page with a link in the navigation.
 struct Section {
     id: &'static str,
-    /// In the navigation.
+    /// Name in the navigation.
     name: &'static str,
     heading: Option<&'static str>,
     content: Markup,
@@ -93,7 +93,7 @@ impl Section {
         Self { id, name, heading: Some(heading), content }
     }
 
-    /// The first one, which brings the heading of the page with it.
+    /// Returns the first section, whose content has the heading of the page.
     fn first(name: &'static str, content: Markup) -> Self {
         Self { id: "summary", name, heading: None, content }
     }
@@ -105,17 +105,17 @@ impl Section {
     }
 }
 
-/// The page of results: its sections, the data of its charts, and the script that draws them.
+/// Returns the page of results: its sections, the data of its charts, and the script that draws them.
 fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResult]) -> String {
     let mut disclaimers: Vec<&str> = results.iter().map(disclaimer).collect();
     disclaimers.sort_unstable();
     disclaimers.dedup();
     let mut footer: Markup = disclaimers.iter().map(|text| Markup::with_text("p", &[], text)).collect();
-    let standard = "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. NOPM \
-                    counts new orders per minute in the same way, but the rules of the standard were kept only as far as \
-                    this page says. ";
-    let method = "Latency is counted from when a transaction was due, retries and waiting included; percentiles come from \
-                  full histograms; the warm-up is excluded from every number.";
+    let standard = "TPC-C and tpmC are names for audited results of the Transaction Processing Performance Council. \
+                    NOPM counts new orders per minute in the same way, but the rules of the standard were kept \
+                    only as far as this page says. ";
+    let method = "Latency is counted from when a transaction was due, retries and waiting included; percentiles come \
+                  from full histograms; the warm-up is excluded from every number.";
     let standard = if results.iter().any(RunResult::is_tpcc) { standard } else { "" };
     footer.push(Markup::with_text("p", &[], &format!("{standard}{method}")));
     footer.push(Markup::with_text(
@@ -128,13 +128,13 @@ fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResu
     charts.push(Markup::fixed("<script>"));
     charts.push(Markup::fixed(SCRIPT));
     charts.push(Markup::fixed("</script>"));
-    // Without a script the button could do nothing: the script shows it.
+    // Hidden until the script shows it: without the script it would do nothing.
     let theme = Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>");
     frame(title, sections, ("", theme), footer, charts)
 }
 
-/// The frame of every page: head, navigation, content, footer, and what comes `last`. `style` is added to what all
-/// pages have, and `theme` is the switch between light and dark.
+/// Returns a whole page: head, navigation, content, footer, and `last` at the end of the body. `style` is added to the
+/// style of all pages; `theme` is the switch between light and dark.
 fn frame(
     title: &str,
     sections: Vec<Section>,
@@ -142,7 +142,7 @@ fn frame(
     footer: Markup,
     last: Markup,
 ) -> String {
-    // What a result does not have gets no section and no link.
+    // Empty sections are left out, with their links.
     let sections: Vec<Section> = sections.into_iter().filter(|s| !s.content.is_empty()).collect();
     let mut head = Markup::fixed(concat!(
         "<meta charset=\"utf-8\">",
@@ -173,8 +173,8 @@ fn frame(
     format!("<!DOCTYPE html>\n{}\n", Markup::element("html", &[("lang", "en")], html).into_html())
 }
 
-/// A place for a chart: the script draws into it. `kind` names the chart, `run` and `of` its data, `says` is what
-/// the chart shows in words.
+/// A place that the script draws a chart into. `kind` names the chart, `run` and `of` its data; `says` describes the
+/// chart in words.
 struct Chart<'a> {
     kind: &'static str,
     run: usize,

@@ -1,4 +1,4 @@
-//! The page of several results: one table of all, their curves over each other, and what differs in their plans.
+//! The page of several results: a table of all, their curves in common charts, and the differences of their plans.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
     all
 }
 
-/// What was run on what. A table of its own, and what is long in it first: so a version is in sight also on a phone.
+/// Databases and plans of the runs. The long cells come first, so that a version is visible on a phone.
 fn setups(results: &[RunResult], names: &[String]) -> Markup {
     let rows = results.iter().zip(names).map(|(r, name)| {
         let plan = |of: &Option<String>| of.clone().unwrap_or_else(|| "–".to_owned());
@@ -106,7 +106,7 @@ fn setups(results: &[RunResult], names: &[String]) -> Markup {
     table("What was run", &columns, rows.collect())
 }
 
-/// The full comparison of the others with the first run, each in columns of its own.
+/// The full comparison of the other runs with the first, each in its own columns.
 fn comparison(comparisons: &[Comparison]) -> Markup {
     let mut all: Markup = comparisons
         .iter()
@@ -131,12 +131,12 @@ fn comparison(comparisons: &[Comparison]) -> Markup {
     all
 }
 
-/// The workload's first type of transactions: New-Order, or the only one.
+/// Returns the workload's first transaction type: New-Order, or the only one.
 fn first_of(r: &RunResult) -> Option<&TransactionResult> {
     r.types_in_order().first().map(|(_, result)| *result)
 }
 
-/// The names of those types: several if the runs are of several workloads.
+/// Returns the names of the first types: several if the runs have several workloads.
 fn first_types(results: &[RunResult]) -> String {
     let names: BTreeSet<&str> = results.iter().map(RunResult::first_type).collect();
     names.into_iter().collect::<Vec<_>>().join(" and ")
@@ -174,7 +174,7 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
     all
 }
 
-/// Every key of plan, target, settings and host in which the runs are not all equal.
+/// Keys of plan, target, settings and host whose values are not the same in all runs.
 fn differences(results: &[RunResult], names: &[String]) -> Markup {
     type Lookup<'a> = Box<dyn Fn(&RunResult) -> Option<String> + 'a>;
     let mut keys: Vec<(String, Lookup<'_>)> = Vec::new();
@@ -204,7 +204,7 @@ fn differences(results: &[RunResult], names: &[String]) -> Markup {
             if values.windows(2).all(|pair| pair[0] == pair[1]) {
                 return None;
             }
-            // Run by run in one cell: columns for many runs would not fit, and long values neither.
+            // All runs in one cell: columns for many runs or long values would not fit.
             let items = values.into_iter().zip(names).map(|(value, run)| {
                 let value = value.filter(|v| !v.is_empty()).unwrap_or_else(|| "unset".to_owned());
                 let mut item = Markup::with_text("b", &[], run);

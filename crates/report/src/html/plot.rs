@@ -1,25 +1,25 @@
 //! A panel of a sweep's figure as a picture (SVG): bars or lines, medians with whiskers from the least to the greatest.
-//! Its colours are the page's, so that it reads in light, in dark and on paper; lines differ by their marks, too.
+//! It uses the page's colours, so that it is legible in light, in dark and on paper; lines also differ by their marks.
 
 use super::markup::Markup;
 use crate::figures::{count, number};
 use crate::sweep::Spread;
 use crate::sweep::figure::{Cell, Kind, Panel, Scale};
 
-/// Width of a picture that has the page for itself, and of one beside others, in units of the page's text.
+/// Width of a picture alone in its row, in units of the page's text; [`NARROW`] is that of one beside others.
 const WIDE: f64 = 760.0;
 const NARROW: f64 = 480.0;
 const HEIGHT: f64 = 310.0;
 const TOP: f64 = 22.0;
 const RIGHT: f64 = 14.0;
-/// Width of a letter of the labels, about.
+/// Approximate width of a letter in labels.
 const LETTER: f64 = 6.4;
 const LINE: f64 = 14.0;
-/// Colours that the page has.
+/// Number of the page's colours for series.
 const COLOURS: usize = 8;
 const LABEL_LINES: usize = 3;
 
-/// Where things are.
+/// Geometry of the picture.
 struct Frame {
     width: f64,
     left: f64,
@@ -37,7 +37,7 @@ impl Frame {
     }
 }
 
-/// Draws the panel. `alone`: it has the width of the page.
+/// Draws the panel, with the width of the page if `alone`.
 pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone: bool) -> Markup {
     let width = if alone { WIDE } else { NARROW };
     let values = panel.series.iter().flat_map(|series| &series.cells).filter_map(|cell| cell.value);
@@ -74,7 +74,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     let places = places(panel, bars, scale, &frame);
     let mut free_from = f64::MIN;
     for (x, label) in places.iter().zip(&labels) {
-        // A label that would run into the one before is left out; the table has it.
+        // A label that would overlap the one before is left out; the table has it.
         let half = label.iter().map(|part| part.chars().count()).max().unwrap_or(0) as f64 * LETTER / 2.0;
         if !bars && x - half < free_from {
             continue;
@@ -110,7 +110,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     Markup::element("svg", &place, all)
 }
 
-/// The names of the series with their colours, where there are several.
+/// Draws the names of the series with their colours, if there are several.
 pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
     if panel.series.len() < 2 {
         return Markup::default();
@@ -134,7 +134,7 @@ pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
     Markup::element("ul", &[("class", "legend")], std::iter::once(title).chain(entries).collect())
 }
 
-/// The horizontal place of each value.
+/// Returns the horizontal position of each value.
 fn places(panel: &Panel, bars: bool, scale: Scale, frame: &Frame) -> Vec<f64> {
     let count = panel.x.len();
     let band = frame.inner() / count.max(1) as f64;
@@ -152,7 +152,7 @@ fn places(panel: &Panel, bars: bool, scale: Scale, frame: &Frame) -> Vec<f64> {
     if high <= low {
         return (0..count).map(even).collect();
     }
-    // Some room at both ends, so that no mark lies on the axis.
+    // Room at both ends keeps marks off the axis.
     let room = 18.0;
     sized
         .into_iter()
@@ -165,7 +165,7 @@ fn draw_bars(panel: &Panel, kind: Kind, frame: &Frame, places: &[f64]) -> Markup
     let series = panel.series.len().max(1) as f64;
     let band = frame.inner() / panel.x.len().max(1) as f64;
     let width = (band * 0.76 / series).min(64.0);
-    // Numbers that would run into each other are left to the table.
+    // Numbers that would overlap are left to the table.
     let medians = panel.series.iter().flat_map(|series| &series.cells).filter_map(|cell| cell.value);
     let longest = medians.map(|value| number(value.median).chars().count()).max().unwrap_or(0);
     let room = if panel.series.len() == 1 { band } else { width };
@@ -179,7 +179,7 @@ fn draw_bars(panel: &Panel, kind: Kind, frame: &Frame, places: &[f64]) -> Markup
             };
             let mut bar = Markup::with_text("title", &[], &tip(&of.name, x, cell, value));
             let (left, wide) = (centre - width * 0.46, width * 0.92);
-            // A box has its middle half where a bar has all that is below it.
+            // A box covers the middle half of the nodes, a bar everything from 0 to its value.
             let [low, high] = cell
                 .quartiles
                 .map_or([frame.bottom, frame.y(value.median)], |both| both.map(|at| frame.y(at)));
@@ -232,7 +232,7 @@ fn draw_lines(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
                 continue;
             };
             let mut point = Markup::with_text("title", &[], &tip(&series.name, x, cell, value));
-            // In the colour of its series: those of several stand close together.
+            // In the colour of its series, since the whiskers of several series stand close together.
             point.push(whisker(&colour("whisker", n), centre, value, frame));
             point.push(mark(n, centre, frame.y(value.median)));
             all.push(Markup::element("g", &[], point));
@@ -241,7 +241,7 @@ fn draw_lines(panel: &Panel, frame: &Frame, places: &[f64]) -> Markup {
     all
 }
 
-/// A cross where a number should be.
+/// Draws a cross in place of a missing number.
 fn missing(x: f64, frame: &Frame, cell: &Cell, series: &str, value: &str) -> Markup {
     if cell.wanted == 0 {
         return Markup::default();
@@ -265,7 +265,7 @@ fn whisker(class: &str, x: f64, value: Spread, frame: &Frame) -> Markup {
     all
 }
 
-/// The mark of a series: shapes differ, for those who do not see the colours.
+/// Draws the mark of a series; shapes differ for readers who do not see the colours.
 fn mark(n: usize, x: f64, y: f64) -> Markup {
     let class = colour("mark", n);
     let polygon = |points: &[(f64, f64)]| {
@@ -322,7 +322,7 @@ fn coordinate(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// The distance of the lines: 1, 2 or 5 times a power of ten, for about five of them.
+/// Returns the distance of grid lines: 1, 2 or 5 times a power of ten, for about five lines.
 fn tick_step(greatest: f64) -> f64 {
     if greatest <= 0.0 {
         return 1.0;
@@ -334,7 +334,7 @@ fn tick_step(greatest: f64) -> f64 {
     times * power
 }
 
-/// A value at the axis, with the digits that tell it from its neighbours.
+/// Returns the label of a value on the axis, with the digits that distinguish it from its neighbours.
 fn tick(value: f64, step: f64) -> String {
     if step >= 1.0 || value == 0.0 {
         return count(value.round() as u64);
@@ -343,7 +343,7 @@ fn tick(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What a mark stands for.
+/// Returns the tooltip of a mark.
 fn tip(series: &str, x: &str, cell: &Cell, value: Spread) -> String {
     let name: Vec<&str> = [series, x].into_iter().filter(|part| !part.is_empty()).collect();
     let spread = if let Some([q1, q3]) = cell.quartiles {
@@ -357,9 +357,9 @@ fn tip(series: &str, x: &str, cell: &Cell, value: Spread) -> String {
     format!("{}: {}{spread}", name.join(", "), number(value.median))
 }
 
-/// The panel in words.
+/// Returns the panel in words, for screen readers.
 fn spoken(panel: &Panel) -> String {
-    let told: Vec<String> = panel
+    let tips: Vec<String> = panel
         .series
         .iter()
         .flat_map(|series| {
@@ -371,7 +371,7 @@ fn spoken(panel: &Panel) -> String {
         })
         .collect();
     let title = if panel.title.is_empty() { String::new() } else { format!("{}, ", panel.title) };
-    format!("{title}{}. {}", panel.y_title, told.join("; "))
+    format!("{title}{}. {}", panel.y_title, tips.join("; "))
 }
 
 /// Breaks a label into lines of about `letters`, at blanks and after hyphens.

@@ -13,7 +13,7 @@ pub(super) fn range(low: f64, high: Option<f64>, actual: f64, good: Option<bool>
     if !(low.is_finite() && actual.is_finite() && high.is_none_or(f64::is_finite)) {
         return Markup::text("–");
     }
-    // A minimum has no width that would give the scale: a twentieth of it shows what a narrow miss is.
+    // A minimum has no width to scale by: a twentieth of it makes a narrow miss visible.
     let window_end = high.unwrap_or((low + 0.05 * low.abs()).max(actual));
     let (least, most) = (low.min(actual), window_end.max(actual));
     // A window of one value still needs a scale.

@@ -16,14 +16,14 @@ use crate::table::{checks_in_words, plan_in_words};
 use lydite_tpcc::compliance::DATABASE_RULES;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
-/// Title of the page.
+/// Returns the title of the page.
 pub(super) fn title(r: &RunResult) -> String {
     let target = format!("{} {}", r.target.kind, r.target.version);
     let target = if target.trim().is_empty() { "Benchmark result" } else { target.trim() };
     r.label.as_ref().map_or_else(|| target.to_owned(), |label| format!("{label}: {target}"))
 }
 
-/// Content of the page.
+/// Returns the content of the page.
 pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
     vec![
         Section::first("Summary", summary(r)),
@@ -56,7 +56,7 @@ fn summary(r: &RunResult) -> Markup {
     all
 }
 
-/// The requirements of the plan, and whether they were met.
+/// The requirements of the plan, with their verdicts.
 pub(super) fn requirements(r: &RunResult) -> Markup {
     if r.requirements.is_empty() {
         return Markup::default();
@@ -73,7 +73,7 @@ pub(super) fn requirements(r: &RunResult) -> Markup {
     )
 }
 
-/// One number with what it is and what to know about it.
+/// A number with its label and a note.
 pub(super) fn card(label: &str, value: Markup, note: &str, kind: &'static str) -> Markup {
     let mut all = Markup::with_text("div", &[("class", "label")], label);
     all.push(Markup::element("div", &[("class", "value")], value));
@@ -135,8 +135,8 @@ fn cards(r: &RunResult) -> Markup {
     Markup::element("div", &[("class", "cards")], all)
 }
 
-/// What the client took, its unit, and of what: by transaction, or where the plan sets the pace, and a transaction costs
-/// mostly what waiting for it costs, in all.
+/// Returns the client's cost, its unit and its label: per transaction, or in total where the plan sets the pace, since
+/// most of a transaction's cost is then the cost of waiting for it.
 fn client_cost(r: &RunResult) -> (String, &'static str, &'static str) {
     if r.is_paced() {
         (number(r.client_percent_of_core()), "%", "of one processor")
@@ -151,7 +151,7 @@ fn with_unit(value: &str, unit: &str) -> Markup {
     all
 }
 
-/// What the reader must know before the numbers.
+/// The findings of the result.
 pub(super) fn findings_list(r: &RunResult) -> Markup {
     let items: Markup = findings(r)
         .into_iter()
@@ -203,7 +203,7 @@ fn transactions_table(r: &RunResult) -> Markup {
     all
 }
 
-/// Mean, percentiles and greatest of so many times; percentiles with too few samples are marked.
+/// Returns mean, percentiles and greatest value; percentiles with too few samples are marked.
 fn times(samples: u64, l: &Latency) -> [String; 7] {
     [
         number(l.mean),
@@ -216,7 +216,7 @@ fn times(samples: u64, l: &Latency) -> [String; 7] {
     ]
 }
 
-/// What the mark of percentiles with too few samples means, if there are any.
+/// The explanation of the mark of percentiles with too few samples, if there are any.
 fn thin_note(r: &RunResult) -> Markup {
     if r.transactions.values().any(|t| P999.is_thin(t.completed())) {
         Markup::with_text("p", &[("class", "note")], THIN_NOTE)
@@ -279,11 +279,11 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
     }
     if let Some(control) = r.controls.contention.as_ref().filter(|_| !run.contention.is_empty()) {
         let phases = control.each_row().into_iter().flat_map(|row| row.phases);
-        let settled = phases.map(|phase| format!("{} asked, {:.2} done", phase.asked, phase.actual));
+        let settled = phases.map(|phase| format!("{} configured, {:.2} measured", phase.asked, phase.actual));
         all.push(chart(
             "contention",
             "Contention",
-            "Transactions that compete for a row: asked for, and the mean of each second.",
+            "Transactions that compete for a row: the configured number, and the mean of each second.",
             &settled.collect::<Vec<_>>().join("; "),
         ));
     }
@@ -430,7 +430,7 @@ fn workload(r: &RunResult) -> Markup {
             Markup::text(&i.note),
         ]
     });
-    // The verdict early: on a phone the rest is a swipe away.
+    // The verdict comes early, since a phone shows only the first columns.
     let columns = [
         words("Input"),
         figures("measured"),
@@ -460,13 +460,13 @@ fn workload(r: &RunResult) -> Markup {
     }
     let controls = controls::tables(&r.controls);
     if !controls.is_empty() {
-        all.push(Markup::fixed("<h3>Controls: asked and measured</h3>"));
+        all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
         all.push(controls);
     }
     all
 }
 
-/// Enough digits to see on which side of a narrow window a value lies.
+/// Returns a value with enough digits to see on which side of a narrow window it lies.
 fn digits(value: f64, low: f64, high: f64) -> String {
     if (high - low).abs() < 1.0 { format!("{value:.3}") } else { number(value) }
 }
@@ -493,7 +493,7 @@ fn mix(r: &RunResult) -> Markup {
             ]
         })
         .collect();
-    // What has one type has no mix.
+    // A workload with one type has no mix.
     if rows.is_empty() || !r.is_tpcc() {
         return Markup::default();
     }
@@ -548,7 +548,7 @@ fn troubles(r: &RunResult) -> Markup {
     if !r.errors.is_empty() {
         let rows = r.errors.iter().map(|e| vec![Markup::text(&e.message), Markup::text(&count(e.count))]);
         let columns = [words("Error"), figures("times")];
-        all.push(table("Errors, as the database said them", &columns, rows.collect()));
+        all.push(table("Errors, in the words of the database", &columns, rows.collect()));
     }
     all
 }
@@ -579,12 +579,12 @@ fn checks(r: &RunResult) -> Markup {
     let rows = ids.iter().map(|id| {
         let of_id: Vec<&CheckResult> = r.checks.iter().filter(|c| c.id == **id).collect();
         let at = |when: CheckedWhen| of_id.iter().copied().find(|c| c.when == when);
-        // A failure's detail before all others; otherwise the last, which is that after the run.
-        let telling = of_id.iter().find(|c| !c.ok).or(of_id.last());
+        // A failure's detail first; otherwise the last, which is that after the run.
+        let shown = of_id.iter().find(|c| !c.ok).or(of_id.last());
         let seconds: f64 = of_id.iter().map(|c| c.seconds).sum();
         let mut row = vec![Markup::text(id)];
         row.extend(times.iter().map(|(when, _)| verdict(at(*when))));
-        row.push(Markup::text(telling.map_or("", |c| c.detail.as_str())));
+        row.push(Markup::text(shown.map_or("", |c| c.detail.as_str())));
         row.push(Markup::text(&number(seconds)));
         row
     });
@@ -615,7 +615,7 @@ fn rules(r: &RunResult) -> Markup {
         let met = match line.met {
             Some(true) => pill("good", "met"),
             Some(false) if DATABASE_RULES.contains(&line.rule.as_str()) => pill("bad", "not met"),
-            // The plan or this driver does not keep it: no fault of the database.
+            // The plan or the client breaks this rule, not the database.
             Some(false) => pill("none", "not met"),
             None => pill("none", "not judged"),
         };
@@ -680,7 +680,7 @@ fn environment(r: &RunResult) -> Markup {
     Markup::element("div", &[("class", "columns")], tables)
 }
 
-/// A table without its last column if no row has anything in it.
+/// A table, without its last column if that is empty in all rows.
 fn trimmed(caption: &str, columns: &[Column], mut rows: Vec<Vec<Markup>>) -> Markup {
     let last = columns.len() - 1;
     if rows.iter().all(|row| row.get(last).is_none_or(Markup::is_empty)) {

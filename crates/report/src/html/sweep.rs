@@ -10,11 +10,11 @@ use crate::sweep::{Run, Spread, State, Sweep};
 
 const STYLE: &str = include_str!("plot.css");
 
-/// The switch between light and dark, for which the page needs no script.
+/// The switch between light and dark, which needs no script.
 const THEME: &str =
     "<label class=\"theme\"><input type=\"checkbox\" id=\"other-theme\">Light or dark</label>";
 
-/// Remarks beyond these are counted only; the table of runs has them all.
+/// Most remarks that the summary lists; more are only counted, since the table of runs has them all.
 const REMARKS: usize = 12;
 
 /// Renders the page of a sweep.
@@ -35,10 +35,10 @@ fn footer() -> Markup {
     let mut all = Markup::with_text(
         "p",
         &[],
-        "Results are not audited TPC results, whatever they are derived from: NOPM is not tpmC and must not be compared \
-         with published TPC-C results. Latency is counted from when a transaction was due, retries and waiting \
-         included; percentiles come from full histograms; the warm-up is excluded from every number. What each run \
-         kept of the rules of the standard is in its result.",
+        "Results are not audited TPC results: NOPM is not tpmC and must not be compared with published TPC-C results. \
+         Latency is counted from when a transaction was due, retries and waiting \
+         included; percentiles come from full histograms; the warm-up is excluded from every number. The result of \
+         each run says which rules of the standard it kept.",
     );
     all.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
     all
@@ -139,7 +139,7 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
         ));
     }
     let numbers = numbers(figure);
-    // A row for each second is more than anybody reads beside a picture.
+    // A table with a row for each second is too long to stand open beside the picture.
     all.push(if spec.is_over_time(&sweep.axes) { folded("Second by second", numbers) } else { numbers });
     for gap in figure.gaps() {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
@@ -147,7 +147,7 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
     Markup::element("figure", &[], all)
 }
 
-/// The value of a panel, with the name of its axis where the value alone would say nothing.
+/// Returns the value of a panel, with the name of its axis if the value alone is a number or a switch.
 fn panel_title(axis: Option<&str>, value: &str) -> String {
     let bare = value.parse::<f64>().is_ok() || matches!(value, "on" | "off" | "true" | "false");
     match axis.filter(|_| bare) {
@@ -156,10 +156,10 @@ fn panel_title(axis: Option<&str>, value: &str) -> String {
     }
 }
 
-/// The data of a figure. With one metric a column for each series, with several a column for each metric.
+/// The data of a figure: with one metric a column for each series, with several a column for each metric.
 fn numbers(figure: &Figure) -> Markup {
     let spec = &figure.spec;
-    // The panels of one metric come one after the other; those of the others have the same places.
+    // The panels of one metric follow each other, in the same order for each metric.
     let each = figure.panels.len() / spec.y.len().max(1);
     let Some(first) = figure.panels.first() else { return Markup::default() };
     let beside = spec.y.len() == 1;
@@ -206,14 +206,14 @@ fn numbers(figure: &Figure) -> Markup {
     named_table(&caption, &columns, rows)
 }
 
-/// What is shown when one asks for it.
+/// Content that opens on a click.
 fn folded(words: &str, what: Markup) -> Markup {
     let mut all = Markup::with_text("summary", &[], words);
     all.push(what);
     Markup::element("details", &[], all)
 }
 
-/// A number of a figure, and of how many runs it is if there were to be more.
+/// A number of a figure, with its number of runs if some are missing.
 fn cell(cell: &Cell) -> Markup {
     let mut all = spread(cell.value.as_ref());
     if let Some([q1, q3]) = cell.quartiles {
@@ -227,7 +227,7 @@ fn cell(cell: &Cell) -> Markup {
     all
 }
 
-/// Median, and from the least to the greatest.
+/// The median, with the least and the greatest value.
 fn spread(value: Option<&Spread>) -> Markup {
     let Some(value) = value else { return Markup::text("–") };
     let mut all = Markup::text(&number(value.median));
@@ -310,7 +310,7 @@ fn setup(sweep: &Sweep) -> Markup {
         rows.push((format!("Axis {}", axis.name), Markup::text(&axis.values.join(", "))));
     }
     let mut tables = pairs("Experiment", rows);
-    // What is the same in all plans is told once.
+    // Keys that are the same in all plans are listed once.
     let fixed: Vec<(String, Markup)> = sweep.points.first().map_or_else(Vec::new, |first| {
         let same = |key: &String, value: &String| {
             sweep.points.iter().all(|point| point.plan.get(key) == Some(value))

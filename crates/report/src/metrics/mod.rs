@@ -172,8 +172,8 @@ pub struct EventRejected {
 /// of the measured window.
 ///
 /// # Errors
-/// An event is outside the measured window or overlaps another, or too few seconds lie before it, after it, or between it
-/// and the next.
+/// An event is outside the measured window or overlaps another, or too few seconds lie before it, after it, or between
+/// it and the next.
 pub fn availability(
     seconds: &[f64],
     events: &[Event],

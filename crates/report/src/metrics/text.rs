@@ -72,8 +72,8 @@ pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
         {
             let watched = duration(after.watched_s as f64);
             all.push(format!(
-                "{}, {what}: throughput did not become stable again within the {watched} after it, so it has no R_e and \
-                 no T_e: allow more with --stable, or measure longer.",
+                "{}, {what}: throughput did not become stable again within the {watched} after it, so it has no R_e \
+                 and no T_e: allow more with --stable, or measure longer.",
                 name(of.run)
             ));
         }

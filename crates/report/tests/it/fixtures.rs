@@ -67,7 +67,7 @@ fn contention() {
         ],
         &[
             "data-chart=\"contention\"",
-            "3 asked, 1.47 done",
+            "3 configured, 1.47 measured",
             "district 1/10",
             "district 2/10",
             ">Contention: rows<",
