@@ -1,19 +1,20 @@
-//! The course of the throughput so far (NOPM, or transactions per second): what the sparkline draws and the mean over the measured time.
+//! Throughput so far (NOPM, or transactions per second): the samples of the sparkline, and the mean over the measured
+//! time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// As many samples as the widest frame has columns.
+/// Most samples: the columns of the widest frame.
 const SAMPLES_MAX: usize = super::screen::WIDTH_MAX as usize;
 
 /// One interval's throughput.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
-    /// When the interval ended, since the start of the run.
+    /// End of the interval, since the start of the run.
     pub(super) at: Duration,
-    /// New orders per minute in the interval, or transactions per second where there are none.
+    /// New orders per minute in the interval, or transactions per second for workloads without new orders.
     pub(super) rate: f64,
-    /// Whether the interval belongs to the measured time.
+    /// True if the interval belongs to the measured time.
     pub(super) measured: bool,
 }
 
@@ -23,12 +24,12 @@ pub(super) struct History {
     samples: VecDeque<Sample>,
     last_at: Duration,
     measured_s: f64,
-    /// The integral of the rate over the measured seconds.
+    /// Integral of the rate over the measured seconds.
     rate_seconds: f64,
 }
 
 impl History {
-    /// Adds the interval that ended at `sample.at`. A number that is not finite is left out.
+    /// Adds the interval that ended at `sample.at`, unless its rate is not finite.
     pub(super) fn push(&mut self, sample: Sample) {
         let interval_s = sample.at.saturating_sub(self.last_at).as_secs_f64();
         self.last_at = sample.at;
@@ -45,12 +46,12 @@ impl History {
         self.samples.push_back(sample);
     }
 
-    /// The newest `count` samples, oldest first.
+    /// Returns the newest `count` samples, oldest first.
     pub(super) fn last(&self, count: usize) -> impl Iterator<Item = &Sample> + Clone {
         self.samples.iter().skip(self.samples.len().saturating_sub(count))
     }
 
-    /// The highest rate of the kept samples that are measured; of all before any is.
+    /// Returns the highest rate of the kept measured samples, or of all samples before any is measured.
     pub(super) fn peak(&self) -> f64 {
         let highest = |measured: bool| {
             let of = self.samples.iter().filter(|sample| sample.measured || !measured);
@@ -59,7 +60,7 @@ impl History {
         if self.measured_s > 0.0 { highest(true) } else { highest(false) }
     }
 
-    /// Mean rate over the measured time, weighted by time; none before any was measured.
+    /// Returns the mean rate over the measured time, weighted by time; none before any was measured.
     pub(super) fn mean(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.rate_seconds / self.measured_s)
     }

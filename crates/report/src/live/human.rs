@@ -1,23 +1,23 @@
-//! What live views write beside the numbers of [`crate::figures`].
+//! Texts of live views, besides the numbers of [`crate::figures`].
 
 use crate::figures;
 use std::time::Duration;
 
-/// What stands where a number is not known (yet).
+/// Placeholder of an unknown number.
 pub(super) const UNKNOWN: &str = "–";
 
-/// A duration in whole seconds: `12 s`, `1 min 5 s`, `2 h 3 min`.
+/// Returns a duration in whole seconds: `12 s`, `1 min 5 s`, `2 h 3 min`.
 pub(super) fn duration(time: Duration) -> String {
     figures::duration(time.as_secs() as f64)
 }
 
-/// `done` of `total` in whole percent, rounded down so that 100 means all; 0 when `total` is.
+/// Returns `done` of `total` in whole percent, rounded down so that 100 means all; 0 if `total` is 0.
 pub(super) fn percent(done: u64, total: u64) -> u64 {
     (u128::from(done.min(total)) * 100).checked_div(u128::from(total)).unwrap_or(0) as u64
 }
 
-/// Text without control characters (each becomes a space): a line stays one line, and no escape sequence of
-/// a server's message reaches the terminal.
+/// Returns text with a space for each control character: a line stays one line, and no escape sequence of a server's
+/// message reaches the terminal.
 pub(super) fn printable(text: &str) -> String {
     text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_told_in_whole_seconds() {
+    fn durations_are_written_in_whole_seconds() {
         let seen: Vec<_> =
             [999, 59_900, 65_000, 7_380_000].map(|ms| duration(Duration::from_millis(ms))).into();
         assert_eq!(seen, ["0 s", "59 s", "1 min 5 s", "2 h 3 min"]);

@@ -1,4 +1,4 @@
-//! The view of a load: how far, how fast, how long yet.
+//! The view of a load: progress, speed, time to go.
 
 use std::time::Duration;
 
@@ -8,42 +8,42 @@ use super::screen::Screen;
 use super::{Style, human};
 use crate::figures::{bytes, count, duration, number, plural};
 
-/// Live frames closer together than this are skipped; nobody could read them.
+/// Shortest time between two live frames; frames in between are skipped, since nobody could read them.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two plain lines, unless the stage changes.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How a load stands.
+/// State of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadProgress<'a> {
-    /// Rows in the database, those found there included (a resumed load).
+    /// Rows in the database, including those of a resumed load.
     pub rows: u64,
-    /// Bytes of the rows sent so far, zero if not known.
+    /// Bytes of the rows sent so far; zero if unknown.
     pub bytes: u64,
-    /// Since the load began.
+    /// Time since the load began.
     pub elapsed: Duration,
     /// Units of work (warehouses) that are complete.
     pub units_done: u64,
-    /// Units of work altogether.
+    /// Units of work in all.
     pub total_units: u64,
-    /// For how long the database has been building keys and indexes, all rows being in; none while rows are loaded.
+    /// Time for which the database has been building keys and indexes, after all rows; none while rows are loaded.
     pub building: Option<Duration>,
-    /// What is going on, like `loading warehouses 3/20`, `building indexes`, `analyze`. The digits in it may
-    /// change with every update; other text begins a new stage.
+    /// Stage of the load, such as `loading warehouses 3/20`, `building indexes`, `analyze`. Its digits may change with
+    /// every update; other text begins a new stage.
     pub stage: &'a str,
 }
 
-/// What the user watches while data is loaded.
+/// The view of a load.
 ///
 /// Dropping it leaves the last live frame on the terminal, so that after an error or a panic the user sees
-/// how far it came; [`LoadView::finish`] replaces it with one line.
+/// the progress so far; [`LoadView::finish`] replaces it with one line.
 pub struct LoadView {
     screen: Screen,
     course: Course,
     shown_at: Option<Duration>,
 }
 
-/// What is known of the load beyond its present state.
+/// Known facts of the load besides its present state.
 struct Course {
     title: String,
     total_rows: u64,
@@ -51,14 +51,13 @@ struct Course {
     rows: Pace,
     bytes: Pace,
     units: Pace,
-    /// The stage's text without its digits, and when it began.
+    /// Text of the stage without its digits, and its begin.
     stage: Option<(String, Duration)>,
 }
 
 impl LoadView {
-    /// A view of a load of `total_rows` rows in `total_units` units of work (warehouses). Where the rows are
-    /// not known beforehand (zero), units tell the progress. The title says what is loaded where, in one
-    /// line.
+    /// Returns a view of a load of `total_rows` rows in `total_units` units of work (warehouses). If `total_rows` is
+    /// zero (unknown), progress is counted in units. The title names the data and the target in one line.
     pub fn new(style: Style, title: &str, total_rows: u64, total_units: u64) -> Self {
         Self::on(Screen::stderr(style), title, total_rows, total_units)
     }
@@ -80,8 +79,7 @@ impl LoadView {
         Self { screen, course, shown_at: None }
     }
 
-    /// Shows the state of the load. Call it as often as convenient, at least once a second: it shows no more
-    /// than can be read.
+    /// Shows the state of the load. Call it at least once a second; it skips frames that nobody could read.
     pub fn update(&mut self, now: &LoadProgress<'_>) {
         if self.screen.style() == Style::Quiet {
             return;
@@ -107,12 +105,12 @@ impl LoadView {
         self.screen.line(text);
     }
 
-    /// Ends the view of a load that was interrupted with one line that stays: what is complete and will not have to
-    /// be loaded again.
+    /// Ends the view of an interrupted load with one line that stays: the units that are complete and need not be
+    /// loaded again.
     pub fn interrupt(mut self, end: &LoadProgress<'_>) {
         self.screen.clear();
         self.screen.line(&format!(
-            "Interrupted after {}: {} of {} {}, what was unfinished does not",
+            "Interrupted after {}: {} of {} {}, unfinished ones do not",
             duration(end.elapsed.as_secs_f64()),
             count(end.units_done),
             plural(end.total_units, "warehouse"),
@@ -120,12 +118,12 @@ impl LoadView {
         ));
     }
 
-    /// Ends the view with one line that stays: what was loaded, in what time, how fast on the whole.
+    /// Ends the view with one line that stays: rows, bytes, time, and mean speed.
     pub fn finish(mut self, end: &LoadProgress<'_>) {
         self.screen.clear();
         let took = duration(end.elapsed.as_secs_f64());
         if end.rows == 0 {
-            self.screen.line(&format!("All rows were there; what else was missing was made in {took}"));
+            self.screen.line(&format!("All rows were loaded already; the rest was completed in {took}"));
             return;
         }
         let per_s = |count: u64| count as f64 / end.elapsed.as_secs_f64();
@@ -143,7 +141,7 @@ impl LoadView {
 }
 
 impl Course {
-    /// Takes the new state in, and says whether it begins a new stage.
+    /// Adds the new state; returns true if it begins a new stage.
     fn note(&mut self, now: &LoadProgress<'_>) -> bool {
         if now.total_units > 0 {
             self.total_units = now.total_units;

@@ -1,4 +1,4 @@
-//! The live frame of a load, and the plain line that says the same.
+//! The live frame of a load, and the plain line with the same content.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use crate::figures::{bytes, count, number};
 /// A moment of a load.
 pub(super) struct LoadFrame<'a> {
     pub(super) title: &'a str,
-    /// Zero: not known.
+    /// Rows of the load; zero if unknown.
     pub(super) total_rows: u64,
     pub(super) now: &'a LoadProgress<'a>,
-    /// What the bar counts, rows or units.
+    /// Count of the bar: rows or units.
     pub(super) done: u64,
     pub(super) total: u64,
     pub(super) rows_per_s: Option<f64>,
     pub(super) bytes_per_s: Option<f64>,
     pub(super) time_to_go: Option<Duration>,
-    /// For how long the stage has been going on.
+    /// Time since the stage began.
     pub(super) in_stage: Duration,
 }
 
 impl LoadFrame<'_> {
-    /// `building keys and indexes for 5 s`: the work after all rows, which has no known end.
+    /// Returns `building keys and indexes` and `for 5 s` for the work after all rows, whose end is unknown.
     fn building(&self) -> Option<(&'static str, String)> {
         let time = self.now.building?;
         Some(("building keys and indexes", format!("for {}", human::duration(time))))
@@ -44,7 +44,7 @@ impl LoadFrame<'_> {
         self.time_to_go.map_or_else(|| human::UNKNOWN.to_owned(), human::duration)
     }
 
-    /// `5 s loading warehouses 1/4  25 %  500,000 rows  100,000 rows/s  9.5 MiB/s  ETA 15 s`.
+    /// Returns `5 s loading warehouses 1/4  25 %  500,000 rows  100,000 rows/s  9.5 MiB/s  ETA 15 s`.
     pub(super) fn plain_line(&self) -> String {
         let elapsed = human::duration(self.now.elapsed);
         if let Some((building, time)) = self.building() {
@@ -89,12 +89,12 @@ impl Widget for LoadFrame<'_> {
         let inner = pieces::inset(area);
         let numbers = pieces::flow(self.numbers(), inner.width);
         let mut left = inner.height;
-        let mut give = |wanted: u16| {
-            let given = wanted.min(left);
+        let mut give = |rows: u16| {
+            let given = rows.min(left);
             left -= given;
             given
         };
-        // The most telling rows first, should there not be enough.
+        // The most important rows first, in case there are too few.
         let gauge = give(u16::from(self.total > 0));
         let stage = give(1);
         let first_numbers = give(1);
@@ -110,7 +110,7 @@ impl Widget for LoadFrame<'_> {
         let elapsed = Line::from(human::duration(self.now.elapsed));
         pieces::ends(Line::from(self.title.bold()), elapsed, next(title), buf);
         let aside = if let Some((building, time)) = self.building() {
-            // In the place of the bar, which has nothing to say of this.
+            // In place of the bar, since this work has no known share.
             pieces::ends(Line::from(building.bold()), Line::from(time), next(gauge), buf);
             Line::from(format!("for {}", human::duration(self.in_stage)))
         } else {

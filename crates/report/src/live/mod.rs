@@ -1,16 +1,15 @@
-//! What the user watches in the terminal while a database is loaded and a benchmark runs.
+//! Live views in the terminal of a load and of a run.
 //!
-//! Two views, [`LoadView`] and [`RunView`], both synchronous and fed with plain numbers by their caller:
-//! they own no thread, read no input and measure nothing. Both write to standard error only, so that
-//! standard output stays free for results. Three [`Style`]s exist: a live frame that is repainted in place,
-//! one plain line per interval, or nothing.
+//! Two views, [`LoadView`] and [`RunView`], both synchronous and fed with plain numbers by their caller: they own no
+//! thread, read no input and measure nothing. Both write to standard error only, so that standard output stays free for
+//! results. Three [`Style`]s exist: a live frame that is repainted in place, one plain line per interval, or nothing.
 //!
 //! **Invariants.** The terminal stays in its ordinary mode and standard input is never read, so Ctrl-C keeps
-//! delivering its signal. Between two frames the cursor is visible and stands below the frame, so whatever
-//! ends the process leaves a usable terminal. A failing write turns the view quiet; it never reaches the
-//! caller. What arrives as text (titles, messages of a server) is shown without its control characters.
+//! delivering its signal. Between two frames the cursor is visible and stands below the frame, so any end
+//! of the process leaves a usable terminal. A failing write turns the view quiet; it never reaches the
+//! caller. Text (titles, messages of a server) is shown without its control characters.
 //!
-//! While a live frame stands, other output to the same terminal would be painted over: say it through
+//! While a live frame stands, other output to the same terminal would be painted over: write it with
 //! `note` of the view instead. A write can block as long as the terminal does (Ctrl-S), so call the views
 //! from a thread that measures nothing.
 //!
@@ -54,27 +53,26 @@ use std::io::IsTerminal;
 pub use load::{LoadProgress, LoadView};
 pub use run::{Phase, RunSnapshot, RunView, Times, TypeRow};
 
-/// How progress is shown.
+/// Style of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A frame of a few rows, repainted in place; what was on the terminal before scrolls up untouched.
+    /// A frame of a few rows, repainted in place; earlier output scrolls up unchanged.
     Live,
     /// One line per interval, for logs and pipes.
     Plain,
-    /// Nothing at all.
+    /// Nothing.
     Quiet,
 }
 
-/// Columns of the terminal that this process belongs to; none where there is none or it does not tell.
+/// Returns the columns of this process's terminal; none without a terminal or a known size.
 #[must_use]
 pub fn columns() -> Option<usize> {
     screen::terminal_size().map(|size| usize::from(size.width))
 }
 
 impl Style {
-    /// The style that fits where standard error goes: [`Style::Live`] on a terminal that can move its cursor
-    /// (`TERM` is set and not `dumb`) and tells its size, otherwise [`Style::Plain`]. `quiet` (the user's
-    /// `--quiet`) overrules both.
+    /// Returns the style for standard error: [`Style::Live`] on a terminal of known size that can move its cursor
+    /// (`TERM` is set and not `dumb`), otherwise [`Style::Plain`]. `quiet` (the user's `--quiet`) overrules both.
     pub fn detect(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let term = std::env::var("TERM").unwrap_or_default();

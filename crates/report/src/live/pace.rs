@@ -1,18 +1,18 @@
-//! How fast something has been going lately, and when it will be done at that pace.
+//! The recent speed of a counter, and the time until it is done at that pace.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How far back the pace looks: long enough to be calm, short enough to notice a change.
+/// Length of the time that the pace covers: long enough to be calm, short enough to notice a change.
 const WINDOW: Duration = Duration::from_secs(15);
-/// Samples closer together than this replace each other, which bounds the memory.
+/// Shortest time between two samples; closer ones replace each other, which bounds the memory.
 const SPACING: Duration = Duration::from_millis(250);
-/// Below this span no time to go is told: connecting and first batches would make it nonsense.
+/// Shortest span of samples that gives a time to go: connecting and first batches would falsify it.
 const SPAN_KNOWN: Duration = Duration::from_secs(2);
-/// A time to go beyond this (99 hours) is not told: it only says that nothing moves.
+/// Longest time to go that is shown (99 hours): a longer one only means that nothing moves.
 const TIME_TO_GO_MAX_S: f64 = 99.0 * 3600.0;
 
-/// Where a counter stood, and when.
+/// Value of the counter at a time.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at: Duration,
@@ -27,7 +27,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Notes that the counter stood at `count` when `at` had elapsed.
+    /// Adds the value `count` of the counter at time `at`.
     pub(super) fn note(&mut self, at: Duration, count: u64) {
         // The last sample is provisional until it is SPACING away from the one before it.
         if let [.., before, _] = self.samples.make_contiguous()
@@ -41,14 +41,14 @@ impl Pace {
         }
     }
 
-    /// Counts per second over the window; none before two moments are known.
+    /// Returns the counts per second over the window; none before two samples.
     pub(super) fn per_s(&self) -> Option<f64> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
         let span = last.at.saturating_sub(first.at);
         (!span.is_zero()).then(|| last.count.saturating_sub(first.count) as f64 / span.as_secs_f64())
     }
 
-    /// How long the rest up to `total` takes at this pace; none while that cannot be told.
+    /// Returns the time for the rest up to `total` at this pace; none while it is unknown.
     pub(super) fn time_to_go(&self, total: u64) -> Option<Duration> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
         if last.at.saturating_sub(first.at) < SPAN_KNOWN || last.count >= total {

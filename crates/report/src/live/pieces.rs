@@ -9,7 +9,7 @@ use ratatui::widgets::{LineGauge, Widget};
 /// Blank columns between two items of a line.
 const GAP: usize = 3;
 
-/// The frame's area without the blank column at its left, which sets it off from what the shell printed.
+/// Returns the frame's area without the blank column at its left, which sets it off from the shell's output.
 pub(super) fn inset(area: Rect) -> Rect {
     let margin = u16::from(area.width > 1);
     Rect { x: area.x + margin, width: area.width - margin, ..area }
@@ -43,7 +43,7 @@ pub(super) fn lines(lines: &[Line<'_>], area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Draws a text from the left, cut off with `…` where it would meet the one at the right.
+/// Draws a text at the left and one at the right; the left one is cut off with `…` where they would meet.
 pub(super) fn ends(left: Line<'_>, right: Line<'_>, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;

@@ -8,7 +8,7 @@ use super::screen::Screen;
 use super::{Style, human};
 use crate::figures::{count, number};
 
-/// Which part of the run is going on.
+/// Part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Sessions are being opened.
@@ -17,7 +17,7 @@ pub enum Phase {
     Warmup,
     /// Transactions run and are measured.
     Measuring,
-    /// No transaction starts any more; those under way are waited for.
+    /// No transaction starts any more; the run waits for those under way.
     Draining,
     /// The database is being checked after the run.
     Checking,
@@ -35,11 +35,11 @@ impl Phase {
     }
 }
 
-/// What one transaction type did. Times in milliseconds, of all transactions of the window so far (or of the warm-up
-/// while it lasts); none where nothing was measured.
+/// Numbers of one transaction type. Latencies are those of the window so far (or of the warm-up while it lasts); none
+/// without samples.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRow<'a> {
-    /// Its name, like `new_order`.
+    /// Its name, such as `new_order`.
     pub name: &'a str,
     /// Completed transactions per second, in the last interval.
     pub per_s: f64,
@@ -51,45 +51,45 @@ pub struct TypeRow<'a> {
     pub p99_ms: Option<f64>,
 }
 
-/// How a run stands. Rates are those of the interval since the snapshot before; latencies and counts are those of
+/// State of a run. Rates are those of the interval since the snapshot before; latencies and counts are those of
 /// the window so far, or of the warm-up while it lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSnapshot<'a> {
-    /// Since the start of the run, warm-up included.
+    /// Time since the start of the run, warm-up included.
     pub elapsed: Duration,
-    /// What is going on.
+    /// Part of the run.
     pub phase: Phase,
-    /// New orders per minute; none where the workload has none.
+    /// New orders per minute; none for workloads without new orders.
     pub nopm: Option<f64>,
     /// Transactions of all types per second.
     pub tps: f64,
-    /// A row per type, in the order to be shown; plain lines tell the latencies of the first only.
+    /// A row per type, in display order; plain lines show the latencies of the first only.
     pub per_type: &'a [TypeRow<'a>],
     /// Attempts that the database aborted.
     pub aborts: u64,
-    /// Transactions that failed for good.
+    /// Failed transactions.
     pub errors: u64,
-    /// Transactions of which nobody knows whether they committed.
+    /// Transactions with an unknown outcome.
     pub unknown: u64,
     /// Sessions that are open.
     pub sessions_connected: u64,
-    /// Sessions that should be open.
+    /// Planned sessions.
     pub sessions_total: u64,
     /// Requests that are due and wait for a session; none where the mode has no queue.
     pub queue_length: Option<u64>,
-    /// Something the user should know now, like a fault being injected.
+    /// Message for the user, such as an injected fault.
     pub message: Option<&'a str>,
 }
 
-/// What the user watches while the benchmark runs.
+/// The view of a run.
 ///
 /// Dropping it leaves the last live frame on the terminal, so that after an error or a panic the user sees
-/// how things stood; [`RunView::finish`] takes the frame away.
+/// the last state; [`RunView::finish`] takes the frame away.
 pub struct RunView {
     screen: Screen,
     title: String,
     times: Times,
-    /// When the last snapshot was taken.
+    /// Time of the last snapshot.
     seen_at: Duration,
     history: History,
     plain: Plain,
@@ -105,8 +105,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Returns the time since the phase began, and the length of the phase if the plan sets one. What comes after the
-    /// window counts from its end.
+    /// Returns the time since the phase began, and the length of the phase if the plan sets one. Phases after the
+    /// window count from its end.
     pub(super) fn of(self, phase: Phase, elapsed: Duration) -> (Duration, Option<Duration>) {
         let measured = elapsed.saturating_sub(self.warmup);
         match phase {
@@ -118,12 +118,12 @@ impl Times {
     }
 }
 
-/// What plain lines need to remember.
+/// State of plain lines.
 #[derive(Debug, Default)]
 struct Plain {
     phase: Option<Phase>,
     message: String,
-    /// When the last line was written.
+    /// Time of the last line.
     line_at: Duration,
     /// Integrals over the time since the last line.
     nopm_seconds: f64,
@@ -131,7 +131,7 @@ struct Plain {
 }
 
 impl RunView {
-    /// A view of a run that takes these times. The title says what runs where, in one line.
+    /// Returns a view of a run with these times. The title names the workload and the target in one line.
     pub fn new(style: Style, title: &str, times: Times) -> Self {
         Self::on(Screen::stderr(style), title, times)
     }
@@ -168,7 +168,7 @@ impl RunView {
         self.screen.line(text);
     }
 
-    /// Ends the view. The live frame is taken off the terminal, for the result that follows says it all.
+    /// Ends the view and erases the live frame, since the result follows.
     pub fn finish(mut self) {
         self.screen.clear();
     }
@@ -186,7 +186,7 @@ impl RunView {
         let (clock, _) = self.times.of(now.phase, now.elapsed);
         let plain = &mut self.plain;
         let phase_changed = plain.phase != Some(now.phase);
-        // A line tells of one phase: nothing of the warm-up counts as measured.
+        // A line covers one phase: nothing of the warm-up counts as measured.
         if phase_changed {
             (plain.nopm_seconds, plain.transactions) = (0.0, 0.0);
             plain.line_at = self.seen_at;
@@ -220,7 +220,7 @@ impl RunView {
     }
 }
 
-/// How long between two plain lines: about sixty lines for any run of up to ten minutes.
+/// Returns the time between two plain lines: about sixty lines for any run of up to ten minutes.
 fn line_interval(times: Times) -> Duration {
     Duration::from_secs(match (times.warmup + times.window).as_secs() {
         _ if times.window.is_zero() => 5,
@@ -242,7 +242,7 @@ fn plain_line(now: &RunSnapshot<'_>, clock: Duration, nopm: f64, tps: f64) -> St
     if let Some(waiting) = now.queue_length {
         line.push_str(&format!("  queue {}", count(waiting)));
     }
-    // What stands before is of the time since the last line.
+    // The numbers before cover the time since the last line.
     line.push_str("  | so far:");
     if let Some(row) = now.per_type.first()
         && row.p50_ms.is_some()

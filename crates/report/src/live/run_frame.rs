@@ -1,4 +1,4 @@
-//! The live frame of a run, laid out into however many rows and columns there are.
+//! The live frame of a run, laid out into the available rows and columns.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::screen::Frame;
 use super::{human, pieces, table};
 use crate::figures::{count, number_within};
 
-/// One second of a run, with what was before it.
+/// One second of a run, with its history.
 pub(super) struct RunFrame<'a> {
     pub(super) title: &'a str,
     pub(super) times: Times,
@@ -22,7 +22,7 @@ pub(super) struct RunFrame<'a> {
     pub(super) history: &'a History,
 }
 
-/// How many rows each part has got.
+/// Rows of each part of the frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rows {
     title: u16,
@@ -39,12 +39,12 @@ struct Rows {
 }
 
 impl Rows {
-    /// Deals `available` rows out, the most telling parts first.
+    /// Deals `available` rows out, the most important parts first.
     fn deal(available: u16, types: u16, totals: u16, gauge: u16, message: u16) -> Self {
         let mut rows = Self::default();
         let mut left = available;
-        let mut give = |part: &mut u16, wanted: u16| {
-            let given = wanted.min(left);
+        let mut give = |part: &mut u16, rows: u16| {
+            let given = rows.min(left);
             *part += given;
             left -= given;
         };
@@ -52,7 +52,7 @@ impl Rows {
         give(&mut rows.title, 1);
         give(&mut rows.message, message);
         give(&mut rows.totals, 1);
-        // A header with no row below it says nothing.
+        // A header without rows is useless.
         if types > 0 {
             give(&mut rows.table, 1 + types);
         }
@@ -60,8 +60,8 @@ impl Rows {
             rows.table = 0;
             left += 1;
         }
-        let mut give = |part: &mut u16, wanted: u16| {
-            let given = wanted.min(left);
+        let mut give = |part: &mut u16, rows: u16| {
+            let given = rows.min(left);
             *part += given;
             left -= given;
         };
@@ -146,7 +146,7 @@ impl RunFrame<'_> {
             item("aborts", count(now.aborts), false),
             item("errors", count(now.errors), now.errors > 0),
             item("unknown", count(now.unknown), now.unknown > 0),
-            // While they connect, less than all of them is no alarm.
+            // While sessions connect, missing ones are no alarm.
             item(
                 "sessions",
                 sessions,
@@ -159,9 +159,9 @@ impl RunFrame<'_> {
         items
     }
 
-    /// The newest seconds, from zero up to the highest of them; those of the warm-up are dim.
+    /// Draws the newest seconds, from zero up to the highest of them; those of the warm-up are dim.
     fn sparkline(&self, area: Rect, buf: &mut Buffer) {
-        /// A bar of the full height. Scaled to here because ratatui multiplies in `u64`.
+        /// Value of a full bar; small, because ratatui multiplies in `u64`.
         const FULL: f64 = 1000.0;
         let shown = self.history.last(usize::from(area.width));
         let peak = shown.clone().map(|s| s.rate).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_row_shows_the_headline_and_the_rest_comes_in_order_of_weight() {
+    fn one_row_shows_the_headline_and_more_rows_come_in_order_of_weight() {
         assert_eq!(Rows::deal(1, 5, 1, 1, 1), Rows { headline: 1, ..Rows::default() });
         assert_eq!(
             Rows::deal(4, 5, 1, 1, 1),

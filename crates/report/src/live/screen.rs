@@ -1,11 +1,11 @@
-//! Putting lines and frames on the terminal that standard error goes to.
+//! Lines and frames on the terminal of standard error.
 //!
 //! Frames are drawn into a ratatui [`Buffer`], but written by [`Screen`] itself. ratatui's own inline viewport
 //! addresses cells absolutely, so it must ask the terminal where the cursor is and read the answer from
 //! standard input, which hangs or fails as soon as that is a pipe, and would steal what the user types. Here
 //! the cursor only moves relative to the frame above it, so nothing needs to be asked.
 //!
-//! A frame is one write, within a synchronised update where the terminal knows that, each row overwritten in
+//! A frame is one write, within a synchronised update if the terminal supports it, each row overwritten in
 //! place and cut off after its last character. Hence no flicker, and no state left over between two writes.
 
 use std::fmt::Write as _;
@@ -19,32 +19,32 @@ use ratatui::widgets::Widget;
 
 use super::{Style, human};
 
-/// Frames grow no wider than this: a table spread over 250 columns is hard to read.
+/// Greatest width of a frame: a table spread over 250 columns is hard to read.
 pub(super) const WIDTH_MAX: u16 = 100;
 
-/// Something that can be drawn into the rows it is given, however few.
+/// A widget that can be drawn into any number of rows.
 pub(super) trait Frame: Widget {
-    /// How many rows it would like at this width.
+    /// Returns the rows that it needs at this width.
     fn rows(&self, width: u16) -> u16;
 }
 
-/// Columns and rows of the terminal; none where there is no terminal or it does not tell.
+/// Returns columns and rows of the terminal; none without a terminal or a known size.
 pub(super) fn terminal_size() -> Option<Size> {
-    // Not `terminal::size`, which starts a `tput` process where the kernel does not know.
+    // Not `terminal::size`, which starts a `tput` process if the kernel does not know the size.
     let size = ratatui::crossterm::terminal::window_size().ok()?;
     (size.columns > 0 && size.rows > 0).then_some(Size::new(size.columns, size.rows))
 }
 
-/// Where the output goes, and what stands there.
+/// The output, and the frame that stands on it.
 pub(super) struct Screen {
     out: Box<dyn Write + Send>,
     size: Box<dyn FnMut() -> Option<Size> + Send>,
     style: Style,
-    /// Whether colours are written; `NO_COLOR` turns them off, bold and dim remain.
+    /// True if colours are written; `NO_COLOR` turns them off, bold and dim remain.
     colours: bool,
-    /// The last size that the terminal told.
+    /// Last known size of the terminal.
     last_size: Size,
-    /// The width in columns of each row that stands on the terminal, the cursor being on the row below.
+    /// Width in columns of each row that stands on the terminal; the cursor is on the row below.
     standing: Vec<u16>,
     last_frame: Option<Buffer>,
 }
@@ -56,7 +56,7 @@ impl Screen {
         Self::new(style, Box::new(std::io::stderr()), Box::new(terminal_size), colours)
     }
 
-    /// A screen on any writer, of the size that `size` tells.
+    /// A screen on any writer, with the size that `size` returns.
     pub(super) fn new(
         style: Style,
         out: Box<dyn Write + Send>,
@@ -67,7 +67,7 @@ impl Screen {
         Self { out, size, style, colours, last_size, standing: Vec::new(), last_frame: None }
     }
 
-    /// What is still shown: the style asked for, or [`Style::Quiet`] once a write has failed.
+    /// Returns the current style: the given one, or [`Style::Quiet`] once a write has failed.
     pub(super) fn style(&self) -> Style {
         self.style
     }
@@ -115,7 +115,7 @@ impl Screen {
         self.end(bytes);
     }
 
-    /// Takes the live frame off the terminal.
+    /// Erases the live frame.
     pub(super) fn clear(&mut self) {
         self.last_frame = None;
         if self.style == Style::Live && !self.standing.is_empty() {
@@ -138,8 +138,8 @@ impl Screen {
         }
     }
 
-    /// The start of a repaint: no cursor, no wrapping (the terminal may have shrunk since it told its size),
-    /// and up to the first row of what stands. Also says how many rows that was.
+    /// The start of a repaint: no cursor, no wrapping (the terminal may have shrunk since it was measured), and up
+    /// to the first standing row. Also returns the number of rows up.
     fn begin(&self) -> (String, u32) {
         let mut bytes = String::from("\x1b[?2026h\x1b[?25l\x1b[?7l\r");
         // A terminal that has become narrower has wrapped the rows that no longer fit.
@@ -182,7 +182,7 @@ impl Screen {
         bytes.push_str("\x1b[J");
     }
 
-    /// Selects the look of a cell, and says whether that is the terminal's default.
+    /// Selects the style of a cell; returns true if that is the terminal's default.
     fn select(&self, cell: &Cell, was_plain: bool, bytes: &mut String) -> bool {
         let mut codes = String::new();
         for (modifier, code) in [
@@ -204,13 +204,13 @@ impl Screen {
         codes.is_empty()
     }
 
-    /// The end of a repaint: everything that [`Screen::begin`] switched off is on again.
+    /// Ends a repaint: switches everything on again that [`Screen::begin`] switched off.
     fn end(&mut self, mut bytes: String) {
         bytes.push_str("\x1b[?7h\x1b[?25h\x1b[?2026l");
         self.write(&bytes);
     }
 
-    /// One write. A terminal that has gone away must not end a benchmark: from then on nothing is shown.
+    /// Writes once. A lost terminal must not end a benchmark: after a failed write nothing is shown any more.
     fn write(&mut self, text: &str) {
         if self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).is_err() {
             self.style = Style::Quiet;
@@ -219,7 +219,7 @@ impl Screen {
 }
 
 impl Drop for Screen {
-    /// Restores cursor and wrapping, should a write have been cut short; the last frame stays.
+    /// Restores cursor and wrapping, in case a write was cut short; the last frame stays.
     fn drop(&mut self) {
         if self.style == Style::Live && self.last_frame.is_some() {
             self.write("\x1b[?7h\x1b[?25h\x1b[?2026l");
@@ -228,12 +228,12 @@ impl Drop for Screen {
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    // A colour does not show on a space, but a line or a background does.
+    // A foreground colour does not show on a space, but an underline or a background does.
     cell.symbol() == " " && !cell.modifier.intersects(Modifier::UNDERLINED | Modifier::REVERSED)
 }
 
-/// The code of a foreground colour. The frames use these few of the terminal's own palette, so that they fit
-/// light and dark backgrounds alike.
+/// Returns the code of a foreground colour. Frames use only the terminal's own palette, which fits light and dark
+/// backgrounds.
 fn foreground(colour: Color) -> &'static str {
     match colour {
         Color::Red => ";31",
@@ -342,8 +342,8 @@ mod tests {
     fn rows_that_a_narrower_terminal_wrapped_are_repainted_from_their_first_row() {
         let sink = Sink::default();
         let sizes = Arc::new(Mutex::new(Size::new(20, 10)));
-        let told = sizes.clone();
-        let size = Box::new(move || Some(*told.lock().unwrap()));
+        let current = sizes.clone();
+        let size = Box::new(move || Some(*current.lock().unwrap()));
         let mut screen = Screen::new(Style::Live, Box::new(sink.clone()), size, true);
         screen.paint(text(&["12345678901234567890", "x"]));
         sink.take();

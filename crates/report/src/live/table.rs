@@ -11,15 +11,15 @@ use crate::figures::number_within;
 
 /// Blank columns before each numeric column.
 const GAP: usize = 2;
-/// A type's name is cut off beyond this, so that the numbers have room.
+/// Greatest width of a type's name; the rest is cut off, so that the numbers have room.
 const NAME_WIDTH_MAX: usize = 16;
 
 /// One numeric column.
 struct Column {
     header: &'static str,
-    /// The width it has even with short numbers, so that the table does not wobble as they grow.
+    /// Least width, so that the table keeps its shape as numbers grow.
     width_min: usize,
-    /// The column with the highest number goes first when there are too many.
+    /// Order of removal if there is too little room: the highest number goes first.
     expendable: u8,
     value: fn(&TypeRow<'_>) -> String,
 }
@@ -35,7 +35,7 @@ fn latency(ms: Option<f64>) -> String {
     ms.map_or_else(|| human::UNKNOWN.to_owned(), |ms| number_within(ms, 9))
 }
 
-/// Draws a header and the rows, as many as there is room for.
+/// Draws a header and as many rows as fit.
 pub(super) fn render(rows: &[TypeRow<'_>], area: Rect, buf: &mut Buffer) {
     let names: Vec<String> = rows.iter().map(|row| shortened(row.name)).collect();
     let name_width = names.iter().map(|n| Span::raw(n).width()).max().unwrap_or(0).max(12);
@@ -52,7 +52,7 @@ pub(super) fn render(rows: &[TypeRow<'_>], area: Rect, buf: &mut Buffer) {
         columns.remove(least);
     }
 
-    // Rates are of the last second, times of the whole window.
+    // Rates cover the last second, latencies the whole window.
     let mut header = format!("{:name_width$}", "ms: so far");
     for (column, _, width) in &columns {
         header.push_str(&format!("{:>1$}", column.header, GAP + width));

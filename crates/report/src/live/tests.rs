@@ -1,4 +1,4 @@
-//! What the views show, drawn by ratatui's test backend and written to a captured stream.
+//! Tests of the views, drawn by ratatui's test backend and written to a captured stream.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -314,7 +314,7 @@ fn plain_lines_of_a_load_come_every_five_seconds_and_at_each_stage() {
 }
 
 #[test]
-fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
+fn the_last_line_of_a_load_names_the_warehouses_that_stay_and_not_the_rows_sent() {
     let sink = Sink::default();
     let mut end = LoadProgress {
         rows: 1_021_275,
@@ -335,23 +335,23 @@ fn the_last_line_of_a_load_tells_what_stays_and_not_what_was_sent_in_vain() {
         sink.lines(),
         [
             "first",
-            "Interrupted after 12.5 s: 1 of 4 warehouses are complete and stay, what was unfinished does not",
+            "Interrupted after 12.5 s: 1 of 4 warehouses are complete and stay, unfinished ones do not",
             "alone",
-            "Interrupted after 12.5 s: 0 of 1 warehouse is complete and stays, what was unfinished does not",
+            "Interrupted after 12.5 s: 0 of 1 warehouse is complete and stays, unfinished ones do not",
             "then",
-            "All rows were there; what else was missing was made in 12.5 s",
+            "All rows were loaded already; the rest was completed in 12.5 s",
         ]
     );
 }
 
 #[test]
-fn plain_lines_of_a_run_average_their_interval_without_the_warm_up_and_tell_the_first_type() {
+fn plain_lines_of_a_run_average_their_interval_without_the_warm_up_and_show_the_first_type() {
     let sink = Sink::default();
     let types = types(753.1, 2.1);
     let mut view = RunView::on(sink.screen(Style::Plain), "tpcc on x", times(3, 57));
     for s in 1..=12 {
         let mut now = snapshot(s, if s % 2 == 0 { 40_000.0 } else { 50_000.0 }, &types);
-        // The interval that ends with the warm-up is the warm-up's, whatever begins then.
+        // The interval that ends with the warm-up belongs to the warm-up.
         now.phase = if s < 3 { Phase::Warmup } else { Phase::Measuring };
         if s >= 8 {
             now.message = Some("node 2\npaused");
