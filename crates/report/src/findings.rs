@@ -37,7 +37,7 @@ pub enum Weight {
 /// Something about a run that a reader must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its weight.
+    /// Weight.
     pub weight: Weight,
     /// A sentence.
     pub text: String,

@@ -403,7 +403,7 @@ pub struct Latency {
 /// Count of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ErrorCount {
-    /// Its text, from the database.
+    /// Text, from the database.
     pub message: String,
     /// Number of times that it occurred.
     pub count: u64,
@@ -412,7 +412,7 @@ pub struct ErrorCount {
 /// Results of one phase of the plan. A transaction belongs to the phase in which it was due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
-    /// Its name in the plan.
+    /// Name in the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Start of the phase, in seconds from the window's start.
@@ -691,12 +691,12 @@ pub enum OutageCause {
 /// A time in which no session got an answer, in seconds from the window's start.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outage {
-    /// Its cause.
+    /// Cause.
     #[serde(default)]
     pub cause: OutageCause,
-    /// Its beginning.
+    /// Beginning.
     pub from_s: f64,
-    /// Its end.
+    /// End.
     pub to_s: f64,
 }
 

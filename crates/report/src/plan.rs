@@ -144,7 +144,7 @@ pub struct MicroPlan {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlanPhase {
-    /// Its name.
+    /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Start of the phase, in seconds from the window's start.

@@ -37,7 +37,7 @@ pub enum ResultError {
     Format {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format.
         found: u64,
         /// The version of the program that wrote it, or `unknown`.
         writer: String,

@@ -53,7 +53,7 @@ pub struct HotRow {
     /// Number of the district.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub d_id: Option<u32>,
-    /// Its phases.
+    /// Phases.
     pub phases: Vec<Competing>,
     /// Mean number of competing transactions in each full second of the window.
     pub per_second: Vec<Option<f64>>,

@@ -85,7 +85,7 @@ pub struct Actual {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Node {
-    /// Its name.
+    /// Name.
     pub node: String,
     /// Warehouses that it has, or leads.
     pub warehouses: u64,

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 /// A function test before the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionTest {
-    /// Its name.
+    /// Name.
     pub test: String,
-    /// Its verdict.
+    /// Verdict.
     pub verdict: TestVerdict,
     /// Observations, or the reason why it failed: one line.
     #[serde(default)]
     pub detail: String,
-    /// Its duration.
+    /// Duration.
     #[serde(default)]
     pub seconds: f64,
 }

@@ -75,7 +75,7 @@ pub struct Data {
 pub struct NodeData {
     /// Name of the node.
     pub node: String,
-    /// Its districts.
+    /// Districts.
     pub districts: u64,
     /// Share of all districts.
     pub percent: f64,

@@ -28,9 +28,9 @@ pub struct Replicas {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lag {
-    /// Its mean.
+    /// Mean.
     pub mean_s: f64,
-    /// Its greatest value.
+    /// Greatest value.
     pub max_s: f64,
 }
 

@@ -39,7 +39,7 @@ impl Phase {
 /// without samples.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRow<'a> {
-    /// Its name, such as `new_order`.
+    /// Name, such as `new_order`.
     pub name: &'a str,
     /// Completed transactions per second, in the last interval.
     pub per_s: f64,

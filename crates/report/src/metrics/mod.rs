@@ -95,11 +95,11 @@ impl Settling {
 /// An event that happened to the database during a run, reported by the user.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its begin, in seconds from the window's start.
+    /// Begin, in seconds from the window's start.
     pub from_s: f64,
-    /// Its end, if it ended.
+    /// End, if it ended.
     pub to_s: Option<f64>,
 }
 
@@ -108,7 +108,7 @@ pub struct Event {
 pub struct Stable {
     /// Time until it was stable, in seconds: the paper's t.
     pub after_s: f64,
-    /// Its level, in transactions per second.
+    /// Level, in transactions per second.
     pub tps: f64,
 }
 

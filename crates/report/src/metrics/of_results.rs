@@ -60,7 +60,7 @@ pub struct OfEvents {
 pub struct ByNodes {
     /// The kind of database.
     pub kind: String,
-    /// Its runs by number of nodes.
+    /// Runs by number of nodes.
     pub sizes: Vec<Size>,
     /// Keys of the plan in which its runs differ, other than those that change with the size.
     pub differing: Vec<String>,

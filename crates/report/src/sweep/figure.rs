@@ -43,12 +43,12 @@ pub enum Scale {
 /// Specification of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureSpec {
-    /// Its title.
+    /// Title.
     pub title: String,
     /// A remark below the title; may be empty.
     #[serde(default)]
     pub note: String,
-    /// Its kind.
+    /// Kind.
     pub kind: Kind,
     /// The horizontal axis, or [`SECOND`].
     pub x: String,
@@ -77,7 +77,7 @@ pub struct FigureSpec {
 /// A figure with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its specification.
+    /// Specification.
     #[serde(flatten)]
     pub spec: FigureSpec,
     /// A panel for each metric and each value of the panels' axis.
@@ -87,9 +87,9 @@ pub struct Figure {
 /// One pair of axes of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
-    /// Its value on the panels' axis; empty without such an axis.
+    /// Value on the panels' axis; empty without such an axis.
     pub title: String,
-    /// Its metric.
+    /// Metric.
     pub metric: String,
     /// Title of the vertical axis.
     pub y_title: String,
@@ -102,9 +102,9 @@ pub struct Panel {
 /// The numbers of a line or of the bars of one colour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its value on the series' axis.
+    /// Value on the series' axis.
     pub name: String,
-    /// Its mark for each value of the horizontal axis.
+    /// Mark for each value of the horizontal axis.
     pub cells: Vec<Cell>,
 }
 

@@ -63,22 +63,22 @@ pub struct Sweep {
 pub struct Axis {
     /// A plan key, or a name from the experiment.
     pub name: String,
-    /// Its values in order, as figures show them.
+    /// Values in order, as figures show them.
     pub values: Vec<String>,
 }
 
 /// One plan of the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Its values that distinguish it from the other points.
+    /// Values that distinguish it from the other points.
     pub label: String,
-    /// Its value on each axis, in the order of the axes.
+    /// Value on each axis, in the order of the axes.
     pub at: Vec<String>,
     /// The keys of its plan, without passwords.
     pub plan: BTreeMap<String, String>,
-    /// Its runs, by repetition.
+    /// Runs, by repetition.
     pub runs: Vec<Run>,
-    /// Its metrics over the complete runs.
+    /// Metrics over the complete runs.
     pub metrics: BTreeMap<String, Spread>,
 }
 
@@ -89,7 +89,7 @@ pub struct Run {
     pub repetition: u32,
     /// Path of the result file, relative to the summary.
     pub file: String,
-    /// Its state.
+    /// State.
     pub state: State,
     /// Reason why it is not complete; empty if it is.
     #[serde(default)]
@@ -100,7 +100,7 @@ pub struct Run {
     /// Checks that do not hold.
     #[serde(default)]
     pub checks_failed: u32,
-    /// Its metrics.
+    /// Metrics.
     #[serde(default)]
     pub values: BTreeMap<String, f64>,
     /// Metrics that figures draw over time, by second of the window.
@@ -112,9 +112,9 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Its result is complete and counts.
+    /// The result is complete and counts.
     Complete,
-    /// Its result is partial and is in no figure.
+    /// The result is partial and is in no figure.
     Partial,
     /// It left no result.
     Failed,
