@@ -1,7 +1,8 @@
 //! Gathers the recorders' finished seconds into the series of the run, and what observers see of it.
 
 use crate::clock::Window;
-use crate::measurement::{Second, histogram};
+use crate::histogram::histogram;
+use crate::measurement::Second;
 use crate::recorder::{Bucket, Recorder};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;

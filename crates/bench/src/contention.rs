@@ -9,7 +9,8 @@
 //! queue: a transaction that was given up waits in it for its turn, and competes while it waits.
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
-use crate::worker::Gate;
+use crate::gate::Gate;
+use crate::measurement::{ContentionFacts, ContentionFound, RowFacts};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,41 +29,6 @@ const SETTLED_OVER: Nanos = SECOND;
 const SETTLED_WITHIN: (f64, f64) = (0.1, 0.5);
 /// The step of a fraction that spreads evenly over the unit interval: the golden section.
 const SPREAD: f64 = 0.618_033_988_749_894_9;
-
-/// What became of one hot row in a phase.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ContentionFound {
-    /// The mean number of transactions that were to compete.
-    pub asked: f64,
-    /// Seconds of the window at which it began and ended.
-    pub from_s: f64,
-    /// See `from_s`.
-    pub to_s: f64,
-    /// The mean number of competing transactions from when it had settled; over all of the phase if it never did.
-    pub actual: f64,
-    /// What was asked for over the same time.
-    pub asked_then: f64,
-    /// Seconds until it had settled; none if it never did.
-    pub settling_s: Option<f64>,
-}
-
-/// What is known of one hot row at the end of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowFacts {
-    /// In their order; those that the run did not reach are left out.
-    pub phases: Vec<ContentionFound>,
-    /// The mean of each full second of the window.
-    pub per_second: Vec<f64>,
-}
-
-/// What is known of contention at the end of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ContentionFacts {
-    /// Each hot row.
-    pub rows: Vec<RowFacts>,
-    /// Transactions that waited in the client's queue after the database gave them up.
-    pub queued: u64,
-}
 
 /// A hot row. What sessions write to on their way are atomics.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! type, and fills some thousand of their places. So places are in blocks, and a block is allocated at its first count.
 //! The places are those of [`Histogram`], so a run adds up its sessions without loss.
 
-use crate::measurement::count_times;
+use crate::histogram::count_times;
 use hdrhistogram::Histogram;
 
 /// Counts with three significant digits.
@@ -86,7 +86,7 @@ impl<const BITS: u32> Counts<BITS> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::histogram;
+    use crate::histogram::histogram;
     use lydite_tpcc::random::{Purpose, Stream};
 
     /// Returns values of all magnitudes.

@@ -8,7 +8,8 @@
 use crate::clock::Nanos;
 use crate::course::{Course, Cursor};
 use crate::drive::Drive;
-use crate::worker::{Gate, Worker};
+use crate::gate::Gate;
+use crate::worker::Worker;
 use crate::workload::Runnable;
 use parking_lot::Mutex;
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! The trait of modes, which bring requests to the sessions. Each session calls it once, not for each transaction.
 
 use crate::clock::{Nanos, Window};
-use crate::measurement::{OpenFacts, histogram};
+use crate::histogram::histogram;
+use crate::measurement::OpenFacts;
 use crate::worker::{Shared, Worker};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;

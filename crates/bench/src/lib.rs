@@ -37,6 +37,10 @@ mod direct;
 mod drive;
 mod error_log;
 mod failures;
+mod fate;
+mod gate;
+mod histogram;
+mod in_flight;
 pub mod load;
 mod measurement;
 mod micro;
@@ -52,13 +56,12 @@ mod watch;
 mod worker;
 mod workload;
 
-pub use contention::{ContentionFacts, ContentionFound, RowFacts};
 pub use control::RunControl;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use measurement::{
-    ClientCost, ErrorCount, KindMeasurement, MeasuredWindow, Measurement, Moved, OpenFacts, Outage,
-    OutageCause, Second, Status, Whole,
+    ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
+    Moved, OpenFacts, Outage, OutageCause, RowFacts, Second, Status, Whole,
 };
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};

@@ -1,7 +1,6 @@
 //! What came out of a run.
 
-use crate::contention::ContentionFacts;
-use crate::recorder::KindCounts;
+use crate::histogram::histogram;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::{AbortReason, Tpcc};
@@ -210,6 +209,41 @@ pub struct OpenFacts {
     pub completed_per_s: f64,
 }
 
+/// What became of one hot row in a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContentionFound {
+    /// The mean number of transactions that were to compete.
+    pub asked: f64,
+    /// Seconds of the window at which it began and ended.
+    pub from_s: f64,
+    /// See `from_s`.
+    pub to_s: f64,
+    /// The mean number of competing transactions from when it had settled; over all of the phase if it never did.
+    pub actual: f64,
+    /// What was asked for over the same time.
+    pub asked_then: f64,
+    /// Seconds until it had settled; none if it never did.
+    pub settling_s: Option<f64>,
+}
+
+/// What is known of one hot row at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowFacts {
+    /// In their order; those that the run did not reach are left out.
+    pub phases: Vec<ContentionFound>,
+    /// The mean of each full second of the window.
+    pub per_second: Vec<f64>,
+}
+
+/// What is known of contention at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContentionFacts {
+    /// Each hot row.
+    pub rows: Vec<RowFacts>,
+    /// Transactions that waited in the client's queue after the database gave them up.
+    pub queued: u64,
+}
+
 /// What a run cost this process. A target within this process is part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCost {
@@ -231,22 +265,6 @@ impl KindMeasurement {
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.committed + self.rolled_back
-    }
-
-    /// Adds the counts of sessions.
-    pub(crate) fn add(&mut self, counts: &KindCounts) {
-        self.committed += counts.committed;
-        self.rolled_back += counts.rolled_back;
-        self.retries += counts.retries;
-        self.failed += counts.failed;
-        self.unknown += counts.unknown;
-        counts.latency.add_to(&mut self.latency);
-        counts.queue.add_to(&mut self.queue);
-        counts.service.add_to(&mut self.service);
-        let unqueued = &counts.unqueued;
-        unqueued.add_to(&mut self.latency);
-        unqueued.add_to(&mut self.service);
-        count_times(&mut self.queue, 0, unqueued.total());
     }
 }
 
@@ -308,32 +326,5 @@ impl<W: Runnable> Measurement<W> {
             self.kinds.iter().map(|k| k.unknown).sum::<u64>(),
             "series and total of unknown commits"
         );
-    }
-}
-
-/// An empty histogram of nanoseconds with three significant digits, that grows as it must.
-pub(crate) fn histogram() -> Histogram<u64> {
-    match Histogram::new(3) {
-        Ok(histogram) => histogram,
-        Err(error) => unreachable!("three digits are valid: {error}"),
-    }
-}
-
-/// Adds a value. It is counted even if the histogram cannot grow so far, as its greatest.
-pub(crate) fn count(histogram: &mut Histogram<u64>, value: u64) {
-    count_times(histogram, value, 1);
-}
-
-/// Adds a value so many times.
-pub(crate) fn count_times(histogram: &mut Histogram<u64>, value: u64, times: u64) {
-    if histogram.record_n(value, times).is_err() {
-        histogram.saturating_record_n(value, times);
-    }
-}
-
-/// Adds all values of another histogram.
-pub(crate) fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
-    for value in from.iter_recorded() {
-        count_times(into, value.value_iterated_to(), value.count_at_value());
     }
 }

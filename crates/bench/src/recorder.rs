@@ -7,21 +7,14 @@
 use crate::clock::{Nanos, Window};
 use crate::counts::{ThreeDigits, TwoDigits};
 use crate::course::Cursor;
-use crate::measurement::Whole;
+use crate::fate::Fate;
+use crate::histogram::count_times;
+use crate::measurement::{KindMeasurement, Whole};
 use crate::workload::{Facts, Runnable};
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// How a transaction ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Committed,
-    RolledBack,
-    Failed,
-    Unknown,
-}
 
 /// A transaction that has ended.
 #[derive(Debug)]
@@ -77,6 +70,23 @@ pub(crate) struct KindCounts {
     pub(crate) latency: ThreeDigits,
     pub(crate) queue: ThreeDigits,
     pub(crate) service: ThreeDigits,
+}
+
+impl KindCounts {
+    /// Adds the counts to the results of the type.
+    pub(crate) fn add_to(&self, total: &mut KindMeasurement) {
+        total.committed += self.committed;
+        total.rolled_back += self.rolled_back;
+        total.retries += self.retries;
+        total.failed += self.failed;
+        total.unknown += self.unknown;
+        self.latency.add_to(&mut total.latency);
+        self.queue.add_to(&mut total.queue);
+        self.service.add_to(&mut total.service);
+        self.unqueued.add_to(&mut total.latency);
+        self.unqueued.add_to(&mut total.service);
+        count_times(&mut total.queue, 0, self.unqueued.total());
+    }
 }
 
 /// See the module.

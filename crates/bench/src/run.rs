@@ -6,14 +6,14 @@ use crate::control::RunControl;
 use crate::course::Course;
 use crate::direct::Rotation;
 use crate::drive::Drive;
+use crate::fate::Fate;
+use crate::histogram::{histogram, merge};
 use crate::measurement::{
-    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, OutageCause, Status, Whole, histogram,
-    merge,
+    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, OutageCause, Status, Whole,
 };
 use crate::open::Open;
 use crate::os::{self, Usage};
 use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
-use crate::recorder::Fate;
 use crate::rte::Rte;
 use crate::silence::Silence;
 use crate::watch::Watch;
@@ -594,7 +594,7 @@ impl<W: Runnable> Totals<W> {
         for recorder in &shared.recorders {
             let recorder = recorder.lock();
             for (total, kind) in total.kinds.iter_mut().zip(&recorder.kinds) {
-                total.add(kind);
+                kind.add_to(total);
             }
             for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
                 *total += aborts;

@@ -2,8 +2,8 @@
 //! session gets an answer. One session cannot distinguish that from a slow transaction; all sessions together can.
 
 use crate::clock::{Nanos, SECOND};
+use crate::in_flight::InFlight;
 use crate::measurement::KindMeasurement;
-use crate::worker::InFlight;
 
 /// The shortest silence that can be an outage. Checkpoints, elections and garbage collection cause shorter ones.
 const SHORTEST: Nanos = 2 * SECOND;

@@ -1,6 +1,6 @@
 //! TPC-C's own counts: inputs, deliveries, and the waiting times of emulated users.
 
-use crate::measurement::{histogram, merge};
+use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;

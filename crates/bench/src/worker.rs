@@ -6,15 +6,17 @@ use crate::contention::{Contender, Contention};
 use crate::course::{Course, Cursor};
 use crate::error_log::{self, ErrorLog};
 use crate::failures::{Failures, Trouble};
+use crate::fate::Fate;
+use crate::in_flight::InFlight;
 use crate::plan::{Frame, RetryPolicy};
-use crate::recorder::{Ended, Fate, Recorder};
+use crate::recorder::{Ended, Recorder};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Waits are cut into pieces of this length, so that the end of the run is noticed in them.
@@ -132,114 +134,6 @@ impl<W: Runnable> Shared<W> {
         recorder.record(&self.window, &ended);
         drop(recorder);
         Answer { at: answered, verdict, outcome }
-    }
-}
-
-/// Keeps a terminal from sending its next transaction before it has the answer to the last.
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    shut: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    pub(crate) fn shut(&self) {
-        *self.shut.lock() = true;
-    }
-
-    pub(crate) fn open(&self) {
-        *self.shut.lock() = false;
-        self.opened.notify_all();
-    }
-
-    /// Waits until it is open; no when `in_vain` says that this is in vain.
-    pub(crate) fn pass(&self, mut in_vain: impl FnMut() -> bool) -> bool {
-        let mut shut = self.shut.lock();
-        while *shut {
-            if self.opened.wait_for(&mut shut, Duration::from_nanos(NAP)).timed_out() && *shut && in_vain() {
-                return false;
-            }
-        }
-        true
-    }
-}
-
-/// The transaction that a session is waiting for, and how many it does not wait for any more. The former is changed only
-/// by the session, so that it may be read when the session hangs; a cache line of its own, since neighbours are written
-/// to all the time.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct InFlight {
-    packed: AtomicU64,
-    /// Time of the request that has no answer yet, plus one nanosecond; 0 without such a request.
-    sent: AtomicU64,
-    /// Time of the database's last answer, errors included.
-    heard: AtomicU64,
-    /// Commits that are on their way to stable storage.
-    committing: AtomicU64,
-}
-
-impl InFlight {
-    fn begin(&self, due: Nanos, kind: usize, not_committed: bool) {
-        let packed = (due + 1) << 9 | u64::from(not_committed) << 8 | kind as u64;
-        self.packed.store(packed, Ordering::Relaxed);
-    }
-
-    /// Notes a request to the database.
-    pub(crate) fn send(&self, at: Nanos) {
-        self.sent.store(at + 1, Ordering::Relaxed);
-    }
-
-    /// Notes the database's answer.
-    pub(crate) fn hear(&self, at: Nanos) {
-        self.heard.store(at, Ordering::Relaxed);
-        self.lose();
-    }
-
-    /// Forgets the request: its answer will not come.
-    pub(crate) fn lose(&self) {
-        self.sent.store(0, Ordering::Relaxed);
-    }
-
-    /// Returns the time of the request that has no answer yet.
-    pub(crate) fn sent(&self) -> Option<Nanos> {
-        self.sent.load(Ordering::Relaxed).checked_sub(1)
-    }
-
-    /// Returns the time of the database's last answer; 0 if there was none.
-    pub(crate) fn heard(&self) -> Nanos {
-        self.heard.load(Ordering::Relaxed)
-    }
-
-    /// Ends the transaction. `at` is also the time of the answer, unless the request was lost or answered before.
-    fn end(&self, at: Nanos) {
-        if self.sent().is_some() {
-            self.hear(at);
-        }
-        self.packed.store(0, Ordering::Relaxed);
-    }
-
-    /// The session goes on to others while this one is committed.
-    fn committing(&self) {
-        self.committing.fetch_add(1, Ordering::Relaxed);
-        self.packed.store(0, Ordering::Relaxed);
-    }
-
-    fn committed(&self) {
-        self.committing.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// When the transaction was due, its type, and how it counts if no answer ever comes.
-    pub(crate) fn get(&self) -> Option<(Nanos, usize, Fate)> {
-        let packed = self.packed.load(Ordering::Relaxed);
-        let due = (packed >> 9).checked_sub(1)?;
-        let verdict = if packed & 1 << 8 == 0 { Fate::Unknown } else { Fate::Failed };
-        Some((due, (packed & 0xff) as usize, verdict))
-    }
-
-    /// Commits that have no answer yet.
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.committing.load(Ordering::Relaxed)
     }
 }
 
