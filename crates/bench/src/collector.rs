@@ -3,7 +3,7 @@
 use crate::clock::Window;
 use crate::histogram::histogram;
 use crate::measurement::Second;
-use crate::recorder::{Bucket, Recorder};
+use crate::recorder::{Recorder, SecondCounts};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
@@ -75,11 +75,11 @@ impl Collector {
     fn take<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], end: usize, connected: u32) {
         for recorder in recorders {
             let mut taken = Vec::new();
-            recorder.lock().take_before(end, |number, bucket| taken.push((number, bucket)));
-            for (number, bucket) in taken {
+            recorder.lock().take_before(end, |number, counts| taken.push((number, counts)));
+            for (number, counts) in taken {
                 // When a run is stopped, a session may have counted a moment longer than the series reaches.
                 self.extend(number + 1, connected);
-                self.add(number, &bucket);
+                self.add(number, &counts);
             }
         }
     }
@@ -91,21 +91,21 @@ impl Collector {
         }
     }
 
-    fn add(&mut self, number: usize, bucket: &Bucket) {
+    fn add(&mut self, number: usize, counts: &SecondCounts) {
         let first_open = self.series.len() - self.open.len();
         let second = &mut self.series[number];
-        for (total, completed) in second.completed.iter_mut().zip(&bucket.completed) {
+        for (total, completed) in second.completed.iter_mut().zip(&counts.completed) {
             *total += completed;
         }
-        second.aborts += bucket.aborts;
-        second.errors += bucket.errors;
-        second.unknown += bucket.unknown;
-        second.touched.merge(&bucket.touched);
+        second.aborts += counts.aborts;
+        second.errors += counts.errors;
+        second.unknown += counts.unknown;
+        second.touched.merge(&counts.touched);
         if number >= first_open {
-            bucket.latency[FIRST].add_to(&mut self.open[number - first_open]);
+            counts.latency[FIRST].add_to(&mut self.open[number - first_open]);
         }
         if (number >= self.warmup_seconds) == self.measuring {
-            for (so_far, latency) in self.so_far.iter_mut().zip(&bucket.latency) {
+            for (so_far, latency) in self.so_far.iter_mut().zip(&counts.latency) {
                 latency.add_to(so_far);
             }
         }

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// The bits of a seat's word that say which row it is; the others have nanoseconds for 200 days.
+/// The bits of a time's word that say which row it is; the others have nanoseconds for 200 days.
 const ROW_BITS: u32 = 10;
 const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
 /// How often the feedback corrects.
@@ -38,7 +38,7 @@ struct Row {
     joined: AtomicU32,
     /// So many may join, as many as asked for and the correction: the bits of an `f64`.
     limit: AtomicU64,
-    queue: Mutex<Queue>,
+    queue: Mutex<TurnQueue>,
     feedback: Mutex<Feedback>,
 }
 
@@ -56,7 +56,7 @@ struct Feedback {
 /// Where a session is, for those who sum up. A cache line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Seat {
+struct CompetingTime {
     /// When its transaction asked for the row, and one more, and in the lowest bits which row; 0 while it has not.
     at: AtomicU64,
     /// Nanoseconds that its earlier transactions competed, for each row.
@@ -70,7 +70,7 @@ pub(crate) struct Contention {
     /// From when on each row is asked for by how many; the first from 0.
     steps: Vec<(Nanos, Vec<u32>)>,
     rows: Vec<Row>,
-    seats: Vec<Seat>,
+    competing: Vec<CompetingTime>,
     /// When the feedback corrects next.
     tick: AtomicU64,
     /// The step of the last correction.
@@ -79,7 +79,7 @@ pub(crate) struct Contention {
 
 /// Transactions that were given up, the one whose turn it is first.
 #[derive(Debug, Default)]
-struct Queue {
+struct TurnQueue {
     waiting: VecDeque<(usize, Arc<Gate>)>,
     total: u64,
 }
@@ -89,17 +89,20 @@ impl Contention {
     pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
         let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
         assert!(rows < 1 << ROW_BITS, "a row fits in its bits");
-        let seat = |_| Seat { at: AtomicU64::new(0), spent: (0..rows).map(|_| AtomicU64::new(0)).collect() };
+        let time = |_| CompetingTime {
+            at: AtomicU64::new(0),
+            spent: (0..rows).map(|_| AtomicU64::new(0)).collect(),
+        };
         let contention = Self {
             sessions,
             steps,
             rows: (0..rows).map(|_| Row::default()).collect(),
-            seats: (0..sessions).map(seat).collect(),
+            competing: (0..sessions).map(time).collect(),
             tick: AtomicU64::new(TICK),
             step: AtomicUsize::new(0),
         };
         for row in 0..rows {
-            contention.let_join(row, contention.asked(row, 0), 0.0);
+            contention.set_limit(row, contention.asked(row, 0), 0.0);
         }
         contention
     }
@@ -112,7 +115,7 @@ impl Contention {
         self.steps[step].1.get(row).copied().unwrap_or_default()
     }
 
-    fn let_join(&self, row: usize, asked: u32, correction: f64) {
+    fn set_limit(&self, row: usize, asked: u32, correction: f64) {
         // With nothing asked for nobody goes there, whatever was missing before.
         let limit = if asked == 0 { 0.0 } else { f64::from(asked) + correction };
         self.rows[row].limit.store(limit.to_bits(), Ordering::Relaxed);
@@ -174,40 +177,40 @@ impl Contention {
                 feedback.correction = (feedback.correction + missing).clamp(-1.0, most);
                 feedback.corrected = (now, area);
             }
-            self.let_join(number, asked, feedback.correction);
+            self.set_limit(number, asked, feedback.correction);
         }
     }
 
     /// The transactions that competed for a row, summed over time until now, in nanoseconds.
     fn area(&self, row: usize, now: Nanos) -> f64 {
-        let of = |seat: &Seat| {
+        let of = |time: &CompetingTime| {
             // First what is over: a transaction that ends in between is missed, and never counted twice.
-            let spent = seat.spent[row].load(Ordering::Acquire);
-            let at = seat.at.load(Ordering::Acquire);
+            let spent = time.spent[row].load(Ordering::Acquire);
+            let at = time.at.load(Ordering::Acquire);
             let here = at > 0 && (at & ROW_MASK) as usize == row;
             spent + if here { (now + 1).saturating_sub(at >> ROW_BITS) } else { 0 }
         };
-        self.seats.iter().map(of).sum::<u64>() as f64
+        self.competing.iter().map(of).sum::<u64>() as f64
     }
 
     /// A session is about to ask for the row that it goes for.
-    fn touched(&self, session: usize, row: usize, now: Nanos) {
-        self.seats[session].at.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
+    fn row_requested(&self, session: usize, row: usize, now: Nanos) {
+        self.competing[session].at.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
     }
 
     /// A session's transaction is not at the row any more.
-    fn step_back(&self, session: usize, row: usize, now: Nanos) {
-        let seat = &self.seats[session];
-        let at = seat.at.swap(0, Ordering::AcqRel);
+    fn leave_row(&self, session: usize, row: usize, now: Nanos) {
+        let time = &self.competing[session];
+        let at = time.at.swap(0, Ordering::AcqRel);
         if at > 0 {
             // Who sums up in between misses this transaction, and finds it the next time.
-            seat.spent[row].fetch_add((now + 1).saturating_sub(at >> ROW_BITS), Ordering::Release);
+            time.spent[row].fetch_add((now + 1).saturating_sub(at >> ROW_BITS), Ordering::Release);
         }
     }
 
     /// A session's transaction that went for the row has ended.
     fn leave(&self, session: usize, row: usize, now: Nanos) {
-        self.step_back(session, row, now);
+        self.leave_row(session, row, now);
         self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -335,7 +338,7 @@ pub(crate) struct Contender {
     /// The row that the transaction at hand goes for, and one more; 0 for none.
     row: AtomicUsize,
     /// The row has been asked for in it.
-    touched: AtomicBool,
+    requested: AtomicBool,
     /// It has been in the queue.
     queued: AtomicBool,
     /// Transactions so far: where in the unit interval the next lies.
@@ -349,7 +352,7 @@ impl Contender {
             clock,
             session,
             row: AtomicUsize::new(0),
-            touched: AtomicBool::new(false),
+            requested: AtomicBool::new(false),
             queued: AtomicBool::new(false),
             number: AtomicU32::new(session as u32),
         }
@@ -374,19 +377,19 @@ impl Contender {
     }
 
     /// The row is about to be asked for, if the transaction at hand goes for one. Its later attempts change nothing.
-    pub(crate) fn touch(&self) {
+    pub(crate) fn request_row(&self) {
         if let Some(row) = self.row()
-            && !self.touched.swap(true, Ordering::Relaxed)
+            && !self.requested.swap(true, Ordering::Relaxed)
         {
-            self.contention.touched(self.session, row, self.clock.now());
+            self.contention.row_requested(self.session, row, self.clock.now());
         }
     }
 
     /// The transaction at hand lost its connection, and with it its place at the row, until it asks for it again.
-    pub(crate) fn step_back(&self, now: Nanos) {
+    pub(crate) fn leave_row(&self, now: Nanos) {
         if let Some(row) = self.row() {
-            self.touched.store(false, Ordering::Relaxed);
-            self.contention.step_back(self.session, row, now);
+            self.requested.store(false, Ordering::Relaxed);
+            self.contention.leave_row(self.session, row, now);
         }
     }
 
@@ -407,7 +410,7 @@ impl Contender {
         if self.queued.swap(false, Ordering::Relaxed) {
             self.contention.end_turn(self.session, row);
         }
-        self.touched.store(false, Ordering::Relaxed);
+        self.requested.store(false, Ordering::Relaxed);
         self.contention.leave(self.session, row, now);
     }
 }
@@ -463,7 +466,7 @@ mod tests {
                         *at = At::Free;
                     }
                     At::OnItsWay(row, until) if now >= until => {
-                        contention.touched(number, row, now);
+                        contention.row_requested(number, row, now);
                         rows[row].push_back(number);
                         *at = At::Waiting;
                     }

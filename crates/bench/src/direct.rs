@@ -6,9 +6,9 @@
 //! are more sessions than warehouses.
 
 use crate::clock::Nanos;
-use crate::course::{Course, Cursor};
-use crate::drive::Drive;
 use crate::gate::Gate;
+use crate::request_source::RequestSource;
+use crate::stages::{Cursor, Stages};
 use crate::worker::Worker;
 use crate::workload::Runnable;
 use parking_lot::Mutex;
@@ -17,34 +17,34 @@ use std::sync::Arc;
 
 /// A terminal, and a gate that keeps it from sending before its last answer.
 #[derive(Debug)]
-struct Seat<T> {
+struct GatedTerminal<T> {
     terminal: T,
     gate: Arc<Gate>,
 }
 
-impl<T> Seat<T> {
+impl<T> GatedTerminal<T> {
     fn new(terminal: T) -> Self {
         Self { terminal, gate: Arc::default() }
     }
 }
 
 /// Terminals that a session plays one after the other.
-type Group<W> = Vec<Seat<<W as Runnable>::Terminal>>;
+type Group<W> = Vec<GatedTerminal<<W as Runnable>::Terminal>>;
 
 /// Groups that no session is playing, the longest rested first.
 #[derive(Debug)]
 pub(crate) struct Rotation<W: Runnable> {
-    course: Arc<Course<W::Inputs>>,
+    stages: Arc<Stages<W::Inputs>>,
     resting: Mutex<VecDeque<Group<W>>>,
 }
 
 impl<W: Runnable> Rotation<W> {
-    pub(crate) fn new(course: Arc<Course<W::Inputs>>, sessions: u32) -> Self {
-        let groups = W::groups(&course.stages()[0].inputs, sessions).into_iter();
+    pub(crate) fn new(stages: Arc<Stages<W::Inputs>>, sessions: u32) -> Self {
+        let groups = W::groups(&stages.current()[0].inputs, sessions).into_iter();
         let resting: VecDeque<Group<W>> =
-            groups.map(|group| group.into_iter().map(Seat::new).collect()).collect();
+            groups.map(|group| group.into_iter().map(GatedTerminal::new).collect()).collect();
         assert!(resting.len() >= sessions as usize, "a group for each session");
-        Self { course, resting: Mutex::new(resting) }
+        Self { stages, resting: Mutex::new(resting) }
     }
 
     fn take(&self) -> Option<Group<W>> {
@@ -62,11 +62,11 @@ impl<W: Runnable> Rotation<W> {
         group: &mut Group<W>,
         mut now: Nanos,
     ) -> Option<Nanos> {
-        for seat in group {
-            if worker.rests(cursor, now) {
+        for gated in group {
+            if worker.must_rest(cursor, now) {
                 break;
             }
-            if !seat.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
+            if !gated.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return None;
             }
             // The gate or the connection may have taken long.
@@ -77,12 +77,12 @@ impl<W: Runnable> Rotation<W> {
             let row = worker.contender.as_ref().and_then(|contender| contender.join(due));
             let inputs = &cursor.stage(due).inputs;
             let transaction = match row {
-                Some(row) => W::contending(inputs, &mut seat.terminal, row),
-                None => W::next(inputs, &mut seat.terminal),
+                Some(row) => W::contending(inputs, &mut gated.terminal, row),
+                None => W::next(inputs, &mut gated.terminal),
             };
             let answer = worker.play((due, due), transaction, || {
-                seat.gate.shut();
-                let gate = Arc::clone(&seat.gate);
+                gated.gate.shut();
+                let gate = Arc::clone(&gated.gate);
                 move |_| gate.open()
             });
             now = answer.map_or_else(|| worker.now(), |answer| answer.at);
@@ -95,11 +95,11 @@ impl<W: Runnable> Rotation<W> {
     }
 }
 
-impl<W: Runnable> Drive<W> for Rotation<W> {
+impl<W: Runnable> RequestSource<W> for Rotation<W> {
     /// Plays until the run is over. A transaction is due when the session begins to make its input. With pipelined
     /// commits the session continues with the next terminal before the answer comes.
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
-        let mut cursor = Cursor::new(&self.course);
+        let mut cursor = Cursor::new(&self.stages);
         let mut now = worker.now();
         while worker.rest(&mut cursor, &mut now) {
             // There are at least as many groups as sessions, and each session holds at most one, so a group is always
@@ -121,11 +121,11 @@ mod tests {
 
     fn rotation(warehouses: u32, sessions: u32) -> Rotation<Tpcc> {
         let inputs = InputPlan::new(1, warehouses, CLoad(0), Mix::Deck);
-        Rotation::new(Arc::new(Course::steady(inputs)), sessions)
+        Rotation::new(Arc::new(Stages::steady(inputs)), sessions)
     }
 
-    fn places(group: &[Seat<Terminal>]) -> Vec<(u32, u16)> {
-        group.iter().map(|seat| (seat.terminal.warehouse().0, seat.terminal.district().0)).collect()
+    fn places(group: &[GatedTerminal<Terminal>]) -> Vec<(u32, u16)> {
+        group.iter().map(|gated| (gated.terminal.warehouse().0, gated.terminal.district().0)).collect()
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         let groups = rotation.resting.lock();
         assert_eq!(groups.len(), 10);
         assert!(groups.iter().all(|group| {
-            group.iter().all(|seat| seat.terminal.warehouse() == group[0].terminal.warehouse())
+            group.iter().all(|gated| gated.terminal.warehouse() == group[0].terminal.warehouse())
         }));
     }
 

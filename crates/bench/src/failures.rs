@@ -18,7 +18,7 @@ const VERDICT_MIN: u64 = 10;
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The database rejected it, and no retry follows.
-    Refused(String),
+    Rejected(String),
     /// The connection was lost.
     Lost(String),
 }
@@ -34,73 +34,73 @@ pub(crate) enum Trouble {
 /// succeed are compared with those that did.
 #[derive(Debug)]
 pub(crate) struct Failures {
-    kinds: Vec<OfKind>,
-    hopeless: Mutex<Option<String>>,
+    kinds: Vec<KindFailures>,
+    reason_to_end: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
-struct OfKind {
+struct KindFailures {
     kind: Kind,
     /// True if successes matter. Otherwise a success writes nothing that other sessions read.
     troubled: AtomicBool,
-    found: Mutex<Found>,
+    found: Mutex<FailureCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct FailureCounts {
     /// The current second and its counts.
     second: u64,
-    refused: u64,
+    rejected: u64,
     succeeded: u64,
     /// Bad seconds in a row before the current one, and their rejections.
     bad_seconds: u64,
-    bad_refused: u64,
+    bad_rejected: u64,
     /// Transactions in the window that did not succeed, and the reason of the last one.
     in_window: u64,
     last: String,
 }
 
-impl Found {
+impl FailureCounts {
     /// Advances to the second of `at`. Answers that come a little late count in the current second.
-    fn turn(&mut self, at: Nanos) {
+    fn advance_to(&mut self, at: Nanos) {
         let second = at / SECOND;
         if second <= self.second {
             return;
         }
-        if self.refused > 2 * self.succeeded {
+        if self.rejected > 2 * self.succeeded {
             self.bad_seconds += 1;
-            self.bad_refused += self.refused;
+            self.bad_rejected += self.rejected;
         } else if self.succeeded > 0 {
-            (self.bad_seconds, self.bad_refused) = (0, 0);
+            (self.bad_seconds, self.bad_rejected) = (0, 0);
         }
-        (self.second, self.refused, self.succeeded) = (second, 0, 0);
+        (self.second, self.rejected, self.succeeded) = (second, 0, 0);
     }
 }
 
 impl Failures {
     pub(crate) fn new(kinds: &[Kind]) -> Self {
-        let of_kind =
-            |&kind: &Kind| OfKind { kind, troubled: AtomicBool::new(false), found: Mutex::default() };
-        Self { kinds: kinds.iter().map(of_kind).collect(), hopeless: Mutex::default() }
+        let kind_failures =
+            |&kind: &Kind| KindFailures { kind, troubled: AtomicBool::new(false), found: Mutex::default() };
+        Self { kinds: kinds.iter().map(kind_failures).collect(), reason_to_end: Mutex::default() }
     }
 
     /// Records that a transaction of this type was committed, or rolled back as its input wants.
     pub(crate) fn succeeded(&self, kind: usize, at: Nanos) {
-        let of_kind = &self.kinds[kind];
-        if of_kind.troubled.load(Ordering::Relaxed) {
-            let mut found = of_kind.found.lock();
-            found.turn(at);
+        let kind_failures = &self.kinds[kind];
+        if kind_failures.troubled.load(Ordering::Relaxed) {
+            let mut found = kind_failures.found.lock();
+            found.advance_to(at);
             found.succeeded += 1;
-            of_kind.troubled.store(found.bad_seconds + found.refused > 0, Ordering::Relaxed);
+            kind_failures.troubled.store(found.bad_seconds + found.rejected > 0, Ordering::Relaxed);
         }
     }
 
     /// Records that a transaction of this type failed finally, or that its outcome is unknown. `counts` is true if it
     /// is in the window.
     pub(crate) fn failed(&self, kind: usize, at: Nanos, counts: bool, trouble: &Trouble) {
-        let of_kind = &self.kinds[kind];
-        let mut found = of_kind.found.lock();
-        let (Trouble::Refused(message) | Trouble::Lost(message)) = trouble;
+        let kind_failures = &self.kinds[kind];
+        let mut found = kind_failures.found.lock();
+        let (Trouble::Rejected(message) | Trouble::Lost(message)) = trouble;
         if counts {
             found.in_window += 1;
             found.last = error_log::line(message);
@@ -108,35 +108,38 @@ impl Failures {
         if matches!(trouble, Trouble::Lost(_)) {
             return;
         }
-        found.turn(at);
-        found.refused += 1;
-        of_kind.troubled.store(true, Ordering::Relaxed);
-        if found.bad_seconds >= BAD_SECONDS && found.bad_refused + found.refused >= FAILURES_MIN {
+        found.advance_to(at);
+        found.rejected += 1;
+        kind_failures.troubled.store(true, Ordering::Relaxed);
+        if found.bad_seconds >= BAD_SECONDS && found.bad_rejected + found.rejected >= FAILURES_MIN {
             let message = error_log::line(message);
-            self.give_up(format!("the run ended early, {} keeps failing: {message}", of_kind.kind.title));
+            self.end_run(format!(
+                "the run ended early, {} keeps failing: {message}",
+                kind_failures.kind.title
+            ));
         }
     }
 
     /// Ends the run. The first reason is kept.
-    pub(crate) fn give_up(&self, why: String) {
-        self.hopeless.lock().get_or_insert(why);
+    pub(crate) fn end_run(&self, why: String) {
+        self.reason_to_end.lock().get_or_insert(why);
     }
 
     /// Returns the reason why the run must end, if there is one.
-    pub(crate) fn hopeless(&self) -> Option<String> {
-        self.hopeless.lock().clone()
+    pub(crate) fn reason_to_end(&self) -> Option<String> {
+        self.reason_to_end.lock().clone()
     }
 
     /// Returns the reason why a run that has reached its end is no result, if there is one: the run had to end, or a
     /// type failed more often than it succeeded. Transactions that were cut short by the end of the run, or of an
     /// outage, prove nothing.
     pub(crate) fn verdict(&self, measured: &[KindMeasurement]) -> Option<String> {
-        self.hopeless().or_else(|| {
-            self.kinds.iter().zip(measured).find_map(|(of_kind, measured)| {
-                let found = of_kind.found.lock();
+        self.reason_to_end().or_else(|| {
+            self.kinds.iter().zip(measured).find_map(|(kind_failures, measured)| {
+                let found = kind_failures.found.lock();
                 let (failed, completed) = (found.in_window, measured.completed());
                 (failed >= VERDICT_MIN && failed > completed).then(|| {
-                    let (all, title) = (failed + completed, of_kind.kind.title);
+                    let (all, title) = (failed + completed, kind_failures.kind.title);
                     format!("{failed} of {all} {title} transactions did not succeed: {}", found.last)
                 })
             })

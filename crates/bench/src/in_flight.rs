@@ -20,65 +20,65 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn begin(&self, due: Nanos, kind: usize, not_committed: bool) {
+    pub(crate) fn begin_transaction(&self, due: Nanos, kind: usize, not_committed: bool) {
         let packed = (due + 1) << 9 | u64::from(not_committed) << 8 | kind as u64;
         self.packed.store(packed, Ordering::Relaxed);
     }
 
     /// Notes a request to the database.
-    pub(crate) fn send(&self, at: Nanos) {
+    pub(crate) fn note_request(&self, at: Nanos) {
         self.sent.store(at + 1, Ordering::Relaxed);
     }
 
     /// Notes the database's answer.
-    pub(crate) fn hear(&self, at: Nanos) {
+    pub(crate) fn note_answer(&self, at: Nanos) {
         self.heard.store(at, Ordering::Relaxed);
-        self.lose();
+        self.forget_request();
     }
 
     /// Forgets the request: its answer will not come.
-    pub(crate) fn lose(&self) {
+    pub(crate) fn forget_request(&self) {
         self.sent.store(0, Ordering::Relaxed);
     }
 
     /// Returns the time of the request that has no answer yet.
-    pub(crate) fn sent(&self) -> Option<Nanos> {
+    pub(crate) fn request_sent_at(&self) -> Option<Nanos> {
         self.sent.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Returns the time of the database's last answer; 0 if there was none.
-    pub(crate) fn heard(&self) -> Nanos {
+    pub(crate) fn last_answer_at(&self) -> Nanos {
         self.heard.load(Ordering::Relaxed)
     }
 
     /// Ends the transaction. `at` is also the time of the answer, unless the request was lost or answered before.
-    pub(crate) fn end(&self, at: Nanos) {
-        if self.sent().is_some() {
-            self.hear(at);
+    pub(crate) fn end_transaction(&self, at: Nanos) {
+        if self.request_sent_at().is_some() {
+            self.note_answer(at);
         }
         self.packed.store(0, Ordering::Relaxed);
     }
 
     /// The session goes on to others while this one is committed.
-    pub(crate) fn committing(&self) {
+    pub(crate) fn begin_commit(&self) {
         self.committing.fetch_add(1, Ordering::Relaxed);
         self.packed.store(0, Ordering::Relaxed);
     }
 
-    pub(crate) fn committed(&self) {
+    pub(crate) fn end_commit(&self) {
         self.committing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// When the transaction was due, its type, and how it counts if no answer ever comes.
-    pub(crate) fn get(&self) -> Option<(Nanos, usize, Fate)> {
+    pub(crate) fn transaction(&self) -> Option<(Nanos, usize, Fate)> {
         let packed = self.packed.load(Ordering::Relaxed);
         let due = (packed >> 9).checked_sub(1)?;
-        let verdict = if packed & 1 << 8 == 0 { Fate::Unknown } else { Fate::Failed };
-        Some((due, (packed & 0xff) as usize, verdict))
+        let fate = if packed & 1 << 8 == 0 { Fate::Unknown } else { Fate::Failed };
+        Some((due, (packed & 0xff) as usize, fate))
     }
 
     /// Commits that have no answer yet.
-    pub(crate) fn unanswered(&self) -> u64 {
+    pub(crate) fn unanswered_commits(&self) -> u64 {
         self.committing.load(Ordering::Relaxed)
     }
 }

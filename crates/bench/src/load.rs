@@ -105,7 +105,7 @@ pub fn load_micro(
     let micro = target.capabilities().micro()?;
     micro.create_tables(meta)?;
     let tables = meta.data.all_tables(micro.engines()).collect();
-    let source = MicroSource { target, micro, meta, tables };
+    let source = MicroRows { target, micro, meta, tables };
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
@@ -121,7 +121,7 @@ fn prepare<'a>(
     target: &'a dyn Target,
     population: &'a Population,
     resume: bool,
-) -> Result<TpccSource<'a>, TargetError> {
+) -> Result<TpccRows<'a>, TargetError> {
     let wanted = DatabaseMeta {
         warehouses: population.warehouses,
         districts: population.districts.clone(),
@@ -133,7 +133,7 @@ fn prepare<'a>(
     };
     target.admit(&Demand::Districts(population.districts.clone()))?;
     let all = || population.warehouse_ids().collect();
-    let source = |items, warehouses, done_before, stores| TpccSource {
+    let source = |items, warehouses, done_before, stores| TpccRows {
         target,
         population,
         items,
@@ -201,7 +201,7 @@ fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
 }
 
 /// Rows to load, in units.
-trait Source: Sync {
+trait RowSource: Sync {
     /// A connection that loads.
     type Loader;
 
@@ -209,10 +209,10 @@ trait Source: Sync {
     fn units(&self) -> usize;
 
     /// Returns the numbers of units that users see: complete before this load, and in all.
-    fn told(&self) -> (u32, u32);
+    fn visible_units(&self) -> (u32, u32);
 
     /// Returns true if users see this unit.
-    fn tells(&self, _unit: usize) -> bool {
+    fn is_visible(&self, _unit: usize) -> bool {
         true
     }
 
@@ -238,7 +238,7 @@ trait Source: Sync {
 }
 
 /// Missing rows of TPC-C: ITEM if it is missing, then warehouses.
-struct TpccSource<'a> {
+struct TpccRows<'a> {
     target: &'a dyn Target,
     population: &'a Population,
     items: bool,
@@ -248,18 +248,18 @@ struct TpccSource<'a> {
     stores: bool,
 }
 
-impl Source for TpccSource<'_> {
+impl RowSource for TpccRows<'_> {
     type Loader = Box<dyn Loader>;
 
     fn units(&self) -> usize {
         usize::from(self.items) + self.warehouses.len()
     }
 
-    fn told(&self) -> (u32, u32) {
+    fn visible_units(&self) -> (u32, u32) {
         (self.done_before, self.population.warehouses)
     }
 
-    fn tells(&self, unit: usize) -> bool {
+    fn is_visible(&self, unit: usize) -> bool {
         unit >= usize::from(self.items)
     }
 
@@ -294,21 +294,21 @@ impl Source for TpccSource<'_> {
 }
 
 /// The tables of the microbenchmark.
-struct MicroSource<'a> {
+struct MicroRows<'a> {
     target: &'a dyn Target,
     micro: &'a dyn MicroTarget,
     meta: &'a Meta,
     tables: Vec<TableId>,
 }
 
-impl Source for MicroSource<'_> {
+impl RowSource for MicroRows<'_> {
     type Loader = Box<dyn MicroLoader>;
 
     fn units(&self) -> usize {
         self.tables.len()
     }
 
-    fn told(&self) -> (u32, u32) {
+    fn visible_units(&self) -> (u32, u32) {
         (0, self.tables.len() as u32)
     }
 
@@ -343,13 +343,13 @@ struct Load<'a, S> {
     /// Units loaded so far.
     done: AtomicUsize,
     /// Number of these units that users see.
-    told: AtomicU32,
+    visible_done: AtomicU32,
     stage: Mutex<String>,
     /// Time at which all rows were loaded and the database began to build.
     rows_in: OnceLock<Instant>,
 }
 
-impl<'a, S: Source> Load<'a, S> {
+impl<'a, S: RowSource> Load<'a, S> {
     fn new(source: &'a S, jobs: usize, begun: Instant) -> Self {
         Self {
             source,
@@ -357,7 +357,7 @@ impl<'a, S: Source> Load<'a, S> {
             begun,
             progress: LoadProgress::default(),
             done: AtomicUsize::new(0),
-            told: AtomicU32::new(0),
+            visible_done: AtomicU32::new(0),
             stage: Mutex::new("rows".to_owned()),
             rows_in: OnceLock::new(),
         }
@@ -373,13 +373,13 @@ impl<'a, S: Source> Load<'a, S> {
             interrupted = !self.finish(control, observer)?;
         }
         observer(&self.snapshot());
-        let units = self.told.load(Ordering::Relaxed);
+        let units = self.visible_done.load(Ordering::Relaxed);
         Ok(LoadReport {
             seconds: self.begun.elapsed().as_secs_f64(),
             rows: self.progress.rows(),
             bytes: self.progress.bytes(),
             units,
-            complete: self.source.told().0 + units,
+            complete: self.source.visible_units().0 + units,
             jobs: self.jobs,
             interrupted,
         })
@@ -444,7 +444,7 @@ impl<'a, S: Source> Load<'a, S> {
                 none => none.insert(self.source.loader()?),
             };
             self.source.load(loader, unit, &self.progress)?;
-            self.told.fetch_add(u32::from(self.source.tells(unit)), Ordering::Relaxed);
+            self.visible_done.fetch_add(u32::from(self.source.is_visible(unit)), Ordering::Relaxed);
             self.done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -483,8 +483,8 @@ impl<'a, S: Source> Load<'a, S> {
             rows: self.progress.rows(),
             bytes: self.progress.bytes(),
             elapsed: self.begun.elapsed(),
-            units_done: self.source.told().0 + self.told.load(Ordering::Relaxed),
-            total_units: self.source.told().1,
+            units_done: self.source.visible_units().0 + self.visible_done.load(Ordering::Relaxed),
+            total_units: self.source.visible_units().1,
             building: self.rows_in.get().map(Instant::elapsed),
             stage: self.stage.lock().clone(),
         }

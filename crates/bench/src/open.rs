@@ -5,11 +5,11 @@
 //! dropped.
 
 use crate::clock::{Nanos, SECOND, Window};
-use crate::course::{Course, Cursor};
-use crate::drive::{Drive, Finished};
 use crate::measurement::OpenFacts;
 use crate::os;
 use crate::plan::Arrival;
+use crate::request_source::{RequestSource, SourceResults};
+use crate::stages::{Cursor, Stages};
 use crate::worker::Worker;
 use crate::workload::Runnable;
 use lydite_tpcc::random::{Purpose, Stream};
@@ -77,7 +77,7 @@ impl Arrivals {
         let rates = Arc::new(Rates::new(rates));
         let mut arrivals = Self { arrival, stream, rates, piece: 0, number: 0, requests: 0.0, due: 0.0 };
         arrivals.requests = arrivals.gap();
-        arrivals.settle();
+        arrivals.set_due();
         arrivals
     }
 
@@ -90,7 +90,7 @@ impl Arrivals {
         }
     }
 
-    fn settle(&mut self) {
+    fn set_due(&mut self) {
         self.due = self.rates.when(self.requests, &mut self.piece);
     }
 
@@ -106,7 +106,7 @@ impl Arrivals {
             Arrival::Constant => self.number as f64,
             Arrival::Poisson => self.requests + self.gap(),
         };
-        self.settle();
+        self.set_due();
     }
 
     /// Returns the number of untaken requests that are due before `end`, and the number of those from `start`.
@@ -138,7 +138,7 @@ struct Generator<W: Runnable> {
 }
 
 /// Next action of a session.
-enum Taken<W: Runnable> {
+enum NextAction<W: Runnable> {
     /// A request with its due time.
     Request(Nanos, W::Transaction),
     /// Rest until this time: fewer sessions are to play.
@@ -156,7 +156,7 @@ pub(crate) struct Open<W: Runnable> {
 impl<W: Runnable> Open<W> {
     /// Makes an open loop. `rates` has the requests per second from each moment on; the first moment is 0.
     pub(crate) fn new(
-        course: &Arc<Course<W::Inputs>>,
+        stages: &Arc<Stages<W::Inputs>>,
         seed: u64,
         rates: &[(Nanos, f64)],
         arrival: Arrival,
@@ -166,8 +166,8 @@ impl<W: Runnable> Open<W> {
         let generator = Generator {
             watched: arrivals.clone(),
             arrivals,
-            cursor: Cursor::new(course),
-            terminals: W::in_turn(&course.stages()[0].inputs),
+            cursor: Cursor::new(stages),
+            terminals: W::in_turn(&stages.current()[0].inputs),
             taken: 0,
             unstarted: Vec::new(),
         };
@@ -175,23 +175,23 @@ impl<W: Runnable> Open<W> {
     }
 
     /// Returns the next action of a session at `now`.
-    fn take(&self, window: &Window, session: usize, now: Nanos) -> Taken<W> {
+    fn take(&self, window: &Window, session: usize, now: Nanos) -> NextAction<W> {
         let generator = &mut *self.generator.lock();
         let due = generator.arrivals.due();
         if window.over(due) {
-            return Taken::Over;
+            return NextAction::Over;
         }
         // The request is played when it is due, or now if that is later.
         let played = due.max(now);
         if session as u64 >= u64::from(generator.cursor.stage(played).sessions) {
-            return Taken::Rest(generator.cursor.next(played));
+            return NextAction::Rest(generator.cursor.next(played));
         }
         let terminal = generator.arrivals.number % generator.terminals.len() as u64;
         let inputs = &generator.cursor.stage(due).inputs;
         let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
         generator.taken += u64::from(due >= window.start());
-        Taken::Request(due, transaction)
+        NextAction::Request(due, transaction)
     }
 
     /// Returns the backlog at the end, and the configured and measured rates.
@@ -214,15 +214,15 @@ impl<W: Runnable> Open<W> {
     }
 }
 
-impl<W: Runnable> Drive<W> for Open<W> {
+impl<W: Runnable> RequestSource<W> for Open<W> {
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         os::precise_timers();
         while worker.ensure_connected() {
             let (due, transaction) = match self.take(&worker.shared.window, worker.index, worker.now()) {
-                Taken::Request(due, transaction) => (due, transaction),
-                Taken::Rest(until) if worker.shared.sleep_until(until) => continue,
-                Taken::Rest(_) => return,
-                Taken::Over => {
+                NextAction::Request(due, transaction) => (due, transaction),
+                NextAction::Rest(until) if worker.shared.sleep_until(until) => continue,
+                NextAction::Rest(_) => return,
+                NextAction::Over => {
                     // No more requests are due, but a run whose sessions have all ended would count as broken.
                     worker.shared.sleep_until(Nanos::MAX);
                     return;
@@ -253,7 +253,7 @@ impl<W: Runnable> Drive<W> for Open<W> {
         generator.watched.number.saturating_sub(generator.arrivals.number)
     }
 
-    fn finish(&self, window: &Window, end: Nanos, completed: u64) -> Finished<W> {
+    fn finish(&self, window: &Window, end: Nanos, completed: u64) -> SourceResults<W> {
         let (left, facts) = self.facts(window, end, completed);
         // The backlog is more than one second's requests, so it is not just a delay at the end.
         let behind = (left as f64 > facts.asked_per_s).then(|| {
@@ -263,11 +263,11 @@ impl<W: Runnable> Drive<W> for Open<W> {
                 facts.asked_per_s, facts.completed_per_s
             )
         });
-        Finished {
+        SourceResults {
             backlog: left,
             open: Some(facts),
             warnings: behind.into_iter().collect(),
-            ..Finished::default()
+            ..SourceResults::default()
         }
     }
 }

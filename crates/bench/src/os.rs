@@ -50,7 +50,7 @@ fn processor_time(usage: &libc::rusage) -> Duration {
 
 /// Returns the processor time of this process's descendants, both ended and running ones. `None` if it has none, or if
 /// the system does not report them (it needs Linux's `/proc`).
-pub(crate) fn started_cpu() -> Option<Duration> {
+pub(crate) fn descendants_cpu() -> Option<Duration> {
     // SAFETY: sysconf takes a number and changes nothing.
     let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|ticks| *ticks > 0)?;
     let stats: Vec<Stat> =
@@ -133,13 +133,17 @@ mod tests {
     fn time_of_processes_that_were_started_counts_while_they_run_and_after() {
         let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let begun = std::time::Instant::now();
-        while started_cpu().is_none_or(|cpu| cpu < Duration::from_millis(50)) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", started_cpu());
+        while descendants_cpu().is_none_or(|cpu| cpu < Duration::from_millis(50)) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", descendants_cpu());
             std::thread::sleep(Duration::from_millis(10));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(started_cpu().is_some_and(|cpu| cpu >= Duration::from_millis(50)), "{:?}", started_cpu());
+        assert!(
+            descendants_cpu().is_some_and(|cpu| cpu >= Duration::from_millis(50)),
+            "{:?}",
+            descendants_cpu()
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The plan of a run. Its values are used as they are: the maker of a plan has validated it.
 
 use crate::clock::{Counting, Nanos, nanos};
-use crate::course::Stage;
+use crate::stages::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::{BalancePlan, Contended, HotRow};
@@ -116,7 +116,7 @@ pub enum MicroMode {
 
 /// Settings that a run of any workload takes from its plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct RunSettings {
     pub(crate) sessions: u32,
     pub(crate) counting: Counting,
     pub(crate) warmup: Duration,
@@ -190,7 +190,7 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// Returns the bound of the back-off before retry number `retries`, counted from 1.
-    pub(crate) fn ceiling(&self, retries: u32) -> Duration {
+    pub(crate) fn backoff_bound(&self, retries: u32) -> Duration {
         let doublings = retries.saturating_sub(1).min(31);
         self.backoff_min.saturating_mul(1 << doublings).min(self.backoff_max)
     }
@@ -209,8 +209,8 @@ impl RunPlan {
         }
     }
 
-    pub(crate) fn frame(&self) -> Frame {
-        Frame {
+    pub(crate) fn settings(&self) -> RunSettings {
+        RunSettings {
             sessions: self.sessions(),
             counting: match self.mode {
                 Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
@@ -320,8 +320,8 @@ impl MicroPlan {
         }
     }
 
-    pub(crate) fn frame(&self) -> Frame {
-        Frame {
+    pub(crate) fn settings(&self) -> RunSettings {
+        RunSettings {
             sessions: self.sessions(),
             counting: match self.mode {
                 MicroMode::Direct { .. } => Counting::DueAndAnswered,
@@ -346,8 +346,8 @@ mod tests {
     #[test]
     fn the_longest_back_off_doubles_from_half_a_millisecond_to_fifty() {
         let retry = RetryPolicy::default();
-        let ceilings: Vec<u128> = (1..=9).map(|retries| retry.ceiling(retries).as_micros()).collect();
-        assert_eq!(ceilings, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 50_000, 50_000]);
-        assert_eq!(retry.ceiling(u32::MAX), retry.backoff_max);
+        let bounds: Vec<u128> = (1..=9).map(|retries| retry.backoff_bound(retries).as_micros()).collect();
+        assert_eq!(bounds, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 50_000, 50_000]);
+        assert_eq!(retry.backoff_bound(u32::MAX), retry.backoff_max);
     }
 }

@@ -5,11 +5,11 @@
 //! long the run lasts.
 
 use crate::clock::{Nanos, Window};
-use crate::counts::{ThreeDigits, TwoDigits};
-use crate::course::Cursor;
 use crate::fate::Fate;
 use crate::histogram::count_times;
 use crate::measurement::{KindMeasurement, Whole};
+use crate::sparse_histogram::{ThreeDigits, TwoDigits};
+use crate::stages::Cursor;
 use crate::workload::{Facts, Runnable};
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 /// A transaction that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended<'a, W: Runnable> {
+pub(crate) struct EndedTransaction<'a, W: Runnable> {
     pub(crate) transaction: &'a W::Transaction,
-    pub(crate) verdict: Fate,
+    pub(crate) fate: Fate,
     pub(crate) outcome: Option<&'a W::Outcome>,
     pub(crate) due: Nanos,
     pub(crate) picked: Nanos,
@@ -30,7 +30,7 @@ pub(crate) struct Ended<'a, W: Runnable> {
 
 /// Counts of one second.
 #[derive(Clone, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct SecondCounts {
     /// By type, as `latency`.
     pub(crate) completed: Vec<u64>,
     pub(crate) aborts: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Bucket {
     pub(crate) touched: NodesTouched,
 }
 
-impl Bucket {
+impl SecondCounts {
     fn new(kinds: usize) -> Self {
         Self {
             completed: vec![0; kinds],
@@ -106,7 +106,7 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) straddling: u64,
     /// When the last counted transaction was answered.
     pub(crate) last_answered: Nanos,
-    seconds: VecDeque<(usize, Box<Bucket>)>,
+    seconds: VecDeque<(usize, Box<SecondCounts>)>,
 }
 
 impl<W: Runnable> Recorder<W> {
@@ -131,17 +131,17 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         self.aborts[reason.index()] += u64::from(at >= window.start());
-        bucket::<W>(&mut self.seconds, window.second(at)).aborts += 1;
+        second_counts::<W>(&mut self.seconds, window.second(at)).aborts += 1;
     }
 
     /// Counts a transaction, if it counts.
-    pub(crate) fn record(&mut self, window: &Window, ended: &Ended<'_, W>) {
+    pub(crate) fn record(&mut self, window: &Window, ended: &EndedTransaction<'_, W>) {
         if self.closed {
             return;
         }
         let kind = W::kind(ended.transaction);
-        self.whole.committed[kind] += u64::from(ended.verdict == Fate::Committed);
-        self.whole.unknown += u64::from(ended.verdict == Fate::Unknown);
+        self.whole.committed[kind] += u64::from(ended.fate == Fate::Committed);
+        self.whole.unknown += u64::from(ended.fate == Fate::Unknown);
         let counts = window.counts(ended.due, ended.answered);
         if counts {
             self.record_total(kind, ended);
@@ -149,33 +149,33 @@ impl<W: Runnable> Recorder<W> {
             self.straddling += 1;
             return;
         }
-        let bucket = bucket::<W>(&mut self.seconds, window.second(ended.answered));
-        match ended.verdict {
+        let second = second_counts::<W>(&mut self.seconds, window.second(ended.answered));
+        match ended.fate {
             Fate::Committed | Fate::RolledBack => {
-                bucket.completed[kind] += 1;
-                bucket.latency[kind].count(ended.answered - ended.due);
+                second.completed[kind] += 1;
+                second.latency[kind].count(ended.answered - ended.due);
                 if counts {
                     // Inputs were made when the transaction was due.
                     let stage = self.cursor.stage(ended.due);
-                    self.facts.completed(&stage.inputs, stage.phase, ended.transaction, &mut bucket.touched);
+                    self.facts.completed(&stage.inputs, stage.phase, ended.transaction, &mut second.touched);
                 }
             }
-            Fate::Failed => bucket.errors += 1,
-            Fate::Unknown => bucket.unknown += 1,
+            Fate::Failed => second.errors += 1,
+            Fate::Unknown => second.unknown += 1,
         }
     }
 
-    fn record_total(&mut self, kind: usize, ended: &Ended<'_, W>) {
+    fn record_total(&mut self, kind: usize, ended: &EndedTransaction<'_, W>) {
         self.last_answered = self.last_answered.max(ended.answered);
         let found = &mut self.kinds[kind];
         found.retries += u64::from(ended.retries);
-        match ended.verdict {
+        match ended.fate {
             Fate::Committed => found.committed += 1,
             Fate::RolledBack => found.rolled_back += 1,
             Fate::Failed => found.failed += 1,
             Fate::Unknown => found.unknown += 1,
         }
-        if matches!(ended.verdict, Fate::Committed | Fate::RolledBack) {
+        if matches!(ended.fate, Fate::Committed | Fate::RolledBack) {
             if ended.picked == ended.due {
                 found.unqueued.count(ended.answered - ended.due);
             } else {
@@ -197,9 +197,9 @@ impl<W: Runnable> Recorder<W> {
     }
 
     /// A transaction that was never answered: counted at the end of the window.
-    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, verdict: Fate) {
-        let last = bucket::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
-        if verdict == Fate::Failed {
+    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, fate: Fate) {
+        let last = second_counts::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
+        if fate == Fate::Failed {
             last.errors += 1;
             self.kinds[kind].failed += 1;
         } else {
@@ -209,19 +209,22 @@ impl<W: Runnable> Recorder<W> {
     }
 
     /// Takes away the seconds before `second`.
-    pub(crate) fn take_before(&mut self, second: usize, mut take: impl FnMut(usize, Box<Bucket>)) {
-        while let Some((number, bucket)) = self.seconds.pop_front_if(|(number, _)| *number < second) {
-            take(number, bucket);
+    pub(crate) fn take_before(&mut self, second: usize, mut take: impl FnMut(usize, Box<SecondCounts>)) {
+        while let Some((number, counts)) = self.seconds.pop_front_if(|(number, _)| *number < second) {
+            take(number, counts);
         }
     }
 }
 
 /// The counts of a second.
-fn bucket<W: Runnable>(seconds: &mut VecDeque<(usize, Box<Bucket>)>, second: usize) -> &mut Bucket {
+fn second_counts<W: Runnable>(
+    seconds: &mut VecDeque<(usize, Box<SecondCounts>)>,
+    second: usize,
+) -> &mut SecondCounts {
     // Sessions that share a recorder may come a little out of order, so the last is not always the one.
     let at = seconds.partition_point(|(number, _)| *number < second);
     if seconds.get(at).is_none_or(|(number, _)| *number != second) {
-        seconds.insert(at, (second, Box::new(Bucket::new(W::KINDS.len()))));
+        seconds.insert(at, (second, Box::new(SecondCounts::new(W::KINDS.len()))));
     }
     &mut seconds[at].1
 }

@@ -3,9 +3,7 @@
 use crate::clock::{Nanos, SECOND, Window};
 use crate::collector::Collector;
 use crate::control::RunControl;
-use crate::course::Course;
 use crate::direct::Rotation;
-use crate::drive::Drive;
 use crate::fate::Fate;
 use crate::histogram::{histogram, merge};
 use crate::measurement::{
@@ -13,10 +11,12 @@ use crate::measurement::{
 };
 use crate::open::Open;
 use crate::os::{self, Usage};
-use crate::plan::{Frame, MicroMode, MicroPlan, Mode, RunPlan};
+use crate::placement_watch::PlacementWatch;
+use crate::plan::{MicroMode, MicroPlan, Mode, RunPlan, RunSettings};
+use crate::request_source::RequestSource;
 use crate::rte::Rte;
 use crate::silence::Silence;
-use crate::watch::Watch;
+use crate::stages::Stages;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
 use lydite_database::{AbortReason, Micro, Session, Target, TargetError, Tpcc};
@@ -111,26 +111,26 @@ pub struct KindSnapshot {
     pub p99: Option<Duration>,
 }
 
-/// Gate at which threads wait for the beginning of the run; `None` means that it will not begin.
-struct Gate<W: Runnable> {
+/// Signal that threads wait for before the run begins; `None` means that the run does not begin.
+struct StartSignal<W: Runnable> {
     shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
-    opened: Condvar,
+    given: Condvar,
 }
 
-impl<W: Runnable> Gate<W> {
+impl<W: Runnable> StartSignal<W> {
     fn new() -> Self {
-        Self { shared: Mutex::new(None), opened: Condvar::new() }
+        Self { shared: Mutex::new(None), given: Condvar::new() }
     }
 
     fn wait(&self) -> Option<Arc<Shared<W>>> {
         let mut shared = self.shared.lock();
-        self.opened.wait_while(&mut shared, |shared| shared.is_none());
+        self.given.wait_while(&mut shared, |shared| shared.is_none());
         shared.clone().flatten()
     }
 
-    fn open(&self, shared: Option<Arc<Shared<W>>>) {
+    fn give(&self, shared: Option<Arc<Shared<W>>>) {
         *self.shared.lock() = Some(shared);
-        self.opened.notify_all();
+        self.given.notify_all();
     }
 }
 
@@ -170,23 +170,23 @@ pub fn run_through(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement, RunError> {
-    let course = Arc::new(Course::new(plan.stages()));
-    let drive: Arc<dyn Drive<Tpcc>> = match &plan.mode {
-        Mode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), *terminals)),
+    let stages = Arc::new(Stages::new(plan.stages()));
+    let source: Arc<dyn RequestSource<Tpcc>> = match &plan.mode {
+        Mode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), *terminals)),
         Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
-            let rte = Rte::new(Arc::clone(&course), *terminals, *wait_factor, delivery_log.as_deref());
+            let rte = Rte::new(Arc::clone(&stages), *terminals, *wait_factor, delivery_log.as_deref());
             Arc::new(rte.map_err(|error| RunError::DeliveryLog {
                 path: delivery_log.clone().unwrap_or_default(),
                 error,
             })?)
         }
         Mode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(&course, plan.seed, &plan.rates(*rate), *arrival))
+            Arc::new(Open::new(&stages, plan.seed, &plan.rates(*rate), *arrival))
         }
     };
-    let watch = Watch::new(target, plan, &course)
+    let watch = PlacementWatch::new(target, plan, &stages)
         .map_err(|error| RunError::Threads { sessions: plan.sessions(), error })?;
-    let mut measured = drive_and_measure(connect, drive, &course, plan.frame(), control, observer)?;
+    let mut measured = run_workload(connect, source, &stages, plan.settings(), control, observer)?;
     if let Some(watch) = watch {
         let (placement, moves, warnings) = watch.seen(measured.window.start);
         (measured.placement, measured.moves) = (placement, moves);
@@ -208,53 +208,53 @@ pub fn run_micro(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement<Micro>, RunError> {
-    let course = Arc::new(Course::steady(plan.inputs));
-    let drive: Arc<dyn Drive<Micro>> = match plan.mode {
-        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&course), terminals)),
+    let stages = Arc::new(Stages::steady(plan.inputs));
+    let source: Arc<dyn RequestSource<Micro>> = match plan.mode {
+        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), terminals)),
         MicroMode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(&course, plan.inputs.seed, &[(0, rate)], arrival))
+            Arc::new(Open::new(&stages, plan.inputs.seed, &[(0, rate)], arrival))
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());
     let connect = Arc::new(move || target.capabilities().micro()?.connect_micro(&meta));
-    drive_and_measure(connect, drive, &course, plan.frame(), control, observer)
+    run_workload(connect, source, &stages, plan.settings(), control, observer)
 }
 
 /// Runs any workload and measures it.
-fn drive_and_measure<W: Runnable>(
+fn run_workload<W: Runnable>(
     connect: Arc<Connect<W>>,
-    drive: Arc<dyn Drive<W>>,
-    course: &Arc<Course<W::Inputs>>,
-    frame: Frame,
+    source: Arc<dyn RequestSource<W>>,
+    stages: &Arc<Stages<W::Inputs>>,
+    settings: RunSettings,
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement<W>, RunError> {
-    let sessions = connect_all(&*connect, frame.sessions, control)?;
-    let gate = Arc::new(Gate::new());
-    let scheduler = spawn_all(&connect, &drive, sessions, &gate).inspect_err(|_| gate.open(None))?;
-    let window = Window::new(frame.warmup, frame.duration, frame.counting);
-    let (driver, usage) = (os::started_cpu(), os::usage());
-    let shared = Arc::new(Shared::new(window, &frame, course));
-    gate.open(Some(Arc::clone(&shared)));
+    let sessions = connect_all(&*connect, settings.sessions, control)?;
+    let start = Arc::new(StartSignal::new());
+    let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
+    let window = Window::new(settings.warmup, settings.duration, settings.counting);
+    let (driver, usage) = (os::descendants_cpu(), os::usage());
+    let shared = Arc::new(Shared::new(window, &settings, stages));
+    start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
-        frame,
+        settings,
         shared,
-        drive,
+        source,
         collector: None,
         silence: Silence::default(),
         usage,
         driver,
         status: Status::Complete,
     };
-    run.watch(control, observer);
+    run.observe(control, observer);
     let usage_end = os::usage();
-    let driver_end = os::started_cpu();
-    let lost = run.lost();
+    let driver_end = os::descendants_cpu();
+    let lost = run.connection_loss();
     run.drain(observer);
     if let Some(scheduler) = scheduler
         && scheduler.join().is_err()
     {
-        run.shared.failures.give_up("the scheduler's thread panicked; this is an error in Lydite".into());
+        run.shared.failures.end_run("the scheduler's thread panicked; this is an error in Lydite".into());
     }
     Ok(run.finish(usage_end, driver_end, lost))
 }
@@ -302,37 +302,37 @@ fn connect_all<W: Runnable>(
 /// Starts a thread for each session, and one for the scheduler if there is one.
 fn spawn_all<W: Runnable>(
     connect: &Arc<Connect<W>>,
-    drive: &Arc<dyn Drive<W>>,
+    source: &Arc<dyn RequestSource<W>>,
     sessions: Vec<Box<dyn Session<W>>>,
-    gate: &Arc<Gate<W>>,
+    start: &Arc<StartSignal<W>>,
 ) -> Result<Option<JoinHandle<()>>, RunError> {
     let count = sessions.len() as u32;
-    let refused = |error| RunError::Threads { sessions: count, error };
+    let no_thread = |error| RunError::Threads { sessions: count, error };
     for (index, session) in sessions.into_iter().enumerate() {
-        let (connect, drive, gate) = (Arc::clone(connect), Arc::clone(drive), Arc::clone(gate));
+        let (connect, source, start) = (Arc::clone(connect), Arc::clone(source), Arc::clone(start));
         let work = move || {
-            let Some(shared) = gate.wait() else { return };
+            let Some(shared) = start.wait() else { return };
             let mut worker = Worker::new(shared, index, connect, session);
-            drive.work(&mut worker);
-            worker.settle();
+            source.work(&mut worker);
+            worker.await_commits();
         };
-        std::thread::Builder::new().name(format!("session-{index}")).spawn(work).map_err(refused)?;
+        std::thread::Builder::new().name(format!("session-{index}")).spawn(work).map_err(no_thread)?;
     }
-    let Some(schedule) = Arc::clone(drive).scheduler() else { return Ok(None) };
-    let gate = Arc::clone(gate);
+    let Some(schedule) = Arc::clone(source).scheduler() else { return Ok(None) };
+    let start = Arc::clone(start);
     let work = move || {
-        if let Some(shared) = gate.wait() {
+        if let Some(shared) = start.wait() {
             schedule(&shared);
         }
     };
-    std::thread::Builder::new().name("scheduler".to_owned()).spawn(work).map(Some).map_err(refused)
+    std::thread::Builder::new().name("scheduler".to_owned()).spawn(work).map(Some).map_err(no_thread)
 }
 
 /// A run that has begun.
 struct Run<W: Runnable> {
-    frame: Frame,
+    settings: RunSettings,
     shared: Arc<Shared<W>>,
-    drive: Arc<dyn Drive<W>>,
+    source: Arc<dyn RequestSource<W>>,
     collector: Option<Collector>,
     silence: Silence,
     /// Resources used at the start of the window.
@@ -344,7 +344,7 @@ struct Run<W: Runnable> {
 
 impl<W: Runnable> Run<W> {
     /// Observes the run until the window ends or the run is stopped.
-    fn watch(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
+    fn observe(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
         let window = &self.shared.window;
         let mut collector = Collector::new(window, W::KINDS.len());
         let mut second = 1;
@@ -354,7 +354,7 @@ impl<W: Runnable> Run<W> {
             self.silence.look(&self.shared.in_flight, now);
             if in_warmup && now >= window.start() {
                 in_warmup = false;
-                self.driver = os::started_cpu();
+                self.driver = os::descendants_cpu();
                 self.usage = os::usage();
             }
             if now >= window.end() {
@@ -362,7 +362,7 @@ impl<W: Runnable> Run<W> {
             }
             if control.is_stopped() {
                 self.status = Status::Interrupted;
-            } else if let Some(why) = self.shared.failures.hopeless() {
+            } else if let Some(why) = self.shared.failures.reason_to_end() {
                 self.status = Status::Failing(why);
             }
             if self.status != Status::Complete {
@@ -386,14 +386,14 @@ impl<W: Runnable> Run<W> {
 
     /// Waits until all sessions have finished and all commits are answered, or until the time for that is over.
     fn drain(&mut self, observer: &mut dyn FnMut(&Snapshot)) {
-        self.drive.wake_all();
+        self.source.wake_all();
         let begun = self.shared.clock.now();
         let mut shown = 0;
         loop {
             let waited = Duration::from_nanos(self.shared.clock.now() - begun);
-            let answered = || self.shared.in_flight.iter().all(|session| session.unanswered() == 0);
+            let answered = || self.shared.in_flight.iter().all(|session| session.unanswered_commits() == 0);
             let finished = self.shared.active.load(Ordering::Acquire) == 0 && answered();
-            if finished || waited >= self.frame.drain {
+            if finished || waited >= self.settings.drain {
                 return;
             }
             if waited.as_secs() > shown {
@@ -402,7 +402,7 @@ impl<W: Runnable> Run<W> {
                     observer(&self.snapshot(collector, Phase::Draining));
                 }
             }
-            std::thread::sleep(DRAIN_NAP.min(self.frame.drain - waited));
+            std::thread::sleep(DRAIN_NAP.min(self.settings.drain - waited));
         }
     }
 
@@ -420,18 +420,18 @@ impl<W: Runnable> Run<W> {
         Snapshot {
             elapsed: Duration::from_nanos(now),
             phase,
-            in_phase: self.frame.phases.partition_point(|&begins| begins <= now).saturating_sub(1),
+            in_phase: self.settings.phases.partition_point(|&begins| begins <= now).saturating_sub(1),
             kinds,
             aborts: totals.aborts,
             errors: totals.errors,
             unknown: totals.unknown,
             connected: self.shared.connections.connected(),
-            queued: self.drive.queued(now),
+            queued: self.source.queued(now),
         }
     }
 
     /// Returns the reason why no session is connected, if none is.
-    fn lost(&self) -> Option<String> {
+    fn connection_loss(&self) -> Option<String> {
         let connections = &self.shared.connections;
         if connections.connected() > 0 {
             return None;
@@ -452,7 +452,7 @@ impl<W: Runnable> Run<W> {
         collector.collect_rest(&shared.recorders, lowest);
         let mut total = Totals::of(shared);
         let mut warnings = Vec::new();
-        let waited = self.frame.drain.as_secs_f64();
+        let waited = self.settings.drain.as_secs_f64();
         if unanswered > 0 {
             warnings.push(format!(
                 "{unanswered} commits that no session waited for had no answer {waited} s after the end: whether they are \
@@ -462,11 +462,11 @@ impl<W: Runnable> Run<W> {
         if hung > 0 {
             warnings.push(format!(
                 "{hung} of {} sessions had no answer {waited} s after the end; what they waited for counts as unknown",
-                self.frame.sessions
+                self.settings.sessions
             ));
         }
         let completed = total.kinds.iter().map(KindMeasurement::completed).sum();
-        let finished = self.drive.finish(window, end, completed);
+        let finished = self.source.finish(window, end, completed);
         warnings.extend(finished.warnings);
         merge(&mut total.lateness, &finished.lateness);
         total.facts.merge(&finished.facts);
@@ -483,7 +483,7 @@ impl<W: Runnable> Run<W> {
         let measurement = Measurement {
             status,
             lost: lost.or_else(|| {
-                (hung > 0 && hung == self.frame.sessions).then(|| "no session had an answer".to_owned())
+                (hung > 0 && hung == self.settings.sessions).then(|| "no session had an answer".to_owned())
             }),
             window: MeasuredWindow {
                 start: shared.clock.wall(window.start()),
@@ -509,7 +509,7 @@ impl<W: Runnable> Run<W> {
             contention: shared
                 .contention
                 .as_ref()
-                .map(|contention| contention.facts(window, &self.frame.phases, end)),
+                .map(|contention| contention.facts(window, &self.settings.phases, end)),
             straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
@@ -538,14 +538,14 @@ impl<W: Runnable> Run<W> {
             // A session removes its transaction from those in flight only under this lock.
             let mut recorder = recorder.lock();
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
-                unanswered += in_flight.unanswered();
-                recorder.whole.unknown += in_flight.unanswered();
-                let Some((due, kind, verdict)) = in_flight.get() else { continue };
+                unanswered += in_flight.unanswered_commits();
+                recorder.whole.unknown += in_flight.unanswered_commits();
+                let Some((due, kind, fate)) = in_flight.transaction() else { continue };
                 hung += 1;
-                recorder.whole.unknown += u64::from(verdict == Fate::Unknown);
+                recorder.whole.unknown += u64::from(fate == Fate::Unknown);
                 // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
-                    recorder.record_unanswered(window, kind, verdict);
+                    recorder.record_unanswered(window, kind, fate);
                 }
             }
             recorder.closed = true;

@@ -18,7 +18,7 @@ const OWN_PAUSE: Nanos = SECOND;
 pub(crate) struct Silence {
     looked: Nanos,
     /// Start of the time that was observed without a gap.
-    knows_since: Nanos,
+    observed_since: Nanos,
     /// Start of the current silence.
     since: Option<Nanos>,
     found: Vec<(Nanos, Nanos)>,
@@ -30,14 +30,15 @@ impl Silence {
         let own_pause = now.saturating_sub(self.looked) > OWN_PAUSE;
         self.looked = now;
         if own_pause {
-            self.knows_since = now;
+            self.observed_since = now;
             self.since = None;
         }
-        let heard = in_flight.iter().map(InFlight::heard).max().unwrap_or(0);
-        let sent = in_flight.iter().filter_map(InFlight::sent).min();
+        let heard = in_flight.iter().map(InFlight::last_answer_at).max().unwrap_or(0);
+        let sent = in_flight.iter().filter_map(InFlight::request_sent_at).min();
         match (self.since, sent) {
             (Some(since), _) if heard > since => {
-                let first = in_flight.iter().map(InFlight::heard).filter(|&heard| heard > since).min();
+                let first =
+                    in_flight.iter().map(InFlight::last_answer_at).filter(|&heard| heard > since).min();
                 self.found.push((since, first.unwrap_or(heard)));
                 self.since = None;
             }
@@ -47,7 +48,7 @@ impl Silence {
                 self.since = None;
             }
             (None, Some(sent)) => {
-                let since = sent.max(heard).max(self.knows_since);
+                let since = sent.max(heard).max(self.observed_since);
                 self.since = (now.saturating_sub(since) >= SHORTEST).then_some(since);
             }
             (Some(_), Some(_)) | (None, None) => {}
@@ -89,15 +90,15 @@ mod tests {
     fn a_silence_lasts_from_the_last_answer_to_the_first_one_after_it() {
         let sessions = [InFlight::default(), InFlight::default()];
         let mut silence = Silence::default();
-        sessions[0].send(SECOND);
-        sessions[1].send(SECOND);
+        sessions[0].note_request(SECOND);
+        sessions[1].note_request(SECOND);
         look_until(&mut silence, &sessions, 2 * SECOND);
-        sessions[1].hear(2 * SECOND);
-        sessions[1].send(2 * SECOND + 1);
+        sessions[1].note_answer(2 * SECOND);
+        sessions[1].note_request(2 * SECOND + 1);
         look_until(&mut silence, &sessions, 6 * SECOND);
         assert_eq!(silence.outages(&[], 7 * SECOND), [(2 * SECOND, 7 * SECOND)], "it lasts");
-        sessions[0].hear(6 * SECOND);
-        sessions[1].hear(6 * SECOND + 5);
+        sessions[0].note_answer(6 * SECOND);
+        sessions[1].note_answer(6 * SECOND + 5);
         look_until(&mut silence, &sessions, 7 * SECOND);
         let outages = silence.outages(&[of_service(SECOND / 10)], 9 * SECOND);
         assert_eq!(outages, [(2 * SECOND, 6 * SECOND)]);
@@ -109,12 +110,12 @@ mod tests {
         let sessions = [InFlight::default()];
         let mut silence = Silence::default();
         look_until(&mut silence, &sessions, 10 * SECOND);
-        sessions[0].send(10 * SECOND);
+        sessions[0].note_request(10 * SECOND);
         look_until(&mut silence, &sessions, 11 * SECOND);
         // The process was stopped, for example by Ctrl-Z.
         silence.look(&sessions, 60 * SECOND);
         look_until(&mut silence, &sessions, 61 * SECOND);
-        sessions[0].hear(61 * SECOND);
+        sessions[0].note_answer(61 * SECOND);
         look_until(&mut silence, &sessions, 70 * SECOND);
         assert_eq!(silence.outages(&[], 70 * SECOND), []);
     }
@@ -123,9 +124,9 @@ mod tests {
     fn a_silence_ends_where_its_requests_are_lost() {
         let sessions = [InFlight::default()];
         let mut silence = Silence::default();
-        sessions[0].send(0);
+        sessions[0].note_request(0);
         look_until(&mut silence, &sessions, 5 * SECOND);
-        sessions[0].lose();
+        sessions[0].forget_request();
         look_until(&mut silence, &sessions, 9 * SECOND);
         let [(0, to)] = silence.outages(&[], 9 * SECOND)[..] else { panic!("{silence:?}") };
         assert!((5 * SECOND..6 * SECOND).contains(&to), "{to}");

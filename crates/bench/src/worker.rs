@@ -3,13 +3,13 @@
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
 use crate::contention::{Contender, Contention};
-use crate::course::{Course, Cursor};
 use crate::error_log::{self, ErrorLog};
 use crate::failures::{Failures, Trouble};
 use crate::fate::Fate;
 use crate::in_flight::InFlight;
-use crate::plan::{Frame, RetryPolicy};
-use crate::recorder::{Ended, Recorder};
+use crate::plan::{RetryPolicy, RunSettings};
+use crate::recorder::{EndedTransaction, Recorder};
+use crate::stages::{Cursor, Stages};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
@@ -52,17 +52,17 @@ pub(crate) struct Shared<W: Runnable> {
 }
 
 impl<W: Runnable> Shared<W> {
-    pub(crate) fn new(window: Window, frame: &Frame, course: &Arc<Course<W::Inputs>>) -> Self {
-        let Frame { sessions, retry, seed, contended, .. } = *frame;
+    pub(crate) fn new(window: Window, settings: &RunSettings, stages: &Arc<Stages<W::Inputs>>) -> Self {
+        let RunSettings { sessions, retry, seed, contended, .. } = *settings;
         let count = sessions as usize;
-        let contention = (!frame.contention.is_empty())
-            .then(|| Arc::new(Contention::new(frame.contention.clone(), sessions)));
+        let contention = (!settings.contention.is_empty())
+            .then(|| Arc::new(Contention::new(settings.contention.clone(), sessions)));
         Self {
             window,
             contention,
             contended,
             recorders: (0..count.min(RECORDERS_MAX))
-                .map(|_| Mutex::new(Recorder::new(Cursor::new(course))))
+                .map(|_| Mutex::new(Recorder::new(Cursor::new(stages))))
                 .collect(),
             in_flight: (0..count).map(|_| InFlight::default()).collect(),
             connections: Connections::new(sessions),
@@ -95,7 +95,7 @@ impl<W: Runnable> Shared<W> {
         }
     }
 
-    pub(crate) fn note(&self, message: &str) {
+    pub(crate) fn note_error(&self, message: &str) {
         self.errors.lock().note(message);
     }
 
@@ -116,24 +116,25 @@ impl<W: Runnable> Shared<W> {
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
         let kind = W::kind(transaction);
-        let Ending { verdict, outcome, trouble, .. } = ending;
-        match (verdict, &trouble) {
+        let Ending { fate, outcome, trouble, .. } = ending;
+        match (fate, &trouble) {
             (Fate::Committed | Fate::RolledBack, _) => self.failures.succeeded(kind, answered),
             (_, Some(trouble)) => {
                 self.failures.failed(kind, answered, self.window.counts(due, answered), trouble);
             }
             (_, None) => {}
         }
-        let ended = Ended { transaction, verdict, outcome: outcome.as_ref(), due, picked, answered, retries };
+        let ended =
+            EndedTransaction { transaction, fate, outcome: outcome.as_ref(), due, picked, answered, retries };
         let mut recorder = self.recorder(session);
         if by_session {
-            self.in_flight[session].end(answered);
+            self.in_flight[session].end_transaction(answered);
         } else {
-            self.in_flight[session].committed();
+            self.in_flight[session].end_commit();
         }
         recorder.record(&self.window, &ended);
         drop(recorder);
-        Answer { at: answered, verdict, outcome }
+        Answer { at: answered, fate, outcome }
     }
 }
 
@@ -141,14 +142,14 @@ impl<W: Runnable> Shared<W> {
 #[derive(Debug)]
 pub(crate) struct Answer<W: Runnable> {
     pub(crate) at: Nanos,
-    pub(crate) verdict: Fate,
+    pub(crate) fate: Fate,
     /// What the database answered; only if it committed.
     pub(crate) outcome: Option<W::Outcome>,
 }
 
 /// How the attempts at a transaction ended.
 struct Ending<W: Runnable> {
-    verdict: Fate,
+    fate: Fate,
     outcome: Option<W::Outcome>,
     /// Why it did not succeed; none also if the end of the run cut it short.
     trouble: Option<Trouble>,
@@ -159,8 +160,8 @@ struct Ending<W: Runnable> {
 }
 
 impl<W: Runnable> Ending<W> {
-    fn new(verdict: Fate) -> Self {
-        Self { verdict, outcome: None, trouble: None, given_up: false, commit: None }
+    fn new(fate: Fate) -> Self {
+        Self { fate, outcome: None, trouble: None, given_up: false, commit: None }
     }
 }
 
@@ -172,9 +173,9 @@ pub(crate) struct Worker<W: Runnable> {
     session: Option<Box<dyn Session<W>>>,
     /// Its part in contention control.
     pub(crate) contender: Option<Arc<Contender>>,
-    /// Whether the session tells when it asks for the row that transactions contend for.
-    tells: bool,
-    jitter: Stream,
+    /// Whether the session reports_row when it asks for the row that transactions contend for.
+    reports_row: bool,
+    waits: Stream,
     /// Whether there was no answer since the connection was last lost.
     down: bool,
 }
@@ -186,22 +187,23 @@ impl<W: Runnable> Worker<W> {
         connect: Arc<Connect<W>>,
         session: Box<dyn Session<W>>,
     ) -> Self {
-        let jitter = Stream::new(shared.seed, Purpose::Retries, index as u64);
+        let waits = Stream::new(shared.seed, Purpose::Retries, index as u64);
         let contender = shared
             .contention
             .as_ref()
             .map(|contention| Arc::new(Contender::new(Arc::clone(contention), shared.clock, index)));
         let mut worker =
-            Self { shared, index, connect, session: None, contender, tells: false, jitter, down: false };
-        worker.take(session);
+            Self { shared, index, connect, session: None, contender, reports_row: false, waits, down: false };
+        worker.use_session(session);
         worker
     }
 
     /// Works with a session from now on.
-    fn take(&mut self, mut session: Box<dyn Session<W>>) {
+    fn use_session(&mut self, mut session: Box<dyn Session<W>>) {
         if let Some(contender) = &self.contender {
             let contender = Arc::clone(contender);
-            self.tells = session.watch(self.shared.contended, Arc::new(move || contender.touch()));
+            self.reports_row =
+                session.watch(self.shared.contended, Arc::new(move || contender.request_row()));
         }
         self.session = Some(session);
     }
@@ -211,14 +213,14 @@ impl<W: Runnable> Worker<W> {
     }
 
     /// Whether the stage of the moment lets fewer sessions play.
-    pub(crate) fn rests<I>(&self, cursor: &mut Cursor<I>, now: Nanos) -> bool {
+    pub(crate) fn must_rest<I>(&self, cursor: &mut Cursor<I>, now: Nanos) -> bool {
         self.index as u64 >= u64::from(cursor.stage(now).sessions)
     }
 
     /// Rests as long as the stage of the moment lets fewer sessions play. `now`: that moment, moved to the one when it goes on.
     /// No if the run is over.
     pub(crate) fn rest<I>(&self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
-        while self.rests(cursor, *now) {
+        while self.must_rest(cursor, *now) {
             if !self.shared.sleep_until(cursor.next(*now)) {
                 return false;
             }
@@ -241,7 +243,7 @@ impl<W: Runnable> Worker<W> {
     where
         F: FnOnce(Answer<W>) + Send + 'static,
     {
-        self.shared.in_flight[self.index].begin(due, W::kind(&transaction), false);
+        self.shared.in_flight[self.index].begin_transaction(due, W::kind(&transaction), false);
         let mut retries = 0;
         let mut ending =
             self.attempt((due, picked), &transaction, &mut retries, |session| session.submit(&transaction));
@@ -253,7 +255,7 @@ impl<W: Runnable> Worker<W> {
         {
             // So that whoever counts what is in flight at the end sees this commit once.
             let _counting = self.shared.recorder(self.index);
-            self.shared.in_flight[self.index].committing();
+            self.shared.in_flight[self.index].begin_commit();
         }
         let (shared, session) = (Arc::clone(&self.shared), (self.index, false));
         commit.on_done(Box::new(move |durable| {
@@ -261,7 +263,7 @@ impl<W: Runnable> Worker<W> {
                 Ok(()) => ending,
                 Err(error) => {
                     let detail = error.to_string();
-                    shared.note(&detail);
+                    shared.note_error(&detail);
                     Ending { trouble: Some(Trouble::Lost(detail)), ..Ending::new(Fate::Unknown) }
                 }
             };
@@ -298,11 +300,11 @@ impl<W: Runnable> Worker<W> {
             let Some(session) = self.session.as_mut() else {
                 return lost();
             };
-            if let Some(contender) = self.contender.as_ref().filter(|_| !self.tells) {
-                contender.touch();
+            if let Some(contender) = self.contender.as_ref().filter(|_| !self.reports_row) {
+                contender.request_row();
             }
             let in_flight = &self.shared.in_flight[self.index];
-            in_flight.send(sent);
+            in_flight.note_request(sent);
             let result = send(session.as_mut());
             if self.down && !matches!(result, Err(TxError::Unavailable { .. })) {
                 self.down = false;
@@ -314,17 +316,17 @@ impl<W: Runnable> Worker<W> {
                     return Ending { outcome: Some(outcome), ..Ending::new(Fate::Committed) };
                 }
                 Ok(Submitted::Committing(outcome, commit)) => {
-                    in_flight.hear(self.now());
+                    in_flight.note_answer(self.now());
                     let (outcome, commit) = (Some(outcome), Some(commit));
                     return Ending { outcome, commit, ..Ending::new(Fate::Committed) };
                 }
                 Err(TxError::RolledBack(_)) => return Ending::new(Fate::RolledBack),
-                Err(TxError::Fatal(message)) => return self.refused(message),
+                Err(TxError::Fatal(message)) => return self.rejected(message),
                 Err(TxError::Broken(message)) => {
                     let why = error_log::line(&message);
-                    self.shared.failures.give_up(format!("the run ended early: {why}"));
-                    let ending = Ending { given_up: true, ..self.refused(message) };
-                    in_flight.hear(self.now());
+                    self.shared.failures.end_run(format!("the run ended early: {why}"));
+                    let ending = Ending { given_up: true, ..self.rejected(message) };
+                    in_flight.note_answer(self.now());
                     // The run is about to end. Until then more transactions would only add failures.
                     self.shared.sleep_until(Nanos::MAX);
                     return ending;
@@ -332,16 +334,16 @@ impl<W: Runnable> Worker<W> {
                 Err(TxError::Aborted { reason, detail }) => {
                     // Now, since its transaction may never end.
                     let now = self.now();
-                    in_flight.hear(now);
+                    in_flight.note_answer(now);
                     self.shared.recorder(self.index).record_abort(&self.shared.window, reason, now);
                     if last {
-                        return self.refused(format!("given up after {} attempts: {detail}", *retries + 1));
+                        return self.rejected(format!("given up after {} attempts: {detail}", *retries + 1));
                     }
                     if let Some(contender) =
                         self.contender.as_ref().filter(|contender| contender.has_joined())
                     {
                         // In the queue instead of at the row: that is what it competes for now.
-                        contender.touch();
+                        contender.request_row();
                         let again = contender.has_queued();
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
                             return Ending::new(Fate::Failed);
@@ -353,14 +355,14 @@ impl<W: Runnable> Worker<W> {
                             continue;
                         }
                     }
-                    let wait = self.jittered(self.shared.retry.ceiling(*retries + 1));
+                    let wait = self.random_wait(self.shared.retry.backoff_bound(*retries + 1));
                     if !self.shared.sleep_until(self.now() + wait) {
                         return Ending::new(Fate::Failed);
                     }
                 }
                 Err(TxError::Unavailable { committed, detail }) => {
-                    in_flight.lose();
-                    self.lose(sent, &detail);
+                    in_flight.forget_request();
+                    self.lose_connection(sent, &detail);
                     if committed == Committed::Unknown {
                         let trouble = Some(Trouble::Lost(detail));
                         return Ending { trouble, given_up: true, ..Ending::new(Fate::Unknown) };
@@ -369,11 +371,11 @@ impl<W: Runnable> Worker<W> {
                         let trouble = Some(Trouble::Lost(detail));
                         return Ending { trouble, ..Ending::new(Fate::Failed) };
                     }
-                    self.shared.in_flight[self.index].begin(due, W::kind(transaction), true);
+                    self.shared.in_flight[self.index].begin_transaction(due, W::kind(transaction), true);
                     if !self.ensure_connected() {
                         return lost();
                     }
-                    self.shared.in_flight[self.index].begin(due, W::kind(transaction), false);
+                    self.shared.in_flight[self.index].begin_transaction(due, W::kind(transaction), false);
                 }
             }
             *retries += 1;
@@ -382,18 +384,18 @@ impl<W: Runnable> Worker<W> {
     }
 
     /// The database does not do it, however often it is asked.
-    fn refused(&self, message: String) -> Ending<W> {
-        self.shared.note(&message);
-        Ending { trouble: Some(Trouble::Refused(message)), ..Ending::new(Fate::Failed) }
+    fn rejected(&self, message: String) -> Ending<W> {
+        self.shared.note_error(&message);
+        Ending { trouble: Some(Trouble::Rejected(message)), ..Ending::new(Fate::Failed) }
     }
 
     /// The connection was lost with what was sent at `sent`: since then there was no answer on it.
-    fn lose(&mut self, sent: Nanos, detail: &str) {
+    fn lose_connection(&mut self, sent: Nanos, detail: &str) {
         self.session = None;
         if let Some(contender) = &self.contender {
-            contender.step_back(self.now().min(self.shared.window.end()));
+            contender.leave_row(self.now().min(self.shared.window.end()));
         }
-        self.shared.note(detail);
+        self.shared.note_error(detail);
         self.shared.connections.lost(sent, !self.down, detail);
         self.down = true;
     }
@@ -403,36 +405,36 @@ impl<W: Runnable> Worker<W> {
         let mut attempt = 0;
         while self.session.is_none() {
             attempt += 1;
-            let wait = self.jittered(RECONNECT.ceiling(attempt));
+            let wait = self.random_wait(RECONNECT.backoff_bound(attempt));
             if !self.shared.sleep_until(self.now() + wait) {
                 return false;
             }
             match (self.connect)() {
                 Ok(session) => {
-                    self.take(session);
+                    self.use_session(session);
                     self.shared.connections.reconnected();
                     // Connecting may take longer than the run: what is sent now nobody would count.
                     if self.shared.window.over(self.now()) {
                         return false;
                     }
                 }
-                Err(error) => self.shared.note(&error.message),
+                Err(error) => self.shared.note_error(&error.message),
             }
         }
         true
     }
 
     /// Waits for the answers of commits that are on their way: the last session may close the database when it goes.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn await_commits(&self) {
         let patience = self.shared.window.end().saturating_add(PATIENCE);
-        while self.shared.in_flight[self.index].unanswered() > 0 && self.now() < patience {
+        while self.shared.in_flight[self.index].unanswered_commits() > 0 && self.now() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// Uniform between zero and `longest`.
-    fn jittered(&mut self, longest: Duration) -> Nanos {
-        (self.jitter.unit_open_low() * nanos(longest) as f64) as Nanos
+    fn random_wait(&mut self, longest: Duration) -> Nanos {
+        (self.waits.unit_open_low() * nanos(longest) as f64) as Nanos
     }
 }
 
@@ -441,9 +443,9 @@ impl<W: Runnable> Drop for Worker<W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "a session's thread panicked; this is an error in Lydite or in a driver";
-            self.shared.note(why);
+            self.shared.note_error(why);
             // Its share of the warehouses has nobody any more.
-            self.shared.failures.give_up(format!("the run ended early, {why}"));
+            self.shared.failures.end_run(format!("the run ended early, {why}"));
         }
         self.shared.active.fetch_sub(1, Ordering::Release);
     }

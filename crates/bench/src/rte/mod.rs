@@ -9,15 +9,15 @@
 //! the scheduler was. A Delivery is answered as soon as it is queued, and its terminal continues at once.
 
 mod delivery_log;
-mod queue;
+mod request_queue;
 mod wheel;
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
-use crate::course::{Course, Cursor};
-use crate::drive::{Drive, Finished, Scheduling};
 use crate::fate::Fate;
 use crate::histogram::{count, histogram};
 use crate::os;
+use crate::request_source::{RequestSource, Scheduling, SourceResults};
+use crate::stages::{Cursor, Stages};
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
 use delivery_log::DeliveryLog;
@@ -29,7 +29,7 @@ use lydite_tpcc::random::{Purpose, Stream};
 use lydite_tpcc::transaction::Delivery;
 use lydite_tpcc::{InputPlan, Outcome, Terminal, Transaction, TransactionKind};
 use parking_lot::Mutex;
-use queue::{Queue, Request, Work};
+use request_queue::{Request, RequestQueue, Work};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -65,12 +65,12 @@ struct Slot {
 
 /// Terminals, scheduler and queue of a run.
 pub(crate) struct Rte {
-    course: Arc<Course<InputPlan>>,
+    stages: Arc<Stages<InputPlan>>,
     /// Inputs of the first stage. Its settings about terminals hold for all stages.
     first: InputPlan,
     wait_factor: f64,
     slots: Vec<Mutex<Slot>>,
-    queue: Queue,
+    queue: RequestQueue,
     /// Answered terminals and the due times of their next requests.
     answered: Mutex<Vec<(u32, Nanos)>>,
     /// Time at which the scheduler will look at `answered` by itself.
@@ -80,7 +80,7 @@ pub(crate) struct Rte {
     overdue: AtomicU64,
     log: Option<DeliveryLog>,
     /// Results of the scheduler, once it has ended.
-    seen: Mutex<Option<SchedulerFacts>>,
+    scheduler_facts: Mutex<Option<SchedulerFacts>>,
 }
 
 /// Results of the scheduler.
@@ -99,13 +99,13 @@ impl Rte {
     /// # Errors
     /// The delivery log can't be created.
     pub(crate) fn new(
-        course: Arc<Course<InputPlan>>,
+        stages: Arc<Stages<InputPlan>>,
         terminals: u32,
         wait_factor: f64,
         log: Option<&Path>,
     ) -> io::Result<Self> {
         let log = log.map(DeliveryLog::create).transpose()?;
-        let first = course.stages()[0].inputs.clone();
+        let first = stages.current()[0].inputs.clone();
         let all = first.terminals();
         let slots = (0..terminals)
             .map(|number| {
@@ -121,7 +121,7 @@ impl Rte {
             })
             .collect();
         Ok(Self {
-            queue: Queue::new(2 * terminals as usize),
+            queue: RequestQueue::new(2 * terminals as usize),
             slots,
             wait_factor,
             answered: Mutex::default(),
@@ -129,8 +129,8 @@ impl Rte {
             scheduler: OnceLock::new(),
             overdue: AtomicU64::new(0),
             log,
-            seen: Mutex::default(),
-            course,
+            scheduler_facts: Mutex::default(),
+            stages,
             first,
         })
     }
@@ -138,7 +138,7 @@ impl Rte {
     /// Logs the result of a deferred delivery.
     fn log(&self, clock: &Clock, queued: Nanos, delivery: &Delivery, answer: &Answer<Tpcc>) {
         let Some(log) = &self.log else { return };
-        let result = match answer.verdict {
+        let result = match answer.fate {
             Fate::Committed => "committed",
             Fate::RolledBack | Fate::Failed => "failed",
             Fate::Unknown => "unknown",
@@ -151,7 +151,7 @@ impl Rte {
     }
 
     /// Continues a terminal that was answered at `at`: its next request is due after its think and keying times.
-    fn go_on(&self, terminal: u32, at: Nanos) {
+    fn continue_terminal(&self, terminal: u32, at: Nanos) {
         let slot = &mut self.slots[terminal as usize].lock();
         let due = self.next_due(slot, terminal, at, None);
         self.answered.lock().push((terminal, due));
@@ -171,7 +171,7 @@ impl Rte {
         slot.last = Some(slot.kind);
         slot.kind = match inputs {
             Some(inputs) => slot.terminal.next_kind(inputs),
-            None => slot.terminal.next_kind(&Cursor::new(&self.course).stage(slot.chosen).inputs),
+            None => slot.terminal.next_kind(&Cursor::new(&self.stages).stage(slot.chosen).inputs),
         };
         slot.chosen + self.keying(slot.kind)
     }
@@ -209,9 +209,9 @@ impl Rte {
     }
 }
 
-impl Drive<Tpcc> for Rte {
+impl RequestSource<Tpcc> for Rte {
     fn work(self: Arc<Self>, worker: &mut Worker<Tpcc>) {
-        let mut cursor = Cursor::new(&self.course);
+        let mut cursor = Cursor::new(&self.stages);
         while worker.ensure_connected() {
             let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
             let (due, picked) = (request.due, worker.now());
@@ -222,8 +222,8 @@ impl Drive<Tpcc> for Rte {
                     let mut slot = self.slots[terminal as usize].lock();
                     let transaction = slot.terminal.input(&cursor.stage(due).inputs, kind);
                     drop(slot);
-                    let go_on = move |answer: Answer<Tpcc>| rte.go_on(terminal, answer.at);
-                    worker.play_then((due, picked), transaction, go_on);
+                    let resume = move |answer: Answer<Tpcc>| rte.continue_terminal(terminal, answer.at);
+                    worker.play_then((due, picked), transaction, resume);
                 }
                 Work::Deferred(delivery) => {
                     let shared = Arc::clone(&worker.shared);
@@ -236,7 +236,7 @@ impl Drive<Tpcc> for Rte {
 
     fn scheduler(self: Arc<Self>) -> Option<Scheduling<Tpcc>> {
         let scheduler = Scheduler::new(Arc::clone(&self));
-        Some(Box::new(move |shared| *self.seen.lock() = Some(scheduler.work(shared))))
+        Some(Box::new(move |shared| *self.scheduler_facts.lock() = Some(scheduler.work(shared))))
     }
 
     fn queued(&self, _now: Nanos) -> u64 {
@@ -247,14 +247,14 @@ impl Drive<Tpcc> for Rte {
         self.queue.wake_all();
     }
 
-    fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> Finished<Tpcc> {
-        let mut finished = Finished {
+    fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> SourceResults<Tpcc> {
+        let mut finished = SourceResults {
             backlog: self.queue.len() as u64,
             // A failure to write the log is a warning.
             warnings: self.log.as_ref().and_then(DeliveryLog::finish).into_iter().collect(),
-            ..Finished::default()
+            ..SourceResults::default()
         };
-        if let Some(SchedulerFacts { lateness, waits, delivery, left }) = self.seen.lock().take() {
+        if let Some(SchedulerFacts { lateness, waits, delivery, left }) = self.scheduler_facts.lock().take() {
             finished.backlog += left;
             finished.lateness = lateness;
             finished.facts = TpccFacts { delivery, waits: Some(waits), ..TpccFacts::default() };
@@ -299,7 +299,7 @@ impl Scheduler {
             ready: BinaryHeap::new(),
             answered: Vec::new(),
             batch: Vec::new(),
-            cursor: Cursor::new(&rte.course),
+            cursor: Cursor::new(&rte.stages),
             facts,
             rte: Arc::clone(&rte),
         };

@@ -1,9 +1,9 @@
 //! Follows databases that move their data during a run: asks them for the placement again, and updates the inputs and
 //! the counts.
 
-use crate::course::{Course, Stage};
 use crate::measurement::Moved;
 use crate::plan::RunPlan;
+use crate::stages::{Stage, Stages};
 use lydite_database::Target;
 use lydite_tpcc::{Distribution, InputPlan, Placement, WarehouseId};
 use parking_lot::{Condvar, Mutex};
@@ -12,14 +12,14 @@ use std::time::{Duration, SystemTime};
 
 /// A thread that watches the placement until this is dropped. The run does not wait for the thread, because the
 /// database may not answer.
-pub(crate) struct Watch {
-    shared: Arc<Shared>,
+pub(crate) struct PlacementWatch {
+    shared: Arc<WatchState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct WatchState {
     over: Mutex<bool>,
-    told: Condvar,
+    ended: Condvar,
     seen: Mutex<Seen>,
 }
 
@@ -42,20 +42,20 @@ impl Seen {
     }
 }
 
-impl Watch {
+impl PlacementWatch {
     /// Starts to watch at the plan's interval. Returns `None` if the plan has no interval, or if the placement is
     /// unknown.
     pub(crate) fn new(
         target: &Arc<dyn Target>,
         plan: &RunPlan,
-        course: &Arc<Course<InputPlan>>,
+        stages: &Arc<Stages<InputPlan>>,
     ) -> std::io::Result<Option<Self>> {
         let (Some(every), Some(mut placement)) = (plan.refresh, plan.placement.clone()) else {
             return Ok(None);
         };
-        let (target, course) = (Arc::clone(target), Arc::clone(course));
+        let (target, stages) = (Arc::clone(target), Arc::clone(stages));
         let (first, warehouses) = (WarehouseId(plan.first_warehouse), plan.warehouses);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<WatchState>::default();
         let watching = Arc::clone(&shared);
         let look = move || {
             while !watching.is_over_after(every) {
@@ -83,12 +83,12 @@ impl Watch {
                 placement = Arc::new(found);
                 seen.moves.push((SystemTime::now(), moved));
                 seen.placement = Some(Arc::clone(&placement));
-                let stages = course.stages();
+                let current = stages.current();
                 let moved_to = |stage: &Stage<InputPlan>| {
                     let inputs = moved_inputs(&stage.inputs, &placement, (first, warehouses), &mut seen);
                     Stage { inputs, ..stage.clone() }
                 };
-                course.replace(stages.iter().map(moved_to).collect());
+                stages.replace(current.iter().map(moved_to).collect());
             }
         };
         std::thread::Builder::new().name("placement".to_owned()).spawn(look)?;
@@ -108,18 +108,18 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for PlacementWatch {
     fn drop(&mut self) {
         *self.shared.over.lock() = true;
-        self.shared.told.notify_all();
+        self.shared.ended.notify_all();
     }
 }
 
-impl Shared {
+impl WatchState {
     /// Waits for `every`. Returns true if the run is over.
     fn is_over_after(&self, every: Duration) -> bool {
         let mut over = self.over.lock();
-        self.told.wait_while_for(&mut over, |over| !*over, every);
+        self.ended.wait_while_for(&mut over, |over| !*over, every);
         *over
     }
 }

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use std::sync::Arc;
 
 /// A mode of a run.
-pub(crate) trait Drive<W: Runnable>: Send + Sync {
+pub(crate) trait RequestSource<W: Runnable>: Send + Sync {
     /// Makes a session play until the run is over.
     fn work(self: Arc<Self>, worker: &mut Worker<W>);
 
@@ -27,8 +27,8 @@ pub(crate) trait Drive<W: Runnable>: Send + Sync {
     fn wake_all(&self) {}
 
     /// Returns the mode's results at the end, when `completed` transactions were completed in the window.
-    fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> Finished<W> {
-        Finished::default()
+    fn finish(&self, _window: &Window, _end: Nanos, _completed: u64) -> SourceResults<W> {
+        SourceResults::default()
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) trait Drive<W: Runnable>: Send + Sync {
 pub(crate) type Scheduling<W> = Box<dyn FnOnce(&Shared<W>) + Send>;
 
 /// Results of a mode at the end.
-pub(crate) struct Finished<W: Runnable> {
+pub(crate) struct SourceResults<W: Runnable> {
     /// Requests that were due before the end but that no session had begun by then.
     pub(crate) backlog: u64,
     pub(crate) open: Option<OpenFacts>,
@@ -47,7 +47,7 @@ pub(crate) struct Finished<W: Runnable> {
     pub(crate) warnings: Vec<String>,
 }
 
-impl<W: Runnable> Default for Finished<W> {
+impl<W: Runnable> Default for SourceResults<W> {
     fn default() -> Self {
         Self {
             backlog: 0,

@@ -7,28 +7,28 @@
 use crate::histogram::count_times;
 use hdrhistogram::Histogram;
 
-/// Counts with three significant digits.
-pub(crate) type ThreeDigits = Counts<11>;
-/// Counts with two significant digits.
-pub(crate) type TwoDigits = Counts<8>;
+/// SparseHistogram with three significant digits.
+pub(crate) type ThreeDigits = SparseHistogram<11>;
+/// SparseHistogram with two significant digits.
+pub(crate) type TwoDigits = SparseHistogram<8>;
 
 /// Places in a block: 512 bytes.
 const BLOCK: usize = 64;
 
 type Block = Box<[u64; BLOCK]>;
 
-/// Counts of nanoseconds. Values of at most `BITS` bits have a place each. Greater values share a place with all values
+/// SparseHistogram of nanoseconds. Values of at most `BITS` bits have a place each. Greater values share a place with all values
 /// of the same magnitude and the same leading `BITS` bits. [`Histogram`] uses the same number of bits for its digits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts<const BITS: u32> {
+pub(crate) struct SparseHistogram<const BITS: u32> {
     blocks: Vec<Option<Block>>,
 }
 
-impl<const BITS: u32> Counts<BITS> {
+impl<const BITS: u32> SparseHistogram<BITS> {
     /// Places of each power of two above the exact values.
     const HALF: usize = 1 << (BITS - 1);
 
-    /// Counts a value.
+    /// SparseHistogram a value.
     pub(crate) fn count(&mut self, value: u64) {
         let place = Self::place(value);
         let (number, within) = (place / BLOCK, place % BLOCK);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn check<const BITS: u32>(digits: u8) {
-        let (mut counts, mut found) = (Counts::<BITS>::default(), Histogram::new(digits).unwrap());
+        let (mut counts, mut found) = (SparseHistogram::<BITS>::default(), Histogram::new(digits).unwrap());
         let mut expected = found.clone();
         for value in values() {
             counts.count(value);

@@ -25,13 +25,13 @@ pub(super) enum Work {
 
 /// A first-in first-out queue.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct RequestQueue {
     requests: Mutex<VecDeque<Request>>,
     filled: Condvar,
     bound: usize,
 }
 
-impl Queue {
+impl RequestQueue {
     pub(super) fn new(bound: usize) -> Self {
         Self { requests: Mutex::default(), filled: Condvar::new(), bound }
     }
