@@ -98,7 +98,7 @@ pub fn load_micro(
         DatabaseState::Foreign { tables } => return Err(foreign(&tables)),
         _ => {
             return Err(TargetError::usage(
-                "the database is not empty: name another one, or replace what it holds with --fresh",
+                "the database is not empty: name another one, or start over with --fresh",
             ));
         }
     }
@@ -112,7 +112,7 @@ pub fn load_micro(
 /// Returns the error of a load that has begun, with advice to resume it: units are loaded whole or not at all, so every
 /// complete unit is kept.
 fn resumable(mut error: TargetError) -> TargetError {
-    error.message += "; what is complete stays, and `lydite load --resume` goes on with it";
+    error.message += "; complete warehouses are kept: finish the load with `lydite load --resume`";
     error
 }
 

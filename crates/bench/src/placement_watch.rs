@@ -64,13 +64,13 @@ impl PlacementWatch {
                 let found = match found {
                     Ok(Some(found)) => found.with_nodes_of(&placement),
                     Ok(None) => {
-                        seen.warn("The database does not tell any more where the warehouses are".into());
+                        seen.warn("the database no longer reports the placement of the warehouses: the last known one was used".into());
                         continue;
                     }
                     Err(error) => {
                         let why = error.message;
                         seen.warn(format!(
-                            "Where the warehouses are could not be asked again, so it was taken as it was: {why}"
+                            "the placement of the warehouses could not be queried again, so the last known one was used: {why}"
                         ));
                         continue;
                     }
@@ -136,7 +136,8 @@ fn moved_inputs(
         match Distribution::new(distribution.asked(), placement, first, warehouses) {
             Ok(distribution) => moved.distribution = Some(Arc::new(distribution)),
             Err(problem) => seen.warn(format!(
-                "The database moved warehouses, and the distribution could not follow, so it went on as before: {problem}"
+                "the database moved warehouses, and the distribution is impossible on the new placement, so it stayed as it \
+                 was: {problem}"
             )),
         }
     }

@@ -455,13 +455,13 @@ impl<W: Runnable> Run<W> {
         let waited = self.settings.drain.as_secs_f64();
         if unanswered > 0 {
             warnings.push(format!(
-                "{unanswered} commits that no session waited for had no answer {waited} s after the end: whether they are \
-                 there is not known, and no type counts them"
+                "{unanswered} pipelined commits had no answer {waited} s after the end: their outcome is unknown, and no \
+                 transaction type counts them"
             ));
         }
         if hung > 0 {
             warnings.push(format!(
-                "{hung} of {} sessions had no answer {waited} s after the end; what they waited for counts as unknown",
+                "{hung} of {} sessions had no answer {waited} s after the end: their transactions count as unknown",
                 self.settings.sessions
             ));
         }

@@ -252,7 +252,7 @@ fn an_error_in_one_job_stops_the_others_and_is_the_one_that_is_told() {
     let error = fill(&shelf, 100, false).unwrap_err();
     assert_eq!(
         error.message,
-        "no space left on device; what is complete stays, and `lydite load --resume` goes on with it"
+        "no space left on device; complete warehouses are kept: finish the load with `lydite load --resume`"
     );
     assert_eq!(*lock(&shelf.finished), 0);
     assert!(
