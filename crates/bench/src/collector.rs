@@ -1,4 +1,4 @@
-//! Gathers the recorders' finished seconds into the series of the run, and what observers see of it.
+//! Gathers the recorders' finished seconds into the series of the run, and summarizes them for observers.
 
 use crate::clock::Window;
 use crate::histogram::histogram;
@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// So many seconds a session may be late with its counts before they miss the percentiles of their second.
-/// They never miss the counts.
+/// Seconds whose percentiles are still open. Counts that come later miss the percentiles of their second, but are always
+/// counted.
 const OPEN_SECONDS: usize = 4;
 
-/// The type whose percentiles each second has.
+/// Transaction type of the percentiles of each second.
 const FIRST: usize = 0;
 
-/// An empty histogram with two digits, for a single second.
+/// Returns an empty histogram with two digits, for a single second.
 fn small_histogram() -> Histogram<u64> {
     match Histogram::new(2) {
         Ok(histogram) => histogram,
@@ -25,15 +25,16 @@ fn small_histogram() -> Histogram<u64> {
     }
 }
 
-/// The seconds of a run so far.
+/// Seconds of a run so far.
 #[derive(Debug)]
 pub(crate) struct Collector {
     warmup_seconds: usize,
     series: Vec<Second>,
-    /// Latencies of the first type in the last seconds of `series`.
+    /// Latencies of the first type in the last, open seconds of `series`.
     open: VecDeque<Histogram<u64>>,
-    /// Latencies so far: of the window, or of the warm-up while it lasts.
+    /// Latencies so far by type: of the window, or of the warm-up while it lasts.
     so_far: Vec<Histogram<u64>>,
+    /// True once the window has begun.
     measuring: bool,
 }
 
@@ -48,8 +49,8 @@ impl Collector {
         }
     }
 
-    /// Takes all seconds before `end` from the recorders. `connected` is the number of sessions for those that
-    /// are new.
+    /// Takes all seconds before `end` from the recorders. `connected` is the number of connected sessions in the new
+    /// seconds.
     pub(crate) fn collect<W: Runnable>(
         &mut self,
         recorders: &[Mutex<Recorder<W>>],
@@ -67,7 +68,7 @@ impl Collector {
         }
     }
 
-    /// Takes whatever the recorders still have.
+    /// Takes all seconds that are left in the recorders.
     pub(crate) fn collect_rest<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], connected: u32) {
         self.take(recorders, usize::MAX, connected);
     }
@@ -77,7 +78,7 @@ impl Collector {
             let mut taken = Vec::new();
             recorder.lock().take_before(end, |number, counts| taken.push((number, counts)));
             for (number, counts) in taken {
-                // When a run is stopped, a session may have counted a moment longer than the series reaches.
+                // When a run is stopped, a session may count a moment beyond the end of the series.
                 self.extend(number + 1, connected);
                 self.add(number, &counts);
             }
@@ -121,12 +122,12 @@ impl Collector {
         }
     }
 
-    /// The last second that was taken; none before the first is over.
+    /// Returns the last second; `None` before the first one has ended.
     pub(crate) fn last(&self) -> Option<&Second> {
         self.series.last()
     }
 
-    /// Sums of the window so far, or of the warm-up while it lasts.
+    /// Returns the sums of the window so far, or of the warm-up while it lasts.
     pub(crate) fn totals(&self) -> Second {
         let from = if self.measuring { self.warmup_seconds } else { 0 };
         let mut totals = Second::new(self.so_far.len());
@@ -141,13 +142,14 @@ impl Collector {
         totals
     }
 
-    /// Latency of type `kind` so far at a quantile between 0 and 1, to within one percent.
+    /// Returns the latency of type `kind` so far at a quantile between 0 and 1, to within one percent; `None` if no
+    /// transaction completed.
     pub(crate) fn quantile(&self, kind: usize, quantile: f64) -> Option<Duration> {
         let so_far = &self.so_far[kind];
         (!so_far.is_empty()).then(|| Duration::from_nanos(so_far.value_at_quantile(quantile)))
     }
 
-    /// The series of the warm-up and that of the window.
+    /// Returns the series of the warm-up and that of the window.
     pub(crate) fn finish(mut self) -> (Vec<Second>, Vec<Second>) {
         while !self.open.is_empty() {
             self.finish_second();

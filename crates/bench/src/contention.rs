@@ -1,12 +1,13 @@
-//! Contention control: how many transactions compete for one row at any moment (the Dike paper, section 4.2.2).
+//! Contention control: the number of transactions that compete for a hot row at any moment (the Dike paper, section
+//! 4.2.2).
 //!
-//! Before each transaction a session asks whether it is to go for the row, and none is ever held up to wait for others.
-//! The paper has it throw a coin; here the number of transactions that go for the row decides, which keeps every moment
-//! and not only the mean. Some of those are still on their way to the row, so a feedback adds as many as are missing among
-//! those that the row has been asked for. That number, averaged over time, is the contention intensity (CI).
+//! Before each transaction, a session joins a hot row if the row has room; it never waits for other sessions. The paper
+//! draws at random instead. Counting the joined transactions controls every moment, not only the mean. Some joined
+//! transactions are still on their way to the row, so a feedback lets as many more join as are missing there. The number
+//! of transactions that have requested the row, averaged over time, is the contention intensity (CI).
 //!
-//! A database that gives up one of two writers, where others let it wait, has nobody waiting. There the client keeps the
-//! queue: a transaction that was given up waits in it for its turn, and competes while it waits.
+//! Some databases abort one of two writers instead of letting it wait, so no transaction waits in the database. For them
+//! the client keeps the queue: an aborted transaction waits in it for its turn, and competes while it waits.
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
 use crate::gate::Gate;
@@ -16,122 +17,127 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// The bits of a time's word that say which row it is; the others have nanoseconds for 200 days.
+/// Bits of [`CompetingTime::since`] that hold the row's number. The other bits hold nanoseconds, enough for 200 days.
 const ROW_BITS: u32 = 10;
 const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
-/// How often the feedback corrects.
+/// Time between two corrections of the feedback.
 const TICK: Nanos = SECOND / 10;
-/// The share of what is missing that it adds each time.
+/// Share of the missing transactions that each correction adds.
 const GAIN: f64 = 0.3;
-/// A phase has settled from when on every mean over this time is near what was asked for.
+/// A phase has settled once every mean over this time is near the configured mean.
 const SETTLED_OVER: Nanos = SECOND;
-/// How near: as a share of it, and in transactions at least.
+/// Largest distance that is near: a share of the configured mean, but at least this number of transactions.
 const SETTLED_WITHIN: (f64, f64) = (0.1, 0.5);
-/// The step of a fraction that spreads evenly over the unit interval: the golden section.
+/// Step whose multiples, taken modulo 1, spread evenly over the unit interval: the golden section.
 const SPREAD: f64 = 0.618_033_988_749_894_9;
 
-/// A hot row. What sessions write to on their way are atomics.
+/// A hot row. Sessions write only to the atomics.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Row {
-    /// Transactions that go for the row and have not ended.
+    /// Transactions that joined the row and have not ended.
     joined: AtomicU32,
-    /// So many may join, as many as asked for and the correction: the bits of an `f64`.
+    /// Number of transactions that may join: the configured number and the correction. The bits of an `f64`.
     limit: AtomicU64,
     queue: Mutex<TurnQueue>,
     feedback: Mutex<Feedback>,
 }
 
-/// What the feedback knows of a row.
+/// State of a row's feedback.
 #[derive(Debug, Default)]
 struct Feedback {
-    /// How many more than asked for are let join.
+    /// Number of transactions that may join in addition to the configured number.
     correction: f64,
-    /// When it was last corrected, and the sum then.
+    /// Time of the last correction, and the competing time until then.
     corrected: (Nanos, f64),
-    /// The competing transactions summed over time, in nanoseconds, at each tick and when a step begins.
+    /// Competing time of all transactions in nanoseconds, at each tick and at the start of each step.
     trace: Vec<(Nanos, f64)>,
 }
 
-/// Where a session is, for those who sum up. A cache line of its own.
+/// Time for which a session's transactions competed. A cache line of its own, because the session writes to it.
 #[derive(Debug)]
 #[repr(align(64))]
 struct CompetingTime {
-    /// When its transaction asked for the row, and one more, and in the lowest bits which row; 0 while it has not.
-    at: AtomicU64,
-    /// Nanoseconds that its earlier transactions competed, for each row.
+    /// Time at which the current transaction requested a row, plus one nanosecond, above [`ROW_BITS`] bits with the
+    /// row's number; 0 before the request.
+    since: AtomicU64,
+    /// Nanoseconds for which earlier transactions competed, by row.
     spent: Box<[AtomicU64]>,
 }
 
-/// See the module.
+/// Contention control of a run. See the module.
 #[derive(Debug)]
 pub(crate) struct Contention {
     sessions: u32,
-    /// From when on each row is asked for by how many; the first from 0.
+    /// Start of each step and the configured number of competing transactions for each row. The first step starts at 0.
     steps: Vec<(Nanos, Vec<u32>)>,
     rows: Vec<Row>,
     competing: Vec<CompetingTime>,
-    /// When the feedback corrects next.
+    /// Time of the next correction.
     tick: AtomicU64,
-    /// The step of the last correction.
+    /// Step at the last correction.
     step: AtomicUsize,
 }
 
-/// Transactions that were given up, the one whose turn it is first.
+/// Sessions with aborted transactions. The first one has the turn.
 #[derive(Debug, Default)]
 struct TurnQueue {
     waiting: VecDeque<(usize, Arc<Gate>)>,
+    /// Transactions that were ever in the queue.
     total: u64,
 }
 
 impl Contention {
-    /// There is at least one step, the first from 0, and all have as many rows, or none.
+    /// Makes the control of `sessions` sessions. `steps` has at least one step, the first from 0, each with the same number
+    /// of rows or none.
     pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
         let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
         assert!(rows < 1 << ROW_BITS, "a row fits in its bits");
-        let time = |_| CompetingTime {
-            at: AtomicU64::new(0),
+        let no_time = |_| CompetingTime {
+            since: AtomicU64::new(0),
             spent: (0..rows).map(|_| AtomicU64::new(0)).collect(),
         };
         let contention = Self {
             sessions,
             steps,
             rows: (0..rows).map(|_| Row::default()).collect(),
-            competing: (0..sessions).map(time).collect(),
+            competing: (0..sessions).map(no_time).collect(),
             tick: AtomicU64::new(TICK),
             step: AtomicUsize::new(0),
         };
         for row in 0..rows {
-            contention.set_limit(row, contention.asked(row, 0), 0.0);
+            contention.set_limit(row, contention.configured(row, 0), 0.0);
         }
         contention
     }
 
+    /// Returns the index of the step at `now`.
     fn step_at(&self, now: Nanos) -> usize {
         self.steps.partition_point(|&(from, _)| from <= now).saturating_sub(1)
     }
 
-    fn asked(&self, row: usize, step: usize) -> u32 {
+    /// Returns the configured number of competing transactions.
+    fn configured(&self, row: usize, step: usize) -> u32 {
         self.steps[step].1.get(row).copied().unwrap_or_default()
     }
 
     fn set_limit(&self, row: usize, asked: u32, correction: f64) {
-        // With nothing asked for nobody goes there, whatever was missing before.
+        // At zero no transaction may join, whatever was missing before.
         let limit = if asked == 0 { 0.0 } else { f64::from(asked) + correction };
         self.rows[row].limit.store(limit.to_bits(), Ordering::Relaxed);
     }
 
-    /// The row that the next transaction of a session is to go for, if any: the first with room, from number `first` around.
-    /// `spread`, from 0 to 1, decides where a fraction of one is to join. If there is a row, [`Contention::leave`] is called
-    /// when the transaction has ended.
+    /// Joins the first row with room and returns it; `None` if no row has room. The search begins at row `first` and goes
+    /// around. `spread`, from 0 to 1, decides whether a fraction of a transaction counts as room. After a join, the caller
+    /// calls [`Contention::leave`] when the transaction has ended.
     pub(crate) fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
         if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
             self.correct(now);
         }
-        let goes = |row: &Row| {
+        let joins = |row: &Row| {
             let limit = f64::from_bits(row.limit.load(Ordering::Relaxed));
             let fits = |joined: u32| f64::from(joined) + spread < limit;
-            // Looked at before it is written to, so that those who do not go leave the cache line alone.
+            // A read comes first, so that sessions that don't join leave the cache line alone.
             fits(row.joined.load(Ordering::Relaxed))
                 && row
                     .joined
@@ -141,7 +147,7 @@ impl Contention {
                     .is_ok()
         };
         let count = self.rows.len();
-        (0..count).map(|further| (first + further) % count).find(|&row| goes(&self.rows[row]))
+        (0..count).map(|further| (first + further) % count).find(|&row| joins(&self.rows[row]))
     }
 
     fn step_is_over(&self, now: Nanos) -> bool {
@@ -149,7 +155,7 @@ impl Contention {
         self.steps.get(step + 1).is_some_and(|&(from, _)| from <= now)
     }
 
-    /// Adds what is missing, or takes away; once for each tick.
+    /// Corrects the limits of all rows, once in each tick and once in each new step.
     fn correct(&self, now: Nanos) {
         let step = self.step_at(now);
         let moved = self.step.fetch_max(step, Ordering::Relaxed) < step;
@@ -157,13 +163,13 @@ impl Contention {
         let ticks = now >= tick
             && self.tick.compare_exchange(tick, now + TICK, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if !ticks && !moved {
-            // Somebody else was first.
+            // Another session was first.
             return;
         }
         for (number, row) in self.rows.iter().enumerate() {
             let mut feedback = row.feedback.lock();
-            // Under the lock: who comes later must not bring an earlier step.
-            let asked = self.asked(number, self.step.load(Ordering::Relaxed));
+            // Under the lock, so that a late session can't set the limit of an earlier step.
+            let asked = self.configured(number, self.step.load(Ordering::Relaxed));
             let (last, before) = feedback.trace.last().copied().unwrap_or_default();
             let area = self.area(number, now).max(before);
             if now > last {
@@ -181,41 +187,41 @@ impl Contention {
         }
     }
 
-    /// The transactions that competed for a row, summed over time until now, in nanoseconds.
+    /// Returns the competing time of all transactions at a row until now, in nanoseconds.
     fn area(&self, row: usize, now: Nanos) -> f64 {
-        let of = |time: &CompetingTime| {
-            // First what is over: a transaction that ends in between is missed, and never counted twice.
+        let until_now = |time: &CompetingTime| {
+            // The ended transactions come first: one that ends in between is missed, but never counted twice.
             let spent = time.spent[row].load(Ordering::Acquire);
-            let at = time.at.load(Ordering::Acquire);
-            let here = at > 0 && (at & ROW_MASK) as usize == row;
-            spent + if here { (now + 1).saturating_sub(at >> ROW_BITS) } else { 0 }
+            let since = time.since.load(Ordering::Acquire);
+            let here = since > 0 && (since & ROW_MASK) as usize == row;
+            spent + if here { (now + 1).saturating_sub(since >> ROW_BITS) } else { 0 }
         };
-        self.competing.iter().map(of).sum::<u64>() as f64
+        self.competing.iter().map(until_now).sum::<u64>() as f64
     }
 
-    /// A session is about to ask for the row that it goes for.
+    /// Records that a session is about to request the row that it joined.
     fn row_requested(&self, session: usize, row: usize, now: Nanos) {
-        self.competing[session].at.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
+        self.competing[session].since.store((now + 1) << ROW_BITS | row as u64, Ordering::Release);
     }
 
-    /// A session's transaction is not at the row any more.
+    /// Records that a session's transaction no longer competes.
     fn leave_row(&self, session: usize, row: usize, now: Nanos) {
         let time = &self.competing[session];
-        let at = time.at.swap(0, Ordering::AcqRel);
-        if at > 0 {
-            // Who sums up in between misses this transaction, and finds it the next time.
-            time.spent[row].fetch_add((now + 1).saturating_sub(at >> ROW_BITS), Ordering::Release);
+        let since = time.since.swap(0, Ordering::AcqRel);
+        if since > 0 {
+            // A sum that is taken in between misses this transaction; the next sum has it.
+            time.spent[row].fetch_add((now + 1).saturating_sub(since >> ROW_BITS), Ordering::Release);
         }
     }
 
-    /// A session's transaction that went for the row has ended.
+    /// Records that a session's transaction that joined the row has ended.
     fn leave(&self, session: usize, row: usize, now: Nanos) {
         self.leave_row(session, row, now);
         self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Waits in the queue of a row until it is the session's turn; no if the run is over before. Who has the turn already
-    /// goes on at once.
+    /// Waits in the queue of a row until it is the session's turn. Returns false if `over` returns true first. Returns at
+    /// once if the session is in the queue already.
     pub(crate) fn take_turn(&self, session: usize, row: usize, mut over: impl FnMut() -> bool) -> bool {
         let gate = {
             let mut queue = self.rows[row].queue.lock();
@@ -233,7 +239,7 @@ impl Contention {
         gate.pass(&mut over)
     }
 
-    /// The transaction of a session that has been in the queue of a row has ended.
+    /// Removes a session whose transaction has ended from the queue of a row, and passes the turn on.
     fn end_turn(&self, session: usize, row: usize) {
         let mut queue = self.rows[row].queue.lock();
         queue.waiting.retain(|(waiting, _)| *waiting != session);
@@ -242,7 +248,7 @@ impl Contention {
         }
     }
 
-    /// What came of it, when the run ended at `end`. `phases`: when each begins.
+    /// Returns the results of a run that ended at `end`. `phases` has the start of each phase.
     pub(crate) fn facts(&self, window: &Window, phases: &[Nanos], end: Nanos) -> ContentionFacts {
         let rows = self.rows.iter().enumerate().map(|(number, row)| {
             let mut feedback = row.feedback.lock();
@@ -251,7 +257,7 @@ impl Contention {
                 feedback.trace.push((end, self.area(number, end).max(before)));
             }
             let steps = self.steps.iter().map(|&(from, _)| from).chain([end]);
-            let asked = (0..self.steps.len()).map(|step| f64::from(self.asked(number, step)));
+            let asked = (0..self.steps.len()).map(|step| f64::from(self.configured(number, step)));
             let mut area = 0.0;
             let mut plan = vec![(0, 0.0)];
             for ((from, to), asked) in steps.clone().zip(steps.skip(1)).zip(asked) {
@@ -280,11 +286,11 @@ impl Contention {
     }
 }
 
-/// Areas by time, the times rising.
+/// Competing time until each of some rising times, in nanoseconds.
 struct Trace<'a>(&'a [(Nanos, f64)]);
 
 impl Trace<'_> {
-    /// The area until `at`, between two entries on a line.
+    /// Returns the competing time until `at`, interpolated between two entries.
     fn area(&self, at: Nanos) -> f64 {
         let after = self.0.partition_point(|&(time, _)| time < at);
         let (from, below) = after.checked_sub(1).map_or((0, 0.0), |before| self.0[before]);
@@ -306,7 +312,7 @@ impl Trace<'_> {
             let near = (SETTLED_WITHIN.0 * wanted).max(SETTLED_WITHIN.1);
             (self.mean(at, at + SETTLED_OVER) - wanted).abs() <= near
         };
-        // From the end back, as far as all is near.
+        // Backward from the end, as long as every mean is near.
         let mut settled = None;
         let mut at = end.saturating_sub(SETTLED_OVER);
         while at >= begin && end - begin >= SETTLED_OVER && settled_at(at) {
@@ -329,19 +335,19 @@ impl Trace<'_> {
     }
 }
 
-/// A session's part in it.
+/// A session's part in contention control.
 #[derive(Debug)]
 pub(crate) struct Contender {
     contention: Arc<Contention>,
     clock: Clock,
     session: usize,
-    /// The row that the transaction at hand goes for, and one more; 0 for none.
+    /// Number of the row that the current transaction joined, plus one; 0 for none.
     row: AtomicUsize,
-    /// The row has been asked for in it.
+    /// True once the current transaction has requested the row.
     requested: AtomicBool,
-    /// It has been in the queue.
+    /// True once the current transaction has been in the queue.
     queued: AtomicBool,
-    /// Transactions so far: where in the unit interval the next lies.
+    /// Number of transactions so far, from which the next one's place in the unit interval follows.
     number: AtomicU32,
 }
 
@@ -358,7 +364,7 @@ impl Contender {
         }
     }
 
-    /// The row that the next transaction is to go for, if any.
+    /// Joins a row for the next transaction and returns it, see [`Contention::join`].
     pub(crate) fn join(&self, now: Nanos) -> Option<usize> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let row = self.contention.join(now, number as usize, (f64::from(number) * SPREAD).fract());
@@ -366,17 +372,17 @@ impl Contender {
         row
     }
 
-    /// The row that the transaction at hand goes for.
+    /// Returns the row that the current transaction joined.
     fn row(&self) -> Option<usize> {
         self.row.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Whether the transaction at hand goes for a row.
+    /// True if the current transaction joined a row.
     pub(crate) fn has_joined(&self) -> bool {
         self.row().is_some()
     }
 
-    /// The row is about to be asked for, if the transaction at hand goes for one. Its later attempts change nothing.
+    /// Records that the current transaction is about to request its row, if it joined one. Later attempts change nothing.
     pub(crate) fn request_row(&self) {
         if let Some(row) = self.row()
             && !self.requested.swap(true, Ordering::Relaxed)
@@ -385,7 +391,7 @@ impl Contender {
         }
     }
 
-    /// The transaction at hand lost its connection, and with it its place at the row, until it asks for it again.
+    /// Records that the current transaction lost its connection and no longer competes until it requests the row again.
     pub(crate) fn leave_row(&self, now: Nanos) {
         if let Some(row) = self.row() {
             self.requested.store(false, Ordering::Relaxed);
@@ -393,7 +399,7 @@ impl Contender {
         }
     }
 
-    /// Whether the transaction at hand has been in the queue already.
+    /// True if the current transaction has been in the queue.
     pub(crate) fn has_queued(&self) -> bool {
         self.queued.load(Ordering::Relaxed)
     }
@@ -404,7 +410,7 @@ impl Contender {
         self.row().is_none_or(|row| self.contention.take_turn(self.session, row, over))
     }
 
-    /// The transaction at hand has ended.
+    /// Records that the current transaction has ended.
     pub(crate) fn leave(&self, now: Nanos) {
         let Some(row) = self.row.swap(0, Ordering::Relaxed).checked_sub(1) else { return };
         if self.queued.swap(false, Ordering::Relaxed) {
@@ -427,7 +433,7 @@ mod tests {
         Window::new(Duration::ZERO, Duration::from_secs(seconds), Counting::DueAndAnswered)
     }
 
-    /// So many are to compete for one row, for so many seconds each.
+    /// Returns steps of `seconds` seconds with these numbers of transactions for one row, and the start of each phase.
     fn schedule(asked: &[u32], seconds: u64) -> (Vec<(Nanos, Vec<u32>)>, Vec<Nanos>) {
         let steps: Vec<(Nanos, Vec<u32>)> =
             (0..).zip(asked).map(|(number, &asked)| (number * seconds * SECOND, vec![asked])).collect();
@@ -439,8 +445,8 @@ mod tests {
         Contender::new(Arc::clone(contention), Clock::start(), session)
     }
 
-    /// Sixty sessions in simulated time: a transaction that goes for a row needs 2 ms to get there, and each row serves one
-    /// in 1 ms; others take 3 ms.
+    /// Runs sixty sessions in simulated time. A transaction that joined a row reaches it after 2 ms, and each row serves
+    /// one in 1 ms. Other transactions take 3 ms.
     fn simulate(contention: &Arc<Contention>, seconds: u64) {
         #[derive(Clone, Copy)]
         enum At {
@@ -500,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn several_rows_have_each_their_own() {
+    fn each_row_keeps_its_own_number_of_transactions() {
         let contention = Arc::new(Contention::new(vec![(0, vec![10, 25, 5])], 60));
         simulate(&contention, 20);
         let facts = contention.facts(&window(20), &[0], 20 * SECOND);
@@ -510,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_rises_is_held_against_what_it_asks_for_at_each_moment() {
+    fn a_rising_phase_is_compared_with_its_configuration_at_each_moment() {
         let steps = (0..40).map(|number| (number * SECOND / 2, vec![10 + number as u32])).collect();
         let contention = Arc::new(Contention::new(steps, 60));
         simulate(&contention, 20);
@@ -520,9 +526,9 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_reached_is_told_as_it_is() {
+    fn an_unreachable_intensity_is_reported_as_measured() {
         let contention = Arc::new(Contention::new(vec![(0, vec![40])], 60));
-        // Nobody comes as far as the row.
+        // No transaction reaches the row.
         let contender = contender(&contention, 0);
         for now in (0..10 * SECOND).step_by(MS as usize) {
             contender.join(now);
@@ -533,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_asked_for_nobody_goes_for_the_row() {
+    fn no_transaction_joins_a_row_without_configured_contention() {
         let (steps, _) = schedule(&[0, 5], 1);
         let contention = Contention::new(steps, 8);
         assert!((0..SECOND).step_by(MS as usize).all(|now| contention.join(now, 0, 0.0).is_none()));
@@ -541,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_come_in_order_and_the_next_has_its_when_one_ends() {
+    fn turns_come_in_order_and_each_end_passes_the_turn_on() {
         let contention = Arc::new(Contention::new(vec![(0, vec![3])], 3));
         assert!(contention.take_turn(0, 0, || true), "nobody is before it");
         assert!(contention.take_turn(0, 0, || true), "it has the turn still");

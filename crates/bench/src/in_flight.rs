@@ -4,22 +4,25 @@ use crate::clock::Nanos;
 use crate::fate::Fate;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The transaction that a session is waiting for, and how many it does not wait for any more. The former is changed only
-/// by the session, so that it may be read when the session hangs; a cache line of its own, since neighbours are written
-/// to all the time.
+/// The transaction that a session waits for, and the number of its pipelined commits. Only the session changes the
+/// transaction, so it can be read while the session hangs. A cache line of its own, because sessions write to it all the
+/// time.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct InFlight {
+    /// Due time plus one nanosecond, one bit that says not committed, and eight bits of the type; 0 without a
+    /// transaction.
     packed: AtomicU64,
     /// Time of the request that has no answer yet, plus one nanosecond; 0 without such a request.
     sent: AtomicU64,
     /// Time of the database's last answer, errors included.
     heard: AtomicU64,
-    /// Commits that are on their way to stable storage.
+    /// Pipelined commits that have no answer yet.
     committing: AtomicU64,
 }
 
 impl InFlight {
+    /// Begins a transaction. `not_committed` is true while it can't have been committed.
     pub(crate) fn begin_transaction(&self, due: Nanos, kind: usize, not_committed: bool) {
         let packed = (due + 1) << 9 | u64::from(not_committed) << 8 | kind as u64;
         self.packed.store(packed, Ordering::Relaxed);
@@ -59,17 +62,18 @@ impl InFlight {
         self.packed.store(0, Ordering::Relaxed);
     }
 
-    /// The session goes on to others while this one is committed.
+    /// Turns the transaction into a pipelined commit, so that the session can take the next one.
     pub(crate) fn begin_commit(&self) {
         self.committing.fetch_add(1, Ordering::Relaxed);
         self.packed.store(0, Ordering::Relaxed);
     }
 
+    /// Ends a pipelined commit.
     pub(crate) fn end_commit(&self) {
         self.committing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// When the transaction was due, its type, and how it counts if no answer ever comes.
+    /// Returns the due time of the transaction, its type, and its fate if no answer ever comes.
     pub(crate) fn transaction(&self) -> Option<(Nanos, usize, Fate)> {
         let packed = self.packed.load(Ordering::Relaxed);
         let due = (packed >> 9).checked_sub(1)?;
@@ -77,7 +81,7 @@ impl InFlight {
         Some((due, (packed & 0xff) as usize, fate))
     }
 
-    /// Commits that have no answer yet.
+    /// Returns the number of pipelined commits without an answer.
     pub(crate) fn unanswered_commits(&self) -> u64 {
         self.committing.load(Ordering::Relaxed)
     }

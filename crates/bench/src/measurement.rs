@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The results of a run.
 
 use crate::histogram::histogram;
 use crate::workload::{Facts, Runnable};
@@ -8,65 +8,64 @@ use lydite_tpcc::{NodesTouched, Placement, TransactionKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Everything that came out of a run. Unless a field says otherwise it is about the measured window, and a
-/// transaction belongs to the window if it was due and answered in it (clause 5.4.1), in an open loop if it was
-/// answered in it.
+/// Results of a run. Unless a field says otherwise, it is about the measured window. A transaction counts in the window
+/// if it was due and answered in it (clause 5.4.1); in an open loop, if it was answered in it.
 #[derive(Clone, Debug)]
 pub struct Measurement<W: Runnable = Tpcc> {
-    /// How the run ended.
+    /// End of the run.
     pub status: Status,
-    /// Why the target could not be reached when the run ended; none if it could.
+    /// Reason why no session was connected at the end; `None` if one was.
     pub lost: Option<String>,
-    /// When it was, and how long.
+    /// Time and length of the window.
     pub window: MeasuredWindow,
-    /// Each type, in the order of the workload's; for TPC-C see [`Measurement::kind`].
+    /// Results by transaction type, in the order of the workload's types; for TPC-C see [`Measurement::kind`].
     pub kinds: Vec<KindMeasurement>,
-    /// Of the whole run, whether it counts or not.
+    /// Transactions of the whole run, whether they count or not.
     pub whole: Whole,
-    /// What is counted of this workload alone.
+    /// Counts of this workload alone.
     pub facts: W::Facts,
-    /// Attempts that the database gave up in the window, whatever became of their transactions, in the order of
+    /// Attempts that the database aborted in the window, whatever the end of their transactions, in the order of
     /// [`AbortReason::ALL`].
     pub aborts: [u64; AbortReason::COUNT],
-    /// Distinct messages of the whole run, warm-up and reconnecting included, the most frequent first; at most
-    /// twenty and one line that counts all others. Messages that differ only in digits are one.
+    /// Distinct error messages of the whole run, with warm-up and reconnecting, the most frequent first: at most twenty,
+    /// and one line that counts all others. Messages that differ only in digits are one.
     pub errors: Vec<ErrorCount>,
-    /// The seconds of the warm-up; the first is a short one if the warm-up is not of whole seconds.
+    /// Seconds of the warm-up. The first one is shorter if the warm-up is not a whole number of seconds.
     pub warmup_series: Vec<Second>,
-    /// The seconds of the window; the last is a short one if the window is not of whole seconds. They count
-    /// exactly the transactions that `kinds` counts.
+    /// Seconds of the window. The last one is shorter if the window is not a whole number of seconds. They count exactly
+    /// the transactions that `kinds` counts.
     pub series: Vec<Second>,
-    /// When no session was of use, of the whole run, in order.
+    /// Outages of the whole run, in order.
     pub outages: Vec<Outage>,
-    /// How long after they were due requests were handed over by the scheduler, nanoseconds. Emulated terminals:
-    /// all requests. Open loop: those that a session had been waiting for. Else empty.
+    /// Times by which requests were handed over late, in nanoseconds. Emulated users: all requests. Open loop: requests
+    /// that a session waited for. Otherwise empty.
     pub lateness: Histogram<u64>,
-    /// Requests that were due before the end, but that no session had begun by then; emulated terminals and
-    /// open loop.
+    /// Requests that were due before the end but that no session had begun by then; zero in a closed loop.
     pub backlog: u64,
-    /// What an open loop asked for; none otherwise.
+    /// Rates of an open loop; `None` in other modes.
     pub open: Option<OpenFacts>,
-    /// Where the warehouses are at the end, if the database has moved any.
+    /// Placement at the end, if the database moved warehouses.
     pub placement: Option<Arc<Placement>>,
-    /// When it did.
+    /// Moves of warehouses, in order.
     pub moves: Vec<Moved>,
-    /// What came of contention control; none without it.
+    /// Results of contention control; `None` without it.
     pub contention: Option<ContentionFacts>,
-    /// Transactions that were answered but do not count since they were due before the window or answered (or
-    /// given up) after it.
+    /// Transactions that were answered but do not count, because they were due before the window or answered (or given
+    /// up) after it.
     pub straddling: u64,
-    /// What the run cost this process.
+    /// Resources that the run used in this process.
     pub client: ClientCost,
-    /// What else one should know, one line each.
+    /// Warnings, one line each.
     pub warnings: Vec<String>,
 }
 
-/// Transactions of a whole run: of warm-up and window, and those that were answered while the run waited for them.
+/// Transactions of a whole run: in the warm-up, in the window, and answered while the run waited for them at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// Transactions that the database committed, in the order of the workload's types.
     pub committed: Vec<u64>,
-    /// Transactions of all types that may have been committed: the answer got lost, or had not come when the run was given up.
+    /// Transactions of all types with an unknown outcome: the answer was lost, or had not come when the run stopped
+    /// waiting.
     pub unknown: u64,
 }
 
@@ -83,175 +82,176 @@ impl Whole {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// As planned.
+    /// The run ended as planned.
     Complete,
-    /// [`crate::RunControl::stop`] ended it early.
+    /// [`crate::RunControl::stop`] ended the run early.
     Interrupted,
-    /// It is no result: a type of transaction failed, or has no known outcome, more often than it succeeded, which may
-    /// have ended it early; or a thread of ours panicked. One line.
+    /// The run is no result, with the reason in one line. A transaction type failed or had an unknown outcome more often
+    /// than it succeeded, which may have ended the run early; or a thread of Lydite panicked.
     Failing(String),
 }
 
-/// When the measured window was, and how long it really was.
+/// Time and real length of the measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasuredWindow {
-    /// Its beginning, by the client's clock.
+    /// Start of the window, by the client's clock.
     pub start: SystemTime,
-    /// The warm-up before it.
+    /// Length of the warm-up before the window.
     pub warmup: Duration,
-    /// Its length; shorter than planned if the run ended early, zero if that was in the warm-up.
+    /// Length of the window; shorter than planned if the run ended early, zero if it ended in the warm-up.
     pub measured: Duration,
 }
 
-/// What came out of one type of transaction.
+/// Results of one transaction type.
 #[derive(Clone, Debug)]
 pub struct KindMeasurement {
     /// Transactions that the database committed.
     pub committed: u64,
-    /// New-Orders that were rolled back as TPC-C wants; they are completed as the committed ones are.
+    /// New-Orders that were rolled back as their input wants. They are completed, like the committed ones.
     pub rolled_back: u64,
-    /// Further attempts, of transactions however they ended.
+    /// Retries of all transactions, whatever their end.
     pub retries: u64,
-    /// Transactions that ended with an error.
+    /// Transactions that failed.
     pub failed: u64,
-    /// Transactions of which nobody knows whether they were committed.
+    /// Transactions with an unknown outcome.
     pub unknown: u64,
-    /// From due to answered, retries and the waits between them included; nanoseconds. All three histograms are
-    /// of the completed transactions.
+    /// Times from due to answered in nanoseconds, with all retries and back-offs. All three histograms are of the
+    /// completed transactions.
     pub latency: Histogram<u64>,
-    /// From due until a session took it up; nanoseconds.
+    /// Times from due until a session took the request, in nanoseconds.
     pub queue: Histogram<u64>,
-    /// From when a session took it up to answered: the database's share, with retries; nanoseconds.
+    /// Times from when a session took the request until it was answered, in nanoseconds: the database's share, with all
+    /// retries and back-offs.
     pub service: Histogram<u64>,
 }
 
 /// One second of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Transactions committed or rolled back as wanted, in the order of the workload's types, in the second in which
-    /// they were answered.
+    /// Completed transactions by type, in the order of the workload's types. A transaction belongs to the second of its
+    /// answer.
     pub completed: Vec<u64>,
-    /// Attempts that the database gave up in it.
+    /// Attempts that the database aborted.
     pub aborts: u64,
     /// Transactions that failed.
     pub errors: u64,
-    /// Transactions of which nobody knows whether they were committed.
+    /// Transactions with an unknown outcome.
     pub unknown: u64,
-    /// The least number of sessions that were connected at any time in it.
+    /// Least number of connected sessions at any time of the second.
     pub connected: u32,
-    /// Median latency of the transactions of the workload's first type (New-Order) completed in it, to within one
-    /// percent.
+    /// Median latency of the completed transactions of the workload's first type (New-Order), to within one percent;
+    /// `None` if there were none.
     pub first_p50: Option<Duration>,
-    /// 99th percentile of the same.
+    /// 99th percentile of the same latencies.
     pub first_p99: Option<Duration>,
-    /// How many nodes those of them touched that count; nothing if it is not known where the warehouses are.
+    /// Numbers of nodes that the transactions that count touched; empty if the placement is unknown.
     pub touched: NodesTouched,
 }
 
 impl Second {
-    /// Without anything, of a workload with so many types.
+    /// Makes an empty second of a workload with `kinds` types.
     pub(crate) fn new(kinds: usize) -> Self {
         Self { completed: vec![0; kinds], ..Self::default() }
     }
 }
 
-/// An error message and how often it came.
+/// An error message with its count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorCount {
-    /// One line, the first of those counted here.
+    /// First of the counted messages, in one line.
     pub message: String,
-    /// How often.
+    /// Number of messages.
     pub count: u64,
 }
 
-/// The reason why no session had an answer.
+/// Reason why no session had an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutageCause {
-    /// Each had lost its connection.
+    /// All sessions lost their connections.
     Lost,
-    /// Connections stayed, and nothing came over them.
+    /// Connections stayed open, but no answer came.
     Silent,
 }
 
 /// A time in which the database answered no session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
-    /// The reason.
+    /// Reason of the outage.
     pub cause: OutageCause,
-    /// Seconds since the measured window began; negative in the warm-up.
+    /// Start, in seconds since the window began; negative in the warm-up.
     pub from_s: f64,
-    /// The next answer, or the end of the run, in the same unit.
+    /// Next answer, or the end of the run, in the same unit.
     pub to_s: f64,
 }
 
-/// It was seen that warehouses had moved to other nodes.
+/// A move of warehouses to other nodes, as the client noticed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
-    /// Seconds since the measured window began; negative in the warm-up.
+    /// Seconds since the window began; negative in the warm-up.
     pub at_s: f64,
-    /// How many.
+    /// Number of warehouses that moved.
     pub warehouses: u32,
 }
 
-/// What an open loop asked for and got.
+/// Configured and measured rates of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenFacts {
-    /// Requests per second, as planned: the mean over the window.
+    /// Configured requests per second, as the mean over the window.
     pub asked_per_s: f64,
     /// Requests due in the window, begun or not.
     pub due: u64,
-    /// These per second of the window: the rate as it was.
+    /// Requests due per second of the window: the measured rate.
     pub due_per_s: f64,
-    /// Transactions completed in the window per second.
+    /// Completed transactions per second of the window.
     pub completed_per_s: f64,
 }
 
-/// What became of one hot row in a phase.
+/// Contention for one hot row in a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContentionFound {
-    /// The mean number of transactions that were to compete.
+    /// Configured mean number of competing transactions.
     pub asked: f64,
-    /// Seconds of the window at which it began and ended.
+    /// Start of the phase, in seconds since the window began.
     pub from_s: f64,
-    /// See `from_s`.
+    /// End of the phase, in the same unit.
     pub to_s: f64,
-    /// The mean number of competing transactions from when it had settled; over all of the phase if it never did.
+    /// Measured mean number of competing transactions since the phase had settled; over the whole phase if it never did.
     pub actual: f64,
-    /// What was asked for over the same time.
+    /// Configured mean over the same time.
     pub asked_then: f64,
-    /// Seconds until it had settled; none if it never did.
+    /// Seconds until the phase had settled; `None` if it never did.
     pub settling_s: Option<f64>,
 }
 
-/// What is known of one hot row at the end of a run.
+/// Contention for one hot row in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFacts {
-    /// In their order; those that the run did not reach are left out.
+    /// Results by phase, in order; without the phases that the run did not reach.
     pub phases: Vec<ContentionFound>,
-    /// The mean of each full second of the window.
+    /// Mean number of competing transactions in each full second of the window.
     pub per_second: Vec<f64>,
 }
 
-/// What is known of contention at the end of a run.
+/// Results of contention control.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContentionFacts {
-    /// Each hot row.
+    /// Results by hot row.
     pub rows: Vec<RowFacts>,
-    /// Transactions that waited in the client's queue after the database gave them up.
+    /// Transactions that waited in the client's queue after the database aborted them.
     pub queued: u64,
 }
 
-/// What a run cost this process. A target within this process is part of it.
+/// Resources that a run used in this process, including those of a target within this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCost {
     /// Processor time, user and system, of all threads in the measured window.
     pub cpu: Duration,
-    /// The same of the processes that this one has started, which are a driver's; none if there are none.
+    /// Processor time of the processes that this one started (a driver's) in the window; `None` without such processes.
     pub driver_cpu: Option<Duration>,
-    /// The most memory that was resident since the process began, in bytes.
+    /// Peak of the resident memory since the process began, in bytes.
     pub peak_rss_bytes: u64,
 }
 
@@ -261,7 +261,7 @@ impl KindMeasurement {
         Self { committed: 0, rolled_back: 0, retries: 0, failed: 0, unknown: 0, latency, queue, service }
     }
 
-    /// Transactions committed or rolled back as wanted.
+    /// Returns the number of completed transactions: committed, or rolled back as their input wants.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.committed + self.rolled_back
@@ -269,13 +269,13 @@ impl KindMeasurement {
 }
 
 impl Measurement<Tpcc> {
-    /// What came out of one type.
+    /// Returns the results of one type.
     #[must_use]
     pub fn kind(&self, kind: TransactionKind) -> &KindMeasurement {
         &self.kinds[kind.index()]
     }
 
-    /// New orders per minute, the wanted rollbacks included (clause 5.4.2); zero if nothing was measured.
+    /// Returns the new orders per minute, with the rolled back ones (clause 5.4.2); zero if nothing was measured.
     #[must_use]
     pub fn nopm(&self) -> f64 {
         60.0 * self.per_second(self.kind(TransactionKind::NewOrder).completed())
@@ -283,13 +283,13 @@ impl Measurement<Tpcc> {
 }
 
 impl<W: Runnable> Measurement<W> {
-    /// Transactions of all types that were committed or rolled back as wanted.
+    /// Returns the number of completed transactions of all types.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.kinds.iter().map(KindMeasurement::completed).sum()
     }
 
-    /// Completed transactions of all types per second; zero if nothing was measured.
+    /// Returns the completed transactions of all types per second; zero if nothing was measured.
     #[must_use]
     pub fn tps(&self) -> f64 {
         self.per_second(self.completed())
@@ -300,10 +300,10 @@ impl<W: Runnable> Measurement<W> {
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
     }
 
-    /// The same transactions are counted in three ways; they must agree.
+    /// Compares the counts: totals, series and inputs count the same transactions.
     ///
     /// # Panics
-    /// If they do not: the counts of this run are wrong, and no number of it must be used.
+    /// Panics if they differ: then no number of this run can be trusted.
     pub(crate) fn assert_agrees(&self) {
         let sum = |of: fn(&Second) -> u64| self.series.iter().map(of).sum::<u64>();
         for (index, (found, kind)) in self.kinds.iter().zip(W::KINDS).enumerate() {

@@ -1,8 +1,7 @@
-//! Counting transactions as they are answered.
+//! Counts transactions as they are answered.
 //!
-//! A recorder is shared by a few sessions at most and locked for a fraction of a microsecond, by them and, once
-//! a second, by the collector, which takes away the seconds that are over. So its size does not depend on how
-//! long the run lasts.
+//! A few sessions share a recorder and lock it for a fraction of a microsecond. Once a second the collector locks it and
+//! takes out the finished seconds, so its size does not depend on the length of the run.
 
 use crate::clock::{Nanos, Window};
 use crate::fate::Fate;
@@ -31,14 +30,14 @@ pub(crate) struct EndedTransaction<'a, W: Runnable> {
 /// Counts of one second.
 #[derive(Clone, Debug)]
 pub(crate) struct SecondCounts {
-    /// By type, as `latency`.
+    /// Completed transactions, by type.
     pub(crate) completed: Vec<u64>,
     pub(crate) aborts: u64,
     pub(crate) errors: u64,
     pub(crate) unknown: u64,
     /// Latencies, by type.
     pub(crate) latency: Vec<TwoDigits>,
-    /// Of those that count.
+    /// Numbers of nodes that the transactions that count touched.
     pub(crate) touched: NodesTouched,
 }
 
@@ -55,7 +54,7 @@ impl SecondCounts {
     }
 }
 
-/// Counts of one type: those of a [`KindMeasurement`](crate::KindMeasurement).
+/// Counts of one transaction type, for its [`KindMeasurement`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KindCounts {
     pub(crate) committed: u64,
@@ -63,10 +62,10 @@ pub(crate) struct KindCounts {
     pub(crate) retries: u64,
     pub(crate) failed: u64,
     pub(crate) unknown: u64,
-    /// Latencies of transactions that were taken up when they were due, as all are in a closed loop: their service times
-    /// are the same.
+    /// Latencies of the transactions that a session took when they were due, which are also their service times. In a
+    /// closed loop these are all transactions.
     pub(crate) unqueued: ThreeDigits,
-    /// Those of all others.
+    /// Latencies of all other transactions.
     pub(crate) latency: ThreeDigits,
     pub(crate) queue: ThreeDigits,
     pub(crate) service: ThreeDigits,
@@ -89,23 +88,24 @@ impl KindCounts {
     }
 }
 
-/// See the module.
+/// Counts of a few sessions. See the module.
 #[derive(Debug)]
 pub(crate) struct Recorder<W: Runnable> {
-    /// Set when the counts have been taken: a session that was hung must not add to them.
+    /// True once the counts have been read: a session that hung until then must not change them.
     pub(crate) closed: bool,
-    /// By type.
+    /// Counts by type.
     pub(crate) kinds: Vec<KindCounts>,
-    /// Of the whole run.
+    /// Counts of the whole run.
     pub(crate) whole: Whole,
     pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) facts: W::Facts,
-    /// Where the inputs come from at each moment.
+    /// Source of the inputs at each moment.
     cursor: Cursor<W::Inputs>,
     pub(crate) lateness: ThreeDigits,
     pub(crate) straddling: u64,
-    /// When the last counted transaction was answered.
+    /// Time of the last answer that counts.
     pub(crate) last_answered: Nanos,
+    /// Counts by the number of the second, in order.
     seconds: VecDeque<(usize, Box<SecondCounts>)>,
 }
 
@@ -125,7 +125,7 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
-    /// Counts an attempt that the database gave up at `at`, whatever becomes of its transaction.
+    /// Counts an attempt that the database aborted at `at`, whatever the fate of its transaction.
     pub(crate) fn record_abort(&mut self, window: &Window, reason: AbortReason, at: Nanos) {
         if self.closed || window.over(at) {
             return;
@@ -134,7 +134,8 @@ impl<W: Runnable> Recorder<W> {
         second_counts::<W>(&mut self.seconds, window.second(at)).aborts += 1;
     }
 
-    /// Counts a transaction, if it counts.
+    /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in the
+    /// whole run.
     pub(crate) fn record(&mut self, window: &Window, ended: &EndedTransaction<'_, W>) {
         if self.closed {
             return;
@@ -155,7 +156,7 @@ impl<W: Runnable> Recorder<W> {
                 second.completed[kind] += 1;
                 second.latency[kind].count(ended.answered - ended.due);
                 if counts {
-                    // Inputs were made when the transaction was due.
+                    // The input was made when the transaction was due.
                     let stage = self.cursor.stage(ended.due);
                     self.facts.completed(&stage.inputs, stage.phase, ended.transaction, &mut second.touched);
                 }
@@ -189,14 +190,14 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
-    /// A request that a session was waiting for was due at `due` and begun at `begun`.
+    /// Counts the lateness of a request that a session waited for: it was due at `due` and begun at `begun`.
     pub(crate) fn record_lateness(&mut self, window: &Window, due: Nanos, begun: Nanos) {
         if window.counts(due, begun) && !self.closed {
             self.lateness.count(begun - due);
         }
     }
 
-    /// A transaction that was never answered: counted at the end of the window.
+    /// Counts a transaction that was never answered, in the last second of the window.
     pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, fate: Fate) {
         let last = second_counts::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
         if fate == Fate::Failed {
@@ -208,7 +209,7 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
-    /// Takes away the seconds before `second`.
+    /// Takes out the seconds before `second` and passes them to `take`.
     pub(crate) fn take_before(&mut self, second: usize, mut take: impl FnMut(usize, Box<SecondCounts>)) {
         while let Some((number, counts)) = self.seconds.pop_front_if(|(number, _)| *number < second) {
             take(number, counts);
@@ -216,12 +217,12 @@ impl<W: Runnable> Recorder<W> {
     }
 }
 
-/// The counts of a second.
+/// Returns the counts of a second.
 fn second_counts<W: Runnable>(
     seconds: &mut VecDeque<(usize, Box<SecondCounts>)>,
     second: usize,
 ) -> &mut SecondCounts {
-    // Sessions that share a recorder may come a little out of order, so the last is not always the one.
+    // Sessions that share a recorder may come a little out of order, so the second is not always the last one.
     let at = seconds.partition_point(|(number, _)| *number < second);
     if seconds.get(at).is_none_or(|(number, _)| *number != second) {
         seconds.insert(at, (second, Box::new(SecondCounts::new(W::KINDS.len()))));

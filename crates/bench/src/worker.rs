@@ -1,4 +1,4 @@
-//! One session at work: sends a transaction until it has an answer, reconnects, and records.
+//! One session at work: it sends a transaction until it has an answer, reconnects, and records the result.
 
 use crate::clock::{Clock, Nanos, Window, nanos};
 use crate::connections::Connections;
@@ -19,20 +19,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Waits are cut into pieces of this length, so that the end of the run is noticed in them.
+/// Longest single sleep of a wait, so that the wait notices the end of the run.
 const NAP: Nanos = 20_000_000;
-/// The first and the greatest longest wait between two attempts to reconnect.
+/// Bounds of the back-off between two attempts to reconnect.
 const RECONNECT: RetryPolicy = RetryPolicy {
     attempts: u32::MAX,
     backoff_min: Duration::from_millis(50),
     backoff_max: Duration::from_secs(1),
 };
-/// How long answers are waited for after the end of the run.
+/// Longest wait for answers after the end of the run.
 const PATIENCE: Nanos = 5_000_000_000;
-/// Recording takes a fraction of a microsecond, so more recorders than this would only cost memory.
+/// Largest number of recorders. Recording takes a fraction of a microsecond, so more would only cost memory.
 const RECORDERS_MAX: usize = 32;
 
-/// What the sessions of a run share. A session that hangs keeps it alive beyond the run.
+/// State that the sessions of a run share. A session that hangs keeps it alive beyond the run.
 #[derive(Debug)]
 pub(crate) struct Shared<W: Runnable> {
     pub(crate) clock: Clock,
@@ -41,13 +41,13 @@ pub(crate) struct Shared<W: Runnable> {
     pub(crate) in_flight: Vec<InFlight>,
     pub(crate) connections: Connections,
     pub(crate) errors: Mutex<ErrorLog>,
-    /// Sessions that have not finished.
+    /// Number of sessions that have not finished.
     pub(crate) active: AtomicUsize,
     pub(crate) failures: Failures,
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
     pub(crate) contention: Option<Arc<Contention>>,
-    /// Of which table the rows are that transactions contend for.
+    /// Table that holds the hot rows.
     pub(crate) contended: Contended,
 }
 
@@ -75,12 +75,12 @@ impl<W: Runnable> Shared<W> {
         }
     }
 
-    /// The recorder of a session.
+    /// Locks the recorder of a session.
     pub(crate) fn recorder(&self, session: usize) -> MutexGuard<'_, Recorder<W>> {
         self.recorders[session % self.recorders.len()].lock()
     }
 
-    /// Waits until `at`, or at most until the run is over: then the answer is no.
+    /// Waits until `at`. Returns false if the run is over first.
     pub(crate) fn sleep_until(&self, at: Nanos) -> bool {
         loop {
             let now = self.clock.now();
@@ -99,8 +99,8 @@ impl<W: Runnable> Shared<W> {
         self.errors.lock().note(message);
     }
 
-    /// Judges and counts a transaction whose answer is there now. `by_session`: on the session's own thread, which was
-    /// waiting for it.
+    /// Counts a transaction whose answer has just come. `by_session` is true on the session's own thread, which waited for
+    /// the answer.
     fn answer(
         &self,
         (session, by_session): (usize, bool),
@@ -111,8 +111,8 @@ impl<W: Runnable> Shared<W> {
     ) -> Answer<W> {
         let mut answered = self.clock.now();
         if ending.given_up {
-            // The end of the run cut the attempts short. The transaction was due in it and has no answer: this
-            // belongs to the result, so it is counted as if it were known at the last moment.
+            // The end of the run cut the attempts short. The transaction was due in the run and has no answer. The result
+            // must show that, so it counts as if it were known at the last moment.
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
         let kind = W::kind(transaction);
@@ -143,19 +143,19 @@ impl<W: Runnable> Shared<W> {
 pub(crate) struct Answer<W: Runnable> {
     pub(crate) at: Nanos,
     pub(crate) fate: Fate,
-    /// What the database answered; only if it committed.
+    /// Answer of the database; only if it committed.
     pub(crate) outcome: Option<W::Outcome>,
 }
 
-/// How the attempts at a transaction ended.
+/// End of the attempts at a transaction.
 struct Ending<W: Runnable> {
     fate: Fate,
     outcome: Option<W::Outcome>,
-    /// Why it did not succeed; none also if the end of the run cut it short.
+    /// Reason why the transaction did not succeed; `None` if it did, or if the end of the run cut it short.
     trouble: Option<Trouble>,
-    /// The connection was lost, and the transaction has no other end than that of the run.
+    /// True if the transaction counts as ended before the end of the run, even if its end was noticed later.
     given_up: bool,
-    /// The commit is not durable yet, so there is no answer yet.
+    /// Commit that is not durable yet. Until it is, the transaction has no answer.
     commit: Option<Box<dyn Commit>>,
 }
 
@@ -165,18 +165,20 @@ impl<W: Runnable> Ending<W> {
     }
 }
 
-/// One session.
+/// A session with its thread's state.
 pub(crate) struct Worker<W: Runnable> {
     pub(crate) shared: Arc<Shared<W>>,
     pub(crate) index: usize,
     connect: Arc<Connect<W>>,
+    /// `None` while the connection is lost.
     session: Option<Box<dyn Session<W>>>,
-    /// Its part in contention control.
+    /// The session's part in contention control.
     pub(crate) contender: Option<Arc<Contender>>,
-    /// Whether the session reports_row when it asks for the row that transactions contend for.
+    /// True if the session reports when it requests a hot row.
     reports_row: bool,
+    /// Random stream of the back-offs.
     waits: Stream,
-    /// Whether there was no answer since the connection was last lost.
+    /// True if the session had no answer since it last lost its connection.
     down: bool,
 }
 
@@ -198,7 +200,7 @@ impl<W: Runnable> Worker<W> {
         worker
     }
 
-    /// Works with a session from now on.
+    /// Uses `session` from now on.
     fn use_session(&mut self, mut session: Box<dyn Session<W>>) {
         if let Some(contender) = &self.contender {
             let contender = Arc::clone(contender);
@@ -212,13 +214,13 @@ impl<W: Runnable> Worker<W> {
         self.shared.clock.now()
     }
 
-    /// Whether the stage of the moment lets fewer sessions play.
+    /// True if fewer sessions play in the stage of `now`, so that this one rests.
     pub(crate) fn must_rest<I>(&self, cursor: &mut Cursor<I>, now: Nanos) -> bool {
         self.index as u64 >= u64::from(cursor.stage(now).sessions)
     }
 
-    /// Rests as long as the stage of the moment lets fewer sessions play. `now`: that moment, moved to the one when it goes on.
-    /// No if the run is over.
+    /// Rests while the session must rest. Sets `now` to the time at which it plays again. Returns false if the run is over
+    /// first.
     pub(crate) fn rest<I>(&self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
         while self.must_rest(cursor, *now) {
             if !self.shared.sleep_until(cursor.next(*now)) {
@@ -229,11 +231,11 @@ impl<W: Runnable> Worker<W> {
         true
     }
 
-    /// Sends a transaction until it is answered, and records it. `due` is when the terminal wanted it, `picked`
-    /// when this session took it up.
+    /// Sends a transaction until it is answered, and records it. `due` is the time at which the request was due, `picked`
+    /// the time at which this session took it.
     ///
-    /// Where the database commits in a pipeline the session is free before the answer is there. Then none is returned, and
-    /// what `later` makes is called with the answer when it comes, on a thread of the database, so it must be short.
+    /// If the database pipelines commits, the session is free before the answer comes. Then this returns `None`, and the
+    /// function that `later` makes is called with the answer, on a thread of the database, so it must be short.
     pub(crate) fn play<F>(
         &mut self,
         (due, picked): (Nanos, Nanos),
@@ -253,7 +255,7 @@ impl<W: Runnable> Worker<W> {
         };
         let then = later();
         {
-            // So that whoever counts what is in flight at the end sees this commit once.
+            // The lock makes the count of transactions in flight at the end see this commit exactly once.
             let _counting = self.shared.recorder(self.index);
             self.shared.in_flight[self.index].begin_commit();
         }
@@ -272,7 +274,7 @@ impl<W: Runnable> Worker<W> {
         None
     }
 
-    /// As [`Worker::play`]; `then` gets the answer, at once or later.
+    /// Plays a transaction as [`Worker::play`] does and calls `then` with the answer, at once or later.
     pub(crate) fn play_then(
         &mut self,
         times: (Nanos, Nanos),
@@ -280,14 +282,14 @@ impl<W: Runnable> Worker<W> {
         then: impl FnOnce(Answer<W>) + Send + 'static,
     ) {
         let mut then = Some(then);
-        // Made once at most: now, or for later.
+        // Called once: now, or by the pipelined commit.
         let mut take = || then.take().unwrap_or_else(|| unreachable!("it is taken once"));
         if let Some(answer) = self.play(times, transaction, &mut take) {
             take()(answer);
         }
     }
 
-    /// All attempts at one transaction, the first at `sent`.
+    /// Makes all attempts at one transaction, the first at `sent`.
     fn attempt(
         &mut self,
         (due, mut sent): (Nanos, Nanos),
@@ -327,12 +329,12 @@ impl<W: Runnable> Worker<W> {
                     self.shared.failures.end_run(format!("the run ended early: {why}"));
                     let ending = Ending { given_up: true, ..self.rejected(message) };
                     in_flight.note_answer(self.now());
-                    // The run is about to end. Until then more transactions would only add failures.
+                    // The run is about to end. More transactions would only add failures.
                     self.shared.sleep_until(Nanos::MAX);
                     return ending;
                 }
                 Err(TxError::Aborted { reason, detail }) => {
-                    // Now, since its transaction may never end.
+                    // Counted now, because the transaction may never end.
                     let now = self.now();
                     in_flight.note_answer(now);
                     self.shared.recorder(self.index).record_abort(&self.shared.window, reason, now);
@@ -342,13 +344,13 @@ impl<W: Runnable> Worker<W> {
                     if let Some(contender) =
                         self.contender.as_ref().filter(|contender| contender.has_joined())
                     {
-                        // In the queue instead of at the row: that is what it competes for now.
+                        // The transaction competes in the queue now, instead of at the row.
                         contender.request_row();
                         let again = contender.has_queued();
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
                             return Ending::new(Fate::Failed);
                         }
-                        // Given up even in its turn: who was there first needs time to end.
+                        // If it was aborted even in its turn, it backs off: an earlier transaction needs time to end.
                         if !again {
                             *retries += 1;
                             sent = self.now();
@@ -383,13 +385,13 @@ impl<W: Runnable> Worker<W> {
         }
     }
 
-    /// The database does not do it, however often it is asked.
+    /// Returns the end of a transaction that the database rejects. A retry would not help.
     fn rejected(&self, message: String) -> Ending<W> {
         self.shared.note_error(&message);
         Ending { trouble: Some(Trouble::Rejected(message)), ..Ending::new(Fate::Failed) }
     }
 
-    /// The connection was lost with what was sent at `sent`: since then there was no answer on it.
+    /// Records the loss of the connection, with the request that was sent at `sent`.
     fn lose_connection(&mut self, sent: Nanos, detail: &str) {
         self.session = None;
         if let Some(contender) = &self.contender {
@@ -400,7 +402,7 @@ impl<W: Runnable> Worker<W> {
         self.down = true;
     }
 
-    /// Reconnects if the connection was lost, however long it takes; no if the run is over before.
+    /// Reconnects if the connection was lost, however long it takes. Returns false if the run is over first.
     pub(crate) fn ensure_connected(&mut self) -> bool {
         let mut attempt = 0;
         while self.session.is_none() {
@@ -413,7 +415,7 @@ impl<W: Runnable> Worker<W> {
                 Ok(session) => {
                     self.use_session(session);
                     self.shared.connections.reconnected();
-                    // Connecting may take longer than the run: what is sent now nobody would count.
+                    // Connecting may take longer than the run. A transaction that is sent now would not count.
                     if self.shared.window.over(self.now()) {
                         return false;
                     }
@@ -424,7 +426,7 @@ impl<W: Runnable> Worker<W> {
         true
     }
 
-    /// Waits for the answers of commits that are on their way: the last session may close the database when it goes.
+    /// Waits for the answers of pipelined commits, because the last session may close the database when it ends.
     pub(crate) fn await_commits(&self) {
         let patience = self.shared.window.end().saturating_add(PATIENCE);
         while self.shared.in_flight[self.index].unanswered_commits() > 0 && self.now() < patience {
@@ -432,19 +434,19 @@ impl<W: Runnable> Worker<W> {
         }
     }
 
-    /// Uniform between zero and `longest`.
+    /// Returns a random time, uniform between zero and `longest`.
     fn random_wait(&mut self, longest: Duration) -> Nanos {
         (self.waits.unit_open_low() * nanos(longest) as f64) as Nanos
     }
 }
 
-/// However the thread of a session ends, the run must learn of it.
+/// Records the end of a session's thread, even by a panic.
 impl<W: Runnable> Drop for Worker<W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "a session's thread panicked; this is an error in Lydite or in a driver";
             self.shared.note_error(why);
-            // Its share of the warehouses has nobody any more.
+            // No session plays its share of the warehouses any more.
             self.shared.failures.end_run(format!("the run ended early, {why}"));
         }
         self.shared.active.fetch_sub(1, Ordering::Release);
