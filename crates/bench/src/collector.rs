@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Seconds whose percentiles are still open. Counts that come later miss the percentiles of their second, but are always
-/// counted.
+/// Seconds whose percentiles are still open. Counts that come later miss the percentiles of their second, but are
+/// always counted.
 const OPEN_SECONDS: usize = 4;
 
 /// Transaction type of the percentiles of each second.

@@ -3,11 +3,11 @@
 //!
 //! Before each transaction, a session joins a hot row if the row has room; it never waits for other sessions. The paper
 //! draws at random instead. Counting the joined transactions controls every moment, not only the mean. Some joined
-//! transactions are still on their way to the row, so a feedback lets as many more join as are missing there. The number
-//! of transactions that have requested the row, averaged over time, is the contention intensity (CI).
+//! transactions are still on their way to the row, so a feedback lets as many more join as are missing there. The
+//! number of transactions that have requested the row, averaged over time, is the contention intensity (CI).
 //!
-//! Some databases abort one of two writers instead of letting it wait, so no transaction waits in the database. For them
-//! the client keeps the queue: an aborted transaction waits in it for its turn, and competes while it waits.
+//! Some databases abort one of two writers instead of letting it wait, so no transaction waits in the database. For
+//! them the client keeps the queue: an aborted transaction waits in it for its turn, and competes while it waits.
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
 use crate::gate::Gate;
@@ -88,8 +88,8 @@ struct TurnQueue {
 }
 
 impl Contention {
-    /// Makes the control of `sessions` sessions. `steps` has at least one step, the first from 0, each with the same number
-    /// of rows or none.
+    /// Makes the control of `sessions` sessions. `steps` has at least one step, the first from 0, each with the same
+    /// number of rows or none.
     pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
         let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
         assert!(rows < 1 << ROW_BITS, "a row fits in its bits");
@@ -127,9 +127,9 @@ impl Contention {
         self.rows[row].limit.store(limit.to_bits(), Ordering::Relaxed);
     }
 
-    /// Joins the first row with room and returns it; `None` if no row has room. The search begins at row `first` and goes
-    /// around. `spread`, from 0 to 1, decides whether a fraction of a transaction counts as room. After a join, the caller
-    /// calls [`Contention::leave`] when the transaction has ended.
+    /// Joins the first row with room and returns it; `None` if no row has room. The search begins at row `first` and
+    /// goes around. `spread`, from 0 to 1, decides whether a fraction of a transaction counts as room. After a join,
+    /// the caller calls [`Contention::leave`] when the transaction has ended.
     pub(crate) fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
         if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
             self.correct(now);
@@ -220,8 +220,8 @@ impl Contention {
         self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Waits in the queue of a row until it is the session's turn. Returns false if `over` returns true first. Returns at
-    /// once if the session is in the queue already.
+    /// Waits in the queue of a row until it is the session's turn. Returns false if `over` returns true first. Returns
+    /// at once if the session is in the queue already.
     pub(crate) fn take_turn(&self, session: usize, row: usize, mut over: impl FnMut() -> bool) -> bool {
         let gate = {
             let mut queue = self.rows[row].queue.lock();
@@ -382,7 +382,8 @@ impl Contender {
         self.row().is_some()
     }
 
-    /// Records that the current transaction is about to request its row, if it joined one. Later attempts change nothing.
+    /// Records that the current transaction is about to request its row, if it joined one. Later attempts change
+    /// nothing.
     pub(crate) fn request_row(&self) {
         if let Some(row) = self.row()
             && !self.requested.swap(true, Ordering::Relaxed)
@@ -445,8 +446,8 @@ mod tests {
         Contender::new(Arc::clone(contention), Clock::start(), session)
     }
 
-    /// Runs sixty sessions in simulated time. A transaction that joined a row reaches it after 2 ms, and each row serves
-    /// one in 1 ms. Other transactions take 3 ms.
+    /// Runs sixty sessions in simulated time. A transaction that joined a row reaches it after 2 ms, and each row
+    /// serves one in 1 ms. Other transactions take 3 ms.
     fn simulate(contention: &Arc<Contention>, seconds: u64) {
         #[derive(Clone, Copy)]
         enum At {

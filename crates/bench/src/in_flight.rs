@@ -5,8 +5,8 @@ use crate::fate::Fate;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The transaction that a session waits for, and the number of its pipelined commits. Only the session changes the
-/// transaction, so it can be read while the session hangs. A cache line of its own, because sessions write to it all the
-/// time.
+/// transaction, so it can be read while the session hangs. A cache line of its own, because sessions write to it all
+/// the time.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct InFlight {

@@ -158,7 +158,8 @@ fn prepare<'a>(
                 format!(" by another version of Lydite ({})", meta.lydite)
             };
             Err(TargetError::usage(format!(
-                "the unfinished load is of {}{other_rows}, not of {}: resume it as it was begun, or start again with --fresh",
+                "the unfinished load is of {}{other_rows}, not of {}: resume it as it was \
+                 begun, or start again with --fresh",
                 scale(&meta),
                 scale(&wanted)
             )))

@@ -27,13 +27,13 @@ pub struct Measurement<W: Runnable = Tpcc> {
     /// Attempts that the database aborted in the window, whatever the end of their transactions, in the order of
     /// [`AbortReason::ALL`].
     pub aborts: [u64; AbortReason::COUNT],
-    /// Distinct error messages of the whole run, with warm-up and reconnecting, the most frequent first: at most twenty,
-    /// and one line that counts all others. Messages that differ only in digits are one.
+    /// Distinct error messages of the whole run, with warm-up and reconnecting, the most frequent first: at most
+    /// twenty, and one line that counts all others. Messages that differ only in digits are one.
     pub errors: Vec<ErrorCount>,
     /// Seconds of the warm-up. The first one is shorter if the warm-up is not a whole number of seconds.
     pub warmup_series: Vec<Second>,
-    /// Seconds of the window. The last one is shorter if the window is not a whole number of seconds. They count exactly
-    /// the transactions that `kinds` counts.
+    /// Seconds of the window. The last one is shorter if the window is not a whole number of seconds. They count
+    /// exactly the transactions that `kinds` counts.
     pub series: Vec<Second>,
     /// Outages of the whole run, in order.
     pub outages: Vec<Outage>,
@@ -89,8 +89,8 @@ pub enum Status {
     Complete,
     /// [`crate::RunControl::stop`] ended the run early.
     Interrupted,
-    /// The run is no result, with the reason in one line. A transaction type failed or had an unknown outcome more often
-    /// than it succeeded, which may have ended the run early; or a thread of Lydite panicked.
+    /// The run is no result, with the reason in one line. A transaction type failed or had an unknown outcome more
+    /// often than it succeeded, which may have ended the run early; or a thread of Lydite panicked.
     Failing(String),
 }
 
@@ -218,7 +218,8 @@ pub struct ContentionFound {
     pub from_s: f64,
     /// End of the phase, in the same unit.
     pub to_s: f64,
-    /// Measured mean number of competing transactions since the phase had settled; over the whole phase if it never did.
+    /// Measured mean number of competing transactions since the phase had settled; over the whole phase if it never
+    /// did.
     pub actual: f64,
     /// Configured mean over the same time.
     pub asked_then: f64,

@@ -258,8 +258,8 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
         // The backlog is more than one second's requests, so it is not just a delay at the end.
         let behind = (left as f64 > facts.asked_per_s).then(|| {
             format!(
-                "the database completed {:.0} of {:.0} configured requests per second: {left} due requests had not begun \
-                 at the end, and latencies grew with the length of the run",
+                "the database completed {:.0} of {:.0} configured requests per second: {left} due requests had not \
+                 begun at the end, and latencies grew with the length of the run",
                 facts.completed_per_s, facts.asked_per_s
             )
         });

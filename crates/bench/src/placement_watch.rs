@@ -64,13 +64,16 @@ impl PlacementWatch {
                 let found = match found {
                     Ok(Some(found)) => found.with_nodes_of(&placement),
                     Ok(None) => {
-                        seen.warn("the database no longer reports the placement of the warehouses: the last known one was used".into());
+                        let warning = "the database no longer reports the placement of the warehouses: the last \
+                                       known one was used";
+                        seen.warn(warning.into());
                         continue;
                     }
                     Err(error) => {
                         let why = error.message;
                         seen.warn(format!(
-                            "the placement of the warehouses could not be queried again, so the last known one was used: {why}"
+                            "the placement of the warehouses could not be queried again, so the last known one was \
+                             used: {why}"
                         ));
                         continue;
                     }
@@ -136,8 +139,8 @@ fn moved_inputs(
         match Distribution::new(distribution.asked(), placement, first, warehouses) {
             Ok(distribution) => moved.distribution = Some(Arc::new(distribution)),
             Err(problem) => seen.warn(format!(
-                "the database moved warehouses, and the distribution is impossible on the new placement, so it stayed as it \
-                 was: {problem}"
+                "the database moved warehouses, and the distribution is impossible on the new placement, so it \
+                 stayed as it was: {problem}"
             )),
         }
     }

@@ -1,7 +1,7 @@
 //! Counts transactions as they are answered.
 //!
-//! A few sessions share a recorder and lock it for a fraction of a microsecond. Once a second the collector locks it and
-//! takes out the finished seconds, so its size does not depend on the length of the run.
+//! A few sessions share a recorder and lock it for a fraction of a microsecond. Once a second the collector locks it
+//! and takes out the finished seconds, so its size does not depend on the length of the run.
 
 use crate::clock::{Nanos, Window};
 use crate::fate::Fate;
@@ -134,8 +134,8 @@ impl<W: Runnable> Recorder<W> {
         second_counts::<W>(&mut self.seconds, window.second(at)).aborts += 1;
     }
 
-    /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in the
-    /// whole run.
+    /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in
+    /// the whole run.
     pub(crate) fn record(&mut self, window: &Window, ended: &EndedTransaction<'_, W>) {
         if self.closed {
             return;

@@ -455,8 +455,8 @@ impl<W: Runnable> Run<W> {
         let waited = self.settings.drain.as_secs_f64();
         if unanswered > 0 {
             warnings.push(format!(
-                "{unanswered} pipelined commits had no answer {waited} s after the end: their outcome is unknown, and no \
-                 transaction type counts them"
+                "{unanswered} pipelined commits had no answer {waited} s after the end: their outcome is unknown, and \
+                 no transaction type counts them"
             ));
         }
         if hung > 0 {

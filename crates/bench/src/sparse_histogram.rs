@@ -17,8 +17,9 @@ const BLOCK: usize = 64;
 
 type Block = Box<[u64; BLOCK]>;
 
-/// SparseHistogram of nanoseconds. Values of at most `BITS` bits have a place each. Greater values share a place with all values
-/// of the same magnitude and the same leading `BITS` bits. [`Histogram`] uses the same number of bits for its digits.
+/// SparseHistogram of nanoseconds. Values of at most `BITS` bits have a place each. Greater values share a place with
+/// all values of the same magnitude and the same leading `BITS` bits. [`Histogram`] uses the same number of bits for
+/// its digits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SparseHistogram<const BITS: u32> {
     blocks: Vec<Option<Block>>,

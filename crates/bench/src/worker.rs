@@ -99,8 +99,8 @@ impl<W: Runnable> Shared<W> {
         self.errors.lock().note(message);
     }
 
-    /// Counts a transaction whose answer has just come. `by_session` is true on the session's own thread, which waited for
-    /// the answer.
+    /// Counts a transaction whose answer has just come. `by_session` is true on the session's own thread, which waited
+    /// for the answer.
     fn answer(
         &self,
         (session, by_session): (usize, bool),
@@ -111,8 +111,8 @@ impl<W: Runnable> Shared<W> {
     ) -> Answer<W> {
         let mut answered = self.clock.now();
         if ending.given_up {
-            // The end of the run cut the attempts short. The transaction was due in the run and has no answer. The result
-            // must show that, so it counts as if it were known at the last moment.
+            // The end of the run cut the attempts short. The transaction was due in the run and has no answer. The
+            // result must show that, so it counts as if it were known at the last moment.
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
         let kind = W::kind(transaction);
@@ -219,8 +219,8 @@ impl<W: Runnable> Worker<W> {
         self.index as u64 >= u64::from(cursor.stage(now).sessions)
     }
 
-    /// Rests while the session must rest. Sets `now` to the time at which it plays again. Returns false if the run is over
-    /// first.
+    /// Rests while the session must rest. Sets `now` to the time at which it plays again. Returns false if the run is
+    /// over first.
     pub(crate) fn rest<I>(&self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
         while self.must_rest(cursor, *now) {
             if !self.shared.sleep_until(cursor.next(*now)) {
@@ -231,11 +231,11 @@ impl<W: Runnable> Worker<W> {
         true
     }
 
-    /// Sends a transaction until it is answered, and records it. `due` is the time at which the request was due, `picked`
-    /// the time at which this session took it.
+    /// Sends a transaction until it is answered, and records it. `due` is the time at which the request was due,
+    /// `picked` the time at which this session took it.
     ///
-    /// If the database pipelines commits, the session is free before the answer comes. Then this returns `None`, and the
-    /// function that `later` makes is called with the answer, on a thread of the database, so it must be short.
+    /// If the database pipelines commits, the session is free before the answer comes. Then this returns `None`, and
+    /// the function that `later` makes is called with the answer, on a thread of the database, so it must be short.
     pub(crate) fn play<F>(
         &mut self,
         (due, picked): (Nanos, Nanos),
