@@ -1,6 +1,6 @@
 //! A thread that renews the right to load. It serves stores that can tell a live holder only by an expiry time.
 
-use lydite_database::kv::{LoadRight, StoreError};
+use lydite_database::kv::{LoadLock, StoreError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +69,7 @@ impl Keeper {
     }
 }
 
-impl LoadRight for Keeper {
+impl LoadLock for Keeper {
     fn check(&self) -> Result<(), StoreError> {
         // The clock is checked too: after the process was stopped, this thread may run before the one that renews.
         if self.until.lock().is_some_and(|until| Instant::now() < until) {

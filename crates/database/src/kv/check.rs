@@ -2,7 +2,7 @@
 
 use crate::kv::meta::initial_rows;
 use crate::kv::scan::RowSource;
-use crate::kv::store::StoreError;
+use crate::kv::store_error::StoreError;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{
     CONDITION_COUNT, Condition, Evaluator, ITEMS_CONDITION, OFFENDERS_SHOWN, STOCK_CONDITION, price_sum,

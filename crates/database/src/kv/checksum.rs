@@ -3,7 +3,7 @@
 use crate::kv::codec::KvRow;
 use crate::kv::columns::FromColumns;
 use crate::kv::scan::RowSource;
-use crate::kv::store::StoreError;
+use crate::kv::store_error::StoreError;
 use crate::sql::checksum::hash;
 use crate::target::TableChecksum;
 use lydite_tpcc::rows::{self, ColumnSink};

@@ -4,7 +4,8 @@
 //! only a row's last text has its own length. So a column is read or replaced in place, without a look at the rest of
 //! the row.
 
-use crate::kv::store::{KvTable, StoreError};
+use crate::kv::store::KvTable;
+use crate::kv::store_error::StoreError;
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::Address;
 use lydite_tpcc::rows::Row;

@@ -6,9 +6,10 @@
 use crate::error::TargetError;
 use crate::kv::codec::KvRow;
 use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_customer};
+use crate::kv::load_lock::LoadLockRef;
 use crate::kv::meta;
-use crate::kv::right::Under;
-use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{AnyRow, History, Row};
@@ -21,13 +22,13 @@ const BATCH_BYTES: u64 = 1 << 20;
 /// Loader of a store. See [`Loader`].
 pub(crate) struct KvLoader<S> {
     store: Arc<S>,
-    under: Under,
+    load_lock: LoadLockRef,
     place: String,
 }
 
 impl<S: Store> KvLoader<S> {
-    pub(crate) fn new(store: Arc<S>, under: Under, place: String) -> Self {
-        Self { store, under, place }
+    pub(crate) fn new(store: Arc<S>, load_lock: LoadLockRef, place: String) -> Self {
+        Self { store, load_lock, place }
     }
 
     fn fill(
@@ -38,7 +39,7 @@ impl<S: Store> KvLoader<S> {
     ) -> Result<(), StoreError> {
         let mut batch = Batch {
             store: &*self.store,
-            under: &self.under,
+            load_lock: &self.load_lock,
             tx: None,
             value: Vec::new(),
             rows: 0,
@@ -55,7 +56,7 @@ impl<S: Store> KvLoader<S> {
         batch.pending.into_iter().try_for_each(Pending::wait)?;
         let mut tx = self.store.begin(Access::Load)?;
         meta::note_loaded(&mut tx, unit)?;
-        self.under.check()?;
+        self.load_lock.check()?;
         tx.commit()?.wait()
     }
 }
@@ -74,7 +75,7 @@ impl<S: Store> Loader for KvLoader<S> {
 
 struct Batch<'a, S: Store> {
     store: &'a S,
-    under: &'a Under,
+    load_lock: &'a LoadLockRef,
     /// Transaction that the first row begins.
     tx: Option<S::Tx<'a>>,
     /// Reused buffer for values.
@@ -117,7 +118,7 @@ impl<S: Store> Batch<'_, S> {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         if let Some(tx) = self.tx.take() {
-            self.under.check()?;
+            self.load_lock.check()?;
             self.pending.push(tx.commit()?);
         }
         self.progress.add(self.rows, self.bytes);

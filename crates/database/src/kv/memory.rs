@@ -1,8 +1,9 @@
 //! A store for tests: ordered maps in memory, one transaction at a time.
 
 use crate::error::AbortReason;
-use crate::kv::right::LoadRight;
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use crate::kv::load_lock::LoadLock;
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::target::Description;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub struct MemoryConfig {
 
 struct Right(Arc<AtomicBool>);
 
-impl LoadRight for Right {
+impl LoadLock for Right {
     fn check(&self) -> Result<(), StoreError> {
         let lost = self.0.load(Ordering::Relaxed);
         if lost { Err(StoreError::Failed("the right to load is lost".into())) } else { Ok(()) }
@@ -73,7 +74,7 @@ impl Store for Memory {
         config.tables.lock().iter().any(|table| !table.is_empty())
     }
 
-    fn lock(config: &MemoryConfig) -> Result<Box<dyn LoadRight>, StoreError> {
+    fn lock(config: &MemoryConfig) -> Result<Box<dyn LoadLock>, StoreError> {
         Ok(Box::new(Right(Arc::clone(&config.lost))))
     }
 

@@ -2,7 +2,8 @@
 //! the SQL databases.
 
 use crate::kv::codec::Key;
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
 use crate::target::DatabaseState;
 use lydite_tpcc::limits::MAX_WAREHOUSES;

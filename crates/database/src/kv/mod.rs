@@ -25,13 +25,14 @@ pub mod checksum;
 pub mod codec;
 pub mod columns;
 pub mod layout;
+mod load_lock;
 mod loader;
 pub mod meta;
-pub mod prove;
-mod right;
 pub mod scan;
 pub mod session;
 mod store;
+mod store_error;
+pub mod store_test;
 mod target;
 mod transactions;
 
@@ -41,7 +42,8 @@ pub mod memory;
 #[cfg(test)]
 mod tests;
 
-pub use right::LoadRight;
+pub use load_lock::LoadLock;
 pub use store::clear_in_batches;
-pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+pub use store_error::StoreError;
 pub use target::KvTarget;

@@ -3,7 +3,8 @@
 use crate::kv::codec::{Key, KeyPart, KvRow, behind};
 use crate::kv::columns::FromColumns;
 use crate::kv::layout::warehouse;
-use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
+use crate::kv::store::{Direction, KeyRange, KvTable, StoreTx};
+use crate::kv::store_error::StoreError;
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;

@@ -2,9 +2,10 @@
 
 use crate::error::TxError;
 use crate::kv::layout::HistoryNumber;
-use crate::kv::store::{Access, Pending, Store, StoreError, StoreTx};
+use crate::kv::store::{Access, Pending, Store, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::kv::transactions::{
-    Stop, delivery, new_order, order_status, payment, select_balance, stock_level, update_balance,
+    KvTxError, delivery, new_order, order_status, payment, select_balance, stock_level, update_balance,
     update_item, update_stock,
 };
 use crate::profile::asks_for_an_unused_item;
@@ -57,11 +58,11 @@ impl<S: Store> KvSession<S> {
         };
         match played {
             Ok(outcome) => Ok((outcome, tx.commit().map_err(StoreError::in_transaction)?)),
-            Err(Stop::Store(error)) => Err(error.in_transaction()),
-            Err(Stop::UnusedItem(order)) if asks_for_an_unused_item(transaction) => {
+            Err(KvTxError::Store(error)) => Err(error.in_transaction()),
+            Err(KvTxError::UnusedItem(order)) if asks_for_an_unused_item(transaction) => {
                 Err(TxError::RolledBack(Box::new(order)))
             }
-            Err(Stop::UnusedItem(order)) => {
+            Err(KvTxError::UnusedItem(order)) => {
                 Err(TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id)))
             }
         }

@@ -6,13 +6,14 @@ use crate::error::TargetError;
 use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
+use crate::kv::load_lock::{LoadLock, LoadLockRef};
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
-use crate::kv::prove::prove;
-use crate::kv::right::{LoadRight, Under};
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
-use crate::kv::store::{Access, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
+use crate::kv::store_error::StoreError;
+use crate::kv::store_test::test_store;
 use crate::load::Loader;
 use crate::session::Session;
 use crate::target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target};
@@ -26,14 +27,14 @@ use std::time::Duration;
 pub struct KvTarget<S: Store> {
     config: S::Config,
     open: Mutex<Option<Arc<S>>>,
-    /// Right to load that was taken last.
-    under: Mutex<Under>,
+    /// Load lock that was taken last.
+    load_lock: Mutex<LoadLockRef>,
 }
 
 impl<S: Store> KvTarget<S> {
     /// Makes a target of the store with this configuration. Opens nothing yet.
     pub fn new(config: S::Config) -> Self {
-        Self { config, open: Mutex::new(None), under: Mutex::default() }
+        Self { config, open: Mutex::new(None), load_lock: Mutex::default() }
     }
 
     /// Returns the store, and opens it first if necessary.
@@ -63,8 +64,8 @@ impl<S: Store> KvTarget<S> {
         move |error| error.on_target(doing, &place)
     }
 
-    fn under(&self) -> Under {
-        self.under.lock().clone()
+    fn load_lock(&self) -> LoadLockRef {
+        self.load_lock.lock().clone()
     }
 
     /// Returns the description of the loaded database.
@@ -99,15 +100,15 @@ impl<S: Store> Target for KvTarget<S> {
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
-        let right: Arc<dyn LoadRight> = S::lock(&self.config).map(Arc::from).map_err(|error| {
+        let lock: Arc<dyn LoadLock> = S::lock(&self.config).map(Arc::from).map_err(|error| {
             let message = format!("{}: begin the load: {}", S::place(&self.config), error.line());
             match error {
                 StoreError::Unavailable { .. } | StoreError::Broken(_) => TargetError::unreachable(message),
                 StoreError::Retry { .. } | StoreError::Failed(_) => TargetError::usage(message),
             }
         })?;
-        *self.under.lock() = Under::new(&right);
-        Ok(Box::new(right))
+        *self.load_lock.lock() = LoadLockRef::new(&lock);
+        Ok(Box::new(lock))
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
@@ -122,19 +123,19 @@ impl<S: Store> Target for KvTarget<S> {
             )));
         }
         meta::create(&mut tx, meta)
-            .and_then(|()| self.under().check())
+            .and_then(|()| self.load_lock().check())
             .and_then(|()| tx.commit()?.wait())
             .map_err(failed)
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
-        Ok(Box::new(KvLoader::new(self.store()?, self.under(), S::place(&self.config))))
+        Ok(Box::new(KvLoader::new(self.store()?, self.load_lock(), S::place(&self.config))))
     }
 
     fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         let store = self.store()?;
         store.settle(stage).map_err(self.failed("finish the load"))?;
-        self.under()
+        self.load_lock()
             .check()
             .and_then(|()| meta::note_ready(&*store))
             .map_err(self.failed("note the end of the load"))
@@ -154,7 +155,7 @@ impl<S: Store> Target for KvTarget<S> {
         // The notes go first: rows without notes never look like a database that can be run or resumed.
         std::iter::once(KvTable::Meta)
             .chain(KvTable::ALL)
-            .try_for_each(|table| self.under().check().and_then(|()| store.clear(table)))
+            .try_for_each(|table| self.load_lock().check().and_then(|()| store.clear(table)))
             .map_err(self.failed("remove the rows"))
     }
 
@@ -201,7 +202,7 @@ impl<S: Store> StoreTest for KvTarget<S> {
         // A driver may guarantee atomic transactions without isolation.
         let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
         let rolls_back = description.isolation_is_level_3 || whole;
-        prove(&*self.store()?, rolls_back).map(Some).map_err(TargetError::database)
+        test_store(&*self.store()?, rolls_back).map(Some).map_err(TargetError::database)
     }
 }
 

@@ -6,7 +6,8 @@ use crate::kv::layout::{
     customer, customer_by_name, district, history, item, new_order, order_by_customer, order_line, stock,
 };
 use crate::kv::memory::{Memory, MemoryConfig};
-use crate::kv::store::{Access, KvTable, Store, StoreError, StoreTx};
+use crate::kv::store::{Access, KvTable, Store, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::kv::target::KvTarget;
 use crate::load::{LoadProgress, LoadUnit};
 use crate::playing::{assert_conditions, inputs, load, meta, play, population};

@@ -5,7 +5,8 @@ use crate::kv::layout::{
     HistoryNumber, customer, customer_by_name, district, district_prefix, history, item, new_order, order,
     order_by_customer, order_line, stock, warehouse,
 };
-use crate::kv::store::{Direction, KeyRange, KvTable, StoreError, StoreTx};
+use crate::kv::store::{Direction, KeyRange, KvTable, StoreTx};
+use crate::kv::store_error::StoreError;
 use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in_stock, middle};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
@@ -24,34 +25,34 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 /// End of a transaction before its commit.
-pub(crate) enum Stop {
+pub(crate) enum KvTxError {
     /// The store returned an error.
     Store(StoreError),
     /// The order has an unused item.
     UnusedItem(RolledBackOrder),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for KvTxError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<Malformed> for Stop {
+impl From<Malformed> for KvTxError {
     fn from(malformed: Malformed) -> Self {
         Self::Store(malformed.into())
     }
 }
 
 /// Result of a transaction.
-pub(crate) type Played = Result<Outcome, Stop>;
+pub(crate) type Played = Result<Outcome, KvTxError>;
 
 /// Orders that Stock-Level examines (clause 2.8.2.2).
 const RECENT_ORDERS: u32 = 20;
 
 /// Returns the error for a missing row: rows that the profile names must exist (clause 2.3.6).
-fn missing(what: fmt::Arguments<'_>) -> Stop {
-    Stop::Store(StoreError::Failed(format!("{what} is missing: run lydite check")))
+fn missing(what: fmt::Arguments<'_>) -> KvTxError {
+    KvTxError::Store(StoreError::Failed(format!("{what} is missing: run lydite check")))
 }
 
 /// Reads a row that must exist.
@@ -61,7 +62,7 @@ fn get<R>(
     key: &[u8],
     what: fmt::Arguments<'_>,
     found: impl FnOnce(&[u8]) -> Result<R, Malformed>,
-) -> Result<R, Stop> {
+) -> Result<R, KvTxError> {
     Ok(tx.read(table, key, found)?.ok_or_else(|| missing(what))??)
 }
 
@@ -72,12 +73,12 @@ fn change<R>(
     key: &[u8],
     what: fmt::Arguments<'_>,
     change: impl FnOnce(&mut Vec<u8>) -> Result<R, Malformed>,
-) -> Result<R, Stop> {
+) -> Result<R, KvTxError> {
     Ok(tx.modify(table, key, change)?.ok_or_else(|| missing(what))??)
 }
 
 /// Stores a new row; `value` is a buffer.
-fn insert<R: KvRow>(tx: &mut impl StoreTx, row: &R, value: &mut Vec<u8>) -> Result<(), Stop> {
+fn insert<R: KvRow>(tx: &mut impl StoreTx, row: &R, value: &mut Vec<u8>) -> Result<(), KvTxError> {
     row.encode(value)?;
     Ok(tx.put(R::KV_TABLE, &row.key(), value)?)
 }
@@ -143,7 +144,7 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
         })?;
         let Some(item) = item else {
             // The item is unused. All valid lines are done, so the profile ends here (clause 2.4.2.3).
-            return Err(Stop::UnusedItem(head.rolled_back()));
+            return Err(KvTxError::UnusedItem(head.rolled_back()));
         };
         let (i_price, i_name, i_data) = item?;
         let (s_quantity, brand, dist_info) = change(
@@ -245,7 +246,7 @@ fn find_customer(
     w_id: WarehouseId,
     d_id: DistrictId,
     customer: &CustomerSelector,
-) -> Result<CustomerId, Stop> {
+) -> Result<CustomerId, KvTxError> {
     match customer {
         CustomerSelector::Id(c_id) => Ok(*c_id),
         CustomerSelector::LastName(name) => {
@@ -417,7 +418,7 @@ fn oldest_new_order(
     tx: &mut impl StoreTx,
     w_id: WarehouseId,
     d_id: DistrictId,
-) -> Result<Option<OrderId>, Stop> {
+) -> Result<Option<OrderId>, KvTxError> {
     let mut oldest = None;
     let district = district_prefix(w_id, d_id);
     scan_prefix(tx, new_order::TABLE, &district, Direction::Forward, |key, value| {
@@ -433,7 +434,7 @@ fn deliver(
     d_id: DistrictId,
     o_id: OrderId,
     now: Timestamp,
-) -> Result<(), Stop> {
+) -> Result<(), KvTxError> {
     let Delivery { w_id, carrier_id, .. } = *input;
     tx.delete(new_order::TABLE, &new_order::key(w_id, d_id, o_id))?;
     let key = order::key(w_id, d_id, o_id);
@@ -486,7 +487,7 @@ fn low_stock_of(
     w_id: WarehouseId,
     d_id: DistrictId,
     threshold: u8,
-) -> Result<u32, Stop> {
+) -> Result<u32, KvTxError> {
     let next = get(
         tx,
         district::TABLE,

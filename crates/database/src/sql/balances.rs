@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::prepared::{Prepared, Role};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::Cents;
 
@@ -85,11 +85,11 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
         self.connection.run(statement, params, &mut self.rows)
     }
 
-    fn add(&mut self, cents: Cents, balance: Balance) -> Result<(), Stop> {
+    fn add(&mut self, cents: Cents, balance: Balance) -> Result<(), SqlTxError> {
         self.change([AddWarehouse, AddDistrict], cents, balance)
     }
 
-    fn set(&mut self, cents: Cents, balance: Balance) -> Result<(), Stop> {
+    fn set(&mut self, cents: Cents, balance: Balance) -> Result<(), SqlTxError> {
         self.change([SetWarehouse, SetDistrict], cents, balance)
     }
 
@@ -99,7 +99,7 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
         [of_warehouse, of_district]: [BalanceStatement; 2],
         cents: Cents,
         balance: Balance,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), SqlTxError> {
         let cents = Value::Money(cents);
         match balance {
             Balance::Warehouse(id) => self.step(of_warehouse, &[cents, Value::Int(id.get())]),
@@ -107,10 +107,10 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
                 self.step(of_district, &[cents, Value::Int(id.get()), Value::Int(district.get())])
             }
         }?;
-        if self.rows.affected() == 1 { Ok(()) } else { Err(Stop::Missing(missing(balance))) }
+        if self.rows.affected() == 1 { Ok(()) } else { Err(SqlTxError::Missing(missing(balance))) }
     }
 
-    fn read(&mut self, balance: Balance) -> Result<Cents, Stop> {
+    fn read(&mut self, balance: Balance) -> Result<Cents, SqlTxError> {
         match balance {
             Balance::Warehouse(id) => self.step(GetWarehouse, &[Value::Int(id.get())]),
             Balance::District(id, district) => {
@@ -118,12 +118,12 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
             }
         }?;
         if self.rows.is_empty() {
-            return Err(Stop::Missing(missing(balance)));
+            return Err(SqlTxError::Missing(missing(balance)));
         }
         Ok(self.rows.money(0, 0)?)
     }
 
-    fn play(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, Stop> {
+    fn play(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, SqlTxError> {
         let mut values = Vec::new();
         match transaction {
             BalanceTransaction::Add { amount, balances, between } => {
@@ -145,13 +145,13 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
                 }
             }
         }
-        self.step(Commit, &[]).map_err(Stop::CommitFailed)?;
+        self.step(Commit, &[]).map_err(SqlTxError::CommitFailed)?;
         Ok(values)
     }
 }
 
 impl<C: Connection<BalanceStatement>> Session<Balances> for BalanceSession<C> {
     fn execute(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, TxError> {
-        self.play(transaction).map_err(|stop| stop.end(&mut self.connection))
+        self.play(transaction).map_err(|error| error.roll_back(&mut self.connection))
     }
 }

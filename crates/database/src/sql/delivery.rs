@@ -4,7 +4,7 @@ use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{Played, SqlSession, changed, present};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::DeliveryOutcome;
@@ -106,7 +106,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> P
         let Some(o_id) = oldest_new_order(session, w, d)? else { continue };
         let o = Value::Int(o_id.get());
         if session.step(Statement::DeleteNewOrder, &[w, d, o])?.affected() != 1 {
-            return Err(Stop::Overtaken("another delivery took the oldest order"));
+            return Err(SqlTxError::Overtaken("another delivery took the oldest order"));
         }
         // Changed first: a snapshot that is older than the order shows it from then on.
         session.change(Statement::SetCarrier, &[Value::Int(input.carrier_id.get()), w, d, o])?;
@@ -130,7 +130,7 @@ fn oldest_new_order<C: Connection>(
     session: &mut SqlSession<C>,
     w: Value<'_>,
     d: Value<'_>,
-) -> Result<Option<OrderId>, Stop> {
+) -> Result<Option<OrderId>, SqlTxError> {
     loop {
         let rows = session.step(Statement::OldestNewOrder, &[w, d])?;
         if !rows.is_empty() {
@@ -190,7 +190,7 @@ fn deliver<C: Connection>(
     districts: &[DistrictId],
     begins: bool,
     outcome: &mut DeliveryOutcome,
-) -> Result<(), Stop> {
+) -> Result<(), SqlTxError> {
     let w = Value::Int(input.w_id.get());
     let params: ArrayVec<[Value<'_>; 2], DISTRICTS> =
         districts.iter().map(|d_id| [w, Value::Int(d_id.get())]).collect();
@@ -241,7 +241,7 @@ fn credits(
     w_id: WarehouseId,
     rows: &Rows,
     delivered: &[(DistrictId, OrderId)],
-) -> Result<ArrayVec<[Value<'static>; 4], DISTRICTS>, Stop> {
+) -> Result<ArrayVec<[Value<'static>; 4], DISTRICTS>, SqlTxError> {
     let mut found: ArrayVec<(i64, [Value<'static>; 4]), DISTRICTS> = ArrayVec::new();
     for row in 0..rows.len().min(DISTRICTS) {
         let d_id: i64 = rows.int(row, 0)?;
@@ -254,7 +254,7 @@ fn credits(
         .map(|(d_id, o_id)| {
             let credit = found.iter().find(|(found, _)| *found == d_id.get());
             credit.map(|(_, credit)| *credit).ok_or_else(|| {
-                Stop::Missing(format!(
+                SqlTxError::Missing(format!(
                     "order {w_id}/{d_id}/{o_id} or its lines are missing: run lydite check"
                 ))
             })

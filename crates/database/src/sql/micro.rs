@@ -7,7 +7,7 @@ use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, Role};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use crate::workload::Micro;
 use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
@@ -98,8 +98,8 @@ impl<C: Connection<MicroStatement>> MicroSession<C> {
         self.connection.run(statement, params, &mut self.rows)
     }
 
-    fn play(&mut self, transaction: &Transaction) -> Result<Outcome, Stop> {
-        let gone = |access: &Access| Stop::Missing(missing(Engines::One, access));
+    fn play(&mut self, transaction: &Transaction) -> Result<Outcome, SqlTxError> {
+        let gone = |access: &Access| SqlTxError::Missing(missing(Engines::One, access));
         let mut outcome = Outcome::default();
         self.step(if transaction.is_read_only() { BeginRead } else { BeginWrite }, &[])?;
         for access in transaction.reads() {
@@ -116,14 +116,14 @@ impl<C: Connection<MicroStatement>> MicroSession<C> {
                 return Err(gone(access));
             }
         }
-        self.step(Commit, &[]).map_err(Stop::CommitFailed)?;
+        self.step(Commit, &[]).map_err(SqlTxError::CommitFailed)?;
         Ok(outcome)
     }
 }
 
 impl<C: Connection<MicroStatement>> Session<Micro> for MicroSession<C> {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        self.play(transaction).map_err(|stop| stop.end(&mut self.connection))
+        self.play(transaction).map_err(|error| error.roll_back(&mut self.connection))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::input::Contended;
@@ -260,11 +260,11 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> P
 
 /// The end of an order with an item that is not there: the rollback that the standard wants if the terminal entered an
 /// unused one (clause 2.4.1.4).
-fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> Stop {
+fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> SqlTxError {
     if has_unused_item(input) {
-        Stop::UnusedItem(order)
+        SqlTxError::UnusedItem(order)
     } else {
-        Stop::Missing(format!("an item of order {} is missing: run lydite check", order.o_id))
+        SqlTxError::Missing(format!("an item of order {} is missing: run lydite check", order.o_id))
     }
 }
 
@@ -291,7 +291,7 @@ fn read_head(
     warehouse: &Rows,
     customer: &Rows,
     district: &Rows,
-) -> Result<OrderHead, Stop> {
+) -> Result<OrderHead, SqlTxError> {
     present(warehouse, || format!("warehouse {}", input.w_id))?;
     let (w_tax, entry_d) = (warehouse.rate(0, 0)?, warehouse.time(0, 1)?);
     present(customer, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
@@ -366,8 +366,9 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Play
         } else {
             session.send(&steps)?;
         }
-        taken(&session.rows[lines_step], input, &found, &mut lines)
-            .map_err(|error| if committed { Stop::CommitFailed(error) } else { Stop::Failed(error) })?;
+        taken(&session.rows[lines_step], input, &found, &mut lines).map_err(|error| {
+            if committed { SqlTxError::CommitFailed(error) } else { SqlTxError::Failed(error) }
+        })?;
     }
     if unused_item {
         return Err(item_is_missing(input, head.rolled_back()));
@@ -565,13 +566,13 @@ fn book(
     items: &[FoundItem],
     mut stocks: ArrayVec<FoundStock, MAX_ORDER_LINES>,
     lines: &mut [Option<NewOrderLine>],
-) -> Result<ArrayVec<Booked, MAX_ORDER_LINES>, Stop> {
+) -> Result<ArrayVec<Booked, MAX_ORDER_LINES>, SqlTxError> {
     let mut booked = ArrayVec::new();
     for &index in order {
         let line = &input.lines[index];
         let Some((i_price, i_name, i_data)) = &items[index] else { continue };
         let Some((in_stock, s_data, dist_info)) = stocks[index] else {
-            return Err(Stop::Missing(format!(
+            return Err(SqlTxError::Missing(format!(
                 "stock {}/{} is missing: run lydite check",
                 line.supply_w_id, line.i_id
             )));
@@ -617,7 +618,7 @@ fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> P
     ];
     let read = |rows: &Rows| called(rows, input);
     match session.call(Statement::BeginWrite, Statement::CallNewOrder, &params, read) {
-        Err(Stop::CommitFailed(SqlError::Database { code, detail: Some(detail), .. }))
+        Err(SqlTxError::CommitFailed(SqlError::Database { code, detail: Some(detail), .. }))
             if code == UNUSED_ITEM =>
         {
             Err(item_is_missing(input, rolled_back(&detail)?))

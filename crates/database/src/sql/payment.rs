@@ -6,7 +6,7 @@ use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::session::{Played, SqlSession, changed, present};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{Address, PaymentOutcome};
@@ -159,7 +159,7 @@ pub(crate) fn find_customer<C: Connection>(
     w_id: WarehouseId,
     d_id: DistrictId,
     customer: &CustomerSelector,
-) -> Result<CustomerId, Stop> {
+) -> Result<CustomerId, SqlTxError> {
     match customer {
         CustomerSelector::Id(c_id) => Ok(*c_id),
         CustomerSelector::LastName(name) => {

@@ -4,7 +4,7 @@ use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::SelectBalanceOutcome;
@@ -40,7 +40,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalan
 }
 
 /// Reads the answer of [`Statement::WarehouseBalance`].
-fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, Stop> {
+fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, SqlTxError> {
     present(rows, || format!("warehouse {w_id}"))?;
     Ok(rows.money(0, 0)?)
 }

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Statement, Way};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use crate::sql::{
     delivery, new_order, order_status, payment, select_balance, stock_level, update_balance, update_item,
@@ -19,7 +19,7 @@ use lydite_tpcc::{Outcome, Transaction};
 use std::sync::Arc;
 
 /// What a transaction gives.
-pub(crate) type Played = Result<Outcome, Stop>;
+pub(crate) type Played = Result<Outcome, SqlTxError>;
 
 /// A session of an SQL database.
 pub struct SqlSession<C> {
@@ -65,39 +65,39 @@ impl<C: Connection> Session for SqlSession<C> {
             Transaction::UpdateBalance(input) => update_balance::play(self, input),
             Transaction::SelectBalance(input) => select_balance::play(self, input),
         };
-        played.map_err(|stop| stop.end(&mut self.connection))
+        played.map_err(|error| error.roll_back(&mut self.connection))
     }
 }
 
 impl<C: Connection> SqlSession<C> {
     /// Runs a statement; its rows are in `self.rows[0]`.
-    pub(crate) fn step(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<&Rows, Stop> {
+    pub(crate) fn step(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<&Rows, SqlTxError> {
         self.connection.run(statement, params, &mut self.rows[0])?;
         Ok(&self.rows[0])
     }
 
     /// Runs a statement that must change exactly one row.
-    pub(crate) fn change(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), Stop> {
+    pub(crate) fn change(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), SqlTxError> {
         match self.step(statement, params)?.affected() {
             1 => Ok(()),
-            rows => Err(Stop::Missing(format!(
+            rows => Err(SqlTxError::Missing(format!(
                 "{statement:?} changed {rows} rows instead of 1: run lydite check"
             ))),
         }
     }
 
-    pub(crate) fn commit(&mut self) -> Result<(), Stop> {
-        self.connection.run(Statement::Commit, &[], &mut self.rows[0]).map_err(Stop::CommitFailed)
+    pub(crate) fn commit(&mut self) -> Result<(), SqlTxError> {
+        self.connection.run(Statement::Commit, &[], &mut self.rows[0]).map_err(SqlTxError::CommitFailed)
     }
 
     /// Sends the steps together; the rows of each are in its place of `self.rows`.
-    pub(crate) fn send(&mut self, steps: &[Step<'_>]) -> Result<(), Stop> {
+    pub(crate) fn send(&mut self, steps: &[Step<'_>]) -> Result<(), SqlTxError> {
         Ok(self.connection.pipeline(steps, &mut self.rows[..steps.len()])?)
     }
 
     /// Sends the steps together; the last one is the commit. An error of the connection leaves the commit unknown.
-    pub(crate) fn send_with_commit(&mut self, steps: &[Step<'_>]) -> Result<(), Stop> {
-        self.connection.pipeline(steps, &mut self.rows[..steps.len()]).map_err(Stop::CommitFailed)
+    pub(crate) fn send_with_commit(&mut self, steps: &[Step<'_>]) -> Result<(), SqlTxError> {
+        self.connection.pipeline(steps, &mut self.rows[..steps.len()]).map_err(SqlTxError::CommitFailed)
     }
 
     /// Calls a stored procedure in a transaction of its own, and reads its answer.
@@ -107,12 +107,12 @@ impl<C: Connection> SqlSession<C> {
         procedure: Statement,
         params: &[Value<'_>],
         read: impl FnOnce(&Rows) -> Result<R, SqlError>,
-    ) -> Result<R, Stop> {
+    ) -> Result<R, SqlTxError> {
         let steps: [Step<'_>; 3] = [(begin, &[]), (procedure, params), (Statement::Commit, &[])];
         let steps = if self.dialect.procedures_commit { &steps[1..2] } else { &steps[..] };
         self.send_with_commit(steps)?;
         // The commit came with the call: an answer that can't be read does not undo it.
-        read(&self.rows[steps.len() / 2]).map_err(Stop::CommitFailed)
+        read(&self.rows[steps.len() / 2]).map_err(SqlTxError::CommitFailed)
     }
 
     /// Tells who watches for it that a New-Order asks for a row that others may want to change as well.
@@ -126,19 +126,19 @@ impl<C: Connection> SqlSession<C> {
 }
 
 /// Clause 2.3.6: a row that the profile names must be there.
-pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), Stop> {
+pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), SqlTxError> {
     if rows.is_empty() {
-        Err(Stop::Missing(format!("{} is missing: run lydite check", what())))
+        Err(SqlTxError::Missing(format!("{} is missing: run lydite check", what())))
     } else {
         Ok(())
     }
 }
 
 /// The statement of each of these answers must have changed this many rows.
-pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), Stop> {
+pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), SqlTxError> {
     match rows.iter().find(|rows| rows.affected() != wanted) {
         None => Ok(()),
-        Some(rows) => Err(Stop::Missing(format!(
+        Some(rows) => Err(SqlTxError::Missing(format!(
             "{} changed {} rows instead of {wanted}: run lydite check",
             what(),
             rows.affected()

@@ -4,7 +4,7 @@ use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{Played, SqlSession, present};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::outcome::UpdateItemOutcome;
 use lydite_tpcc::transaction::UpdateItem;
@@ -41,7 +41,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) ->
 }
 
 /// Reads the answer of [`Statement::ItemPrice`].
-fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, Stop> {
+fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, SqlTxError> {
     present(rows, || format!("item {item}"))?;
     Ok(rows.money(0, 0)?)
 }

@@ -6,7 +6,7 @@ use crate::sql::new_order::taken_from_stock;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
-use crate::sql::stop::Stop;
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::UpdateStockOutcome;
@@ -86,7 +86,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> P
         (Statement::Commit, &[]),
     ])?;
     // The commit came with it: an answer that can't be read does not undo it.
-    left_in_rounds(&session.rows[1], input).map_err(Stop::CommitFailed)
+    left_in_rounds(&session.rows[1], input).map_err(SqlTxError::CommitFailed)
 }
 
 /// Reads the answer of [`Statement::BatchUpdateStock`].

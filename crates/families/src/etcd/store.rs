@@ -4,7 +4,7 @@ use super::client::{Bytes, Client, Compare, Done, Found, Operation, Range, Txn};
 use super::config::Config;
 use super::load_lock;
 use lydite_database::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
-use lydite_database::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
+use lydite_database::kv::{Access, Direction, KvTable, LoadLock, Store, StoreError};
 use lydite_database::{AbortReason, Committed, Description};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Store for EtcdStore {
         true
     }
 
-    fn lock(config: &Config) -> Result<Box<dyn LoadRight>, StoreError> {
+    fn lock(config: &Config) -> Result<Box<dyn LoadLock>, StoreError> {
         Ok(Box::new(load_lock::take(&Self::open(config)?)?))
     }
 

@@ -4,7 +4,7 @@ use super::config::Config;
 use super::load_lock;
 use crate::net;
 use lydite_database::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
-use lydite_database::kv::{Access, Direction, KvTable, LoadRight, Store, StoreError};
+use lydite_database::kv::{Access, Direction, KvTable, LoadLock, Store, StoreError};
 use lydite_database::{AbortReason, Committed, Description};
 use parking_lot::Mutex;
 use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
@@ -150,7 +150,7 @@ impl Store for RedisStore {
         Ok(store)
     }
 
-    fn lock(config: &Config) -> Result<Box<dyn LoadRight>, StoreError> {
+    fn lock(config: &Config) -> Result<Box<dyn LoadLock>, StoreError> {
         Ok(Box::new(load_lock::take(Self::open(config)?)?))
     }
 

@@ -15,10 +15,10 @@ type Found = Vec<(Vec<u8>, Vec<u8>)>;
 ///
 /// # Errors
 /// The first function that is wrong: its name, its result, and the expected result.
-pub fn prove<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
-    let proved = functions(store, rolls_back);
+pub fn test_store<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
+    let tested = functions(store, rolls_back);
     let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
-    proved.and(cleared)?;
+    tested.and(cleared)?;
     let last = if rolls_back { "commit and rollback" } else { "commit" };
     Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
 }

@@ -6,7 +6,7 @@ use crate::sql::prepared::Prepared;
 use lydite_tpcc::RolledBackOrder;
 
 /// Why it ended.
-pub(crate) enum Stop {
+pub(crate) enum SqlTxError {
     /// A statement failed.
     Failed(SqlError),
     /// The commit was sent and failed.
@@ -19,16 +19,16 @@ pub(crate) enum Stop {
     Missing(String),
 }
 
-impl From<SqlError> for Stop {
+impl From<SqlError> for SqlTxError {
     fn from(error: SqlError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Stop {
+impl SqlTxError {
     /// Rolls back, unless the connection is lost, so that the session can begin the next transaction; the error to
     /// tell.
-    pub(crate) fn end<S: Prepared, C: Connection<S>>(self, connection: &mut C) -> TxError {
+    pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(self, connection: &mut C) -> TxError {
         let (error, alive) = match self {
             Self::Failed(error) => {
                 let alive = !matches!(error, SqlError::Lost(_));
