@@ -117,8 +117,8 @@ impl<S: Store> Target for KvTarget<S> {
         let mut tx = store.begin(Access::Write).map_err(&failed)?;
         if meta::state(&mut tx).map_err(&failed)? != DatabaseState::Empty {
             return Err(TargetError::usage(format!(
-                "{}: there are rows already, which may be somebody else's: name another database; if nobody needs them, \
-                 --fresh drops them",
+                "{}: there are rows already, which may be somebody else's: name another database; if nobody needs \
+                 them, --fresh drops them",
                 S::place(&self.config)
             )));
         }

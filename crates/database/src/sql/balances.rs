@@ -1,4 +1,4 @@
-//! The transactions of the function tests in SQL, and the session that plays them one statement after the other.
+//! The transactions of the function tests in SQL, and the session that runs their statements one by one.
 
 use crate::balances::{Balance, BalanceTransaction, Balances, missing};
 use crate::error::TxError;
@@ -15,7 +15,7 @@ use lydite_tpcc::Cents;
 pub enum BalanceStatement {
     /// Begins a transaction that writes.
     BeginWrite,
-    /// Begins one that only reads.
+    /// Begins a transaction that only reads.
     BeginRead,
     /// Commits.
     Commit,
@@ -36,7 +36,7 @@ pub enum BalanceStatement {
 use BalanceStatement::*;
 
 impl BalanceStatement {
-    /// All statements with their texts.
+    /// Returns all statements with their texts.
     pub fn all(dialect: &Dialect) -> Vec<(Self, String)> {
         [
             (BeginWrite, dialect.begin_write),
@@ -76,7 +76,7 @@ pub struct BalanceSession<C> {
 }
 
 impl<C: Connection<BalanceStatement>> BalanceSession<C> {
-    /// Plays the function tests over `connection`.
+    /// Makes a session that plays the function tests over `connection`.
     pub fn new(connection: C) -> Self {
         Self { connection, rows: Rows::default() }
     }
@@ -93,7 +93,7 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
         self.change([SetWarehouse, SetDistrict], cents, balance)
     }
 
-    /// By the statement for warehouses, or that for districts.
+    /// Changes a balance by the statement for warehouses or that for districts.
     fn change(
         &mut self,
         [of_warehouse, of_district]: [BalanceStatement; 2],

@@ -9,16 +9,16 @@ use lydite_tpcc::schema::Table;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The smallest batch that can be asked for, in rows, and that a load is cut to when the server finds its batches too large.
+/// Smallest batch in rows, as an option and after the server rejected larger batches.
 const LEAST: u32 = 100;
-/// The largest, in rows.
+/// Largest batch in rows.
 const MOST: u32 = 1_000_000;
-/// How often a batch is sent that the server refuses because of others' work.
+/// Most attempts at a batch that the server aborts because of concurrent work.
 const ATTEMPTS: u32 = 10;
-/// The pause before it is sent for the second time; it grows by as much each time.
+/// Pause before the second attempt. It grows by this much from attempt to attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The option `batch`.
+/// Returns the option `batch` with its default.
 pub const fn option(default: &'static str) -> OptionSpec {
     OptionSpec {
         name: "batch",
@@ -28,12 +28,13 @@ pub const fn option(default: &'static str) -> OptionSpec {
     }
 }
 
-/// Reads the option `batch`.
+/// Reads the option `batch`, in rows.
 pub fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u32> {
     parsed.number("batch", LEAST..=MOST, errors)
 }
 
-/// Sends `rows` rows in batches of at most `size`. One that is too large is sent in halves, and all that follow are as small.
+/// Sends `rows` rows in batches of at most `size` rows. A batch that is too large for the server halves `size` for
+/// itself and all later batches.
 pub fn send(
     rows: usize,
     size: &mut u32,
@@ -58,15 +59,15 @@ pub fn send(
     Ok(())
 }
 
-/// Loads tables of a unit, those that this server has. It is noted as begun before its first batch, so that one that was broken off is found, and
-/// done again. `failed` makes an error of what was being done; `load` loads a table.
+/// Loads those tables of a unit that this server has. Notes the unit as begun before its first batch, so that a resumed
+/// load finds an unfinished unit and repeats it. `failed` makes the error of a step; `load` loads a table.
 pub fn load_unit<A: Admin>(
     admin: &mut A,
     (unit, tables): (LoadUnit, &[Table]),
     failed: impl Fn(SqlError, &str) -> TargetError,
     mut load: impl FnMut(&mut A, Table) -> Result<(), SqlError>,
 ) -> Result<(), TargetError> {
-    // Below all that are noted as loaded, of which ITEM is 0.
+    // Notes of loaded units are from 0 on, which is ITEM.
     let begun = -1 - i64::from(unit.warehouse().0);
     let left = admin
         .column(&format!("SELECT unit FROM lydite_load WHERE unit = {begun}"))

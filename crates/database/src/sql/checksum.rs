@@ -1,21 +1,21 @@
-//! Checksums of tables that do not depend on the order of the rows nor on the database.
+//! Checksums of tables. They depend neither on the order of the rows nor on the database.
 
 use crate::sql::connection::SqlError;
 use crate::sql::meta::Admin;
 use crate::target::TableChecksum;
 use lydite_tpcc::schema::{ColumnType, Table};
 
-/// How a dialect writes the canonical text of a column: amounts as whole cents, rates as whole ten-thousandths.
+/// A dialect's expressions for the canonical text of a column: amounts in cents, rates in ten-thousandths.
 pub struct Canonical {
-    /// An amount of money.
+    /// Expression for an amount of money.
     pub money: fn(&str) -> String,
-    /// A rate.
+    /// Expression for a rate.
     pub rate: fn(&str) -> String,
-    /// Any value as text.
+    /// Expression that makes a text of any value.
     pub as_text: fn(&str) -> String,
 }
 
-/// One text per row: the columns joined by `|`; of a time only whether it is there.
+/// Returns the query for one text per row: the columns joined by `|`. A time counts only as null or not null.
 fn select(canonical: &Canonical, table: Table) -> String {
     let columns: Vec<String> = table
         .schema()
@@ -37,7 +37,7 @@ fn select(canonical: &Canonical, table: Table) -> String {
     format!("SELECT {} FROM {}", columns.join(" || '|' || "), table.name())
 }
 
-/// Reads all nine tables.
+/// Returns the checksums of all nine tables. Reads all their rows.
 pub fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<TableChecksum>, SqlError> {
     Table::ALL
         .into_iter()
@@ -52,7 +52,7 @@ pub fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<Ta
         .collect()
 }
 
-/// 64-bit FNV-1a over the text, finished so that sums of many do not cancel out.
+/// Returns the 64-bit FNV-1a hash of a text, with a final mix so that sums of many hashes do not cancel out.
 pub fn hash(text: &str) -> u64 {
     let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,5 +1,5 @@
-//! The twelve consistency conditions (clause 3.3.2), and ours beside them, as set-based SQL: each query gives the keys that
-//! break it.
+//! The twelve consistency conditions (clause 3.3.2) and Lydite's own ones, as SQL queries over sets. Each query returns
+//! the keys that violate the condition.
 
 use crate::kv::meta::initial_rows;
 use crate::sql::connection::SqlError;
@@ -12,26 +12,27 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, WarehouseId};
 use std::time::Instant;
 
-/// How many offending keys are named.
+/// Most offending keys that a finding names.
 const EXAMPLES: usize = 5;
 
-/// Per customer: what the delivered lines of all their orders cost. Lines are joined with their orders.
+/// Sum of the delivered lines of each customer. Joins lines with their orders.
 const DELIVERED: &str = "SELECT o_w_id AS w, o_d_id AS d, o_c_id AS c, sum(amount) AS delivered \
                          FROM (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line \
                          WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS summed \
                          JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                          GROUP BY o_w_id, o_d_id, o_c_id";
 
-/// [`DELIVERED`] by an aggregation of lines and orders: MariaDB looks up each order of a join by itself, and over Spider each of
-/// these is a statement to a shard.
+/// [`DELIVERED`] by an aggregation of lines and orders. MariaDB looks up each order of a join by itself, and over
+/// Spider each lookup is a statement to a shard.
 const DELIVERED_WITHOUT_JOIN: &str = "SELECT w, d, c, sum(amount) AS delivered \
                          FROM (SELECT w, d, o, max(c) AS c, sum(amount) AS amount \
                          FROM (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, 0 AS c, sum(ol_amount) AS amount \
                          FROM order_line WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id \
-                         UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts GROUP BY w, d, o) AS summed \
+                         UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts \
+                         GROUP BY w, d, o) AS summed \
                          GROUP BY w, d, c";
 
-/// Condition 2. A column's bare maximum is looked up in the index, and MariaDB over Spider then leaves out whole
+/// Condition 2. The `+ 0` keeps MariaDB from looking up a maximum in the index, which over Spider leaves out whole
 /// warehouses.
 const NEXT_ORDERS: &str = "\
      SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': d_next_o_id ' || d_next_o_id || ', max o_id ' || \
@@ -88,15 +89,14 @@ const DELIVERED_LINES: &str = "\
      GROUP BY ol_w_id, ol_d_id, ol_o_id) AS parts GROUP BY w, d, o) AS counted \
      WHERE orders = 1 AND delivered <> carried * line_count";
 
-/// The query of a condition's offenders: a key as text, and what disagrees. Rows that the conditions speak of and that
-/// are never deleted (clause 1.4.11) must be there: else all would hold on an empty database.
-///
-/// `meta`: what was loaded.
+/// Returns the query for the offenders of a condition: texts with the key and the values that disagree. Rows that are
+/// never deleted (clause 1.4.11) must exist, because otherwise all conditions would hold on an empty database. `meta`
+/// describes the loaded database.
 fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> String {
     let districts = districts(meta);
     let (customers, delivered_before) = (meta.size.customers(), meta.size.delivered());
     let money = dialect.money_text;
-    // Without rows a sum is null.
+    // A sum over no rows is null.
     let sum = |column: &str| money(&format!("coalesce({column}, 0.00)"));
     let delivered = if dialect.joins_by_row { DELIVERED_WITHOUT_JOIN } else { DELIVERED };
     match condition.number {
@@ -107,8 +107,9 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
              UNION ALL SELECT 'all: ' || found || ' warehouses, ' || value || ' were loaded' \
              FROM (SELECT count(*) AS found FROM warehouse) AS w, lydite_meta \
              WHERE name = 'warehouses' AND value <> {} \
-             UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of ' || {districts} FROM (SELECT w_id, \
-             count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id GROUP BY w_id) AS n \
+             UNION ALL SELECT 'w_id=' || w_id || ': ' || districts || ' districts instead of ' || {districts} \
+             FROM (SELECT w_id, count(d_id) AS districts FROM warehouse LEFT JOIN district ON d_w_id = w_id \
+             GROUP BY w_id) AS n \
              WHERE districts <> {districts}",
             money("w_ytd"),
             sum("total"),
@@ -146,7 +147,7 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
             sum("delivered"),
             sum("paid")
         ),
-        // As printed it holds for the initial population only; each delivery turns one new order into an old one.
+        // As printed, it holds only for the initial population: each delivery turns a new order into an old one.
         11 => format!(
             "SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': orders ' || coalesce(orders, 0) || \
                ', new orders ' || coalesce(fresh, 0) || ', deliveries ' || coalesce(deliveries, 0) AS example \
@@ -176,7 +177,7 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
     }
 }
 
-/// ITEM is what was loaded, but for who has which price.
+/// Checks that ITEM has the loaded number of rows and sum of prices. Prices may be exchanged between items.
 fn check_items(
     admin: &mut impl Admin,
     dialect: &Dialect,
@@ -186,15 +187,16 @@ fn check_items(
     let (sum, items) = (price_sum(population), population.size.items());
     let found_sum = (dialect.money_text)("total");
     let sql = format!(
-        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {items} and {sum} were loaded' AS example \
-         FROM (SELECT count(*) AS found, coalesce(sum(i_price), 0.00) AS total FROM item) AS i \
+        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {items} and {sum} were loaded' \
+         AS example FROM (SELECT count(*) AS found, coalesce(sum(i_price), 0.00) AS total FROM item) AS i \
          WHERE found <> {items} OR {} <> '{sum}'",
         (dialect.as_text)(&found_sum)
     );
     ask(admin, &sql, finding)
 }
 
-/// Each row of STOCK is one that clause 2.4.2.2 can lead to, and those of a warehouse together come from those loaded.
+/// Checks that each row of STOCK is possible by clause 2.4.2.2, and that the rows of each warehouse together derive
+/// from the loaded ones.
 fn check_stock(
     admin: &mut impl Admin,
     population: &Population,
@@ -240,7 +242,7 @@ fn check_stock(
     Ok(())
 }
 
-/// How many districts the warehouse `w_id` was loaded with, as an expression.
+/// Returns the expression for the number of districts that the warehouse `w_id` was loaded with.
 fn districts(meta: &DatabaseMeta) -> String {
     let ranges = meta.districts.ranges();
     if ranges.is_empty() {
@@ -251,7 +253,7 @@ fn districts(meta: &DatabaseMeta) -> String {
     format!("CASE{cases} ELSE 0 END")
 }
 
-/// Evaluates one condition by one statement, on a database that was loaded with `meta`.
+/// Evaluates a condition on a database that was loaded with `meta`.
 pub fn evaluate(
     admin: &mut impl Admin,
     dialect: &Dialect,
@@ -270,7 +272,7 @@ pub fn evaluate(
     Ok(finding)
 }
 
-/// Asks for offenders, by key.
+/// Queries the offenders and adds them to the finding, in the order of the keys.
 fn ask(admin: &mut impl Admin, offenders: &str, finding: &mut ConditionFinding) -> Result<(), SqlError> {
     let sql = format!(
         "SELECT example, count(*) OVER () FROM ({offenders}) AS offenders ORDER BY example LIMIT {EXAMPLES}"

@@ -1,4 +1,4 @@
-//! What a family's connection must do so that the one text of the transactions runs on it.
+//! The trait of a family's connection, over which the transactions run.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
 use crate::replication::Positions;
@@ -6,32 +6,32 @@ use crate::sql::prepared::Prepared;
 use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 
-/// Why a statement failed.
+/// Error of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SqlError {
     /// The database answered with an error.
     Database {
-        /// Whether the transaction may be tried again, and why.
+        /// Abort reason, if the transaction may be retried.
         retry: Option<AbortReason>,
-        /// Whether the database is going away or does not take connections now.
+        /// True if the database is shutting down or accepts no connections now.
         unavailable: bool,
-        /// Whether, as the answer to a commit, it leaves open what came of it.
+        /// True if the answer to a commit leaves its outcome unknown.
         doubtful: bool,
-        /// The database's own code.
+        /// Code of the database.
         code: String,
-        /// Its words, on one line.
+        /// Message of the database, in one line.
         message: String,
-        /// More words of a kind that our own procedures send.
+        /// Detail that Lydite's own procedures send.
         detail: Option<String>,
     },
-    /// The connection broke.
+    /// The connection was lost.
     Lost(String),
     /// The answer does not fit the statement.
     Decode(String),
 }
 
 impl SqlError {
-    /// The error in one line.
+    /// Returns the error in one line.
     pub fn line(&self) -> String {
         match self {
             Self::Database { code, message, .. } => format!("{message} ({code})"),
@@ -39,7 +39,7 @@ impl SqlError {
         }
     }
 
-    /// The error of a transaction in which this statement failed. `committing`: the commit may have been sent.
+    /// Converts the error for the transaction of the statement. `committing` is true if the commit may have been sent.
     pub fn in_transaction(self, committing: bool) -> TxError {
         let line = self.line();
         match self {
@@ -49,7 +49,7 @@ impl SqlError {
                 committed: if committing { Committed::Unknown } else { Committed::No },
                 detail: line,
             },
-            // Committed, and then not understood; or the server itself does not know.
+            // The commit was answered, but the answer can't be read; or the server itself does not know its outcome.
             Self::Decode(_) | Self::Database { doubtful: true, .. } if committing => {
                 TxError::Unavailable { committed: Committed::Unknown, detail: line }
             }
@@ -57,7 +57,7 @@ impl SqlError {
         }
     }
 
-    /// The error of an operation on a whole target.
+    /// Returns the error of an operation on the whole target.
     pub fn on_target(self, doing: &str, place: &str) -> TargetError {
         let message = format!("{place}: {doing}: {}", self.line());
         match self {
@@ -67,16 +67,16 @@ impl SqlError {
     }
 }
 
-/// One step of a pipeline.
+/// A step of a pipeline: a statement with its parameters.
 pub type Step<'a, S = Statement> = (S, &'a [Value<'a>]);
 
-/// A connection on which the statements of a set are prepared.
+/// A connection with prepared statements.
 pub trait Connection<S: Prepared = Statement>: Send {
     /// Runs one prepared statement and waits for its rows.
     fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError>;
 
-    /// Runs statements one after another; the first error ends it. `rows` has an entry for each step.
-    /// Sent together and waited for once where the protocol allows.
+    /// Runs statements one after another and stops at the first error. `rows` has an entry for each step. If the
+    /// protocol allows, the statements are sent together and waited for once.
     fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         for ((statement, params), rows) in steps.iter().zip(rows) {
             self.run(*statement, params, rows)?;
@@ -89,6 +89,6 @@ pub trait Connection<S: Prepared = Statement>: Send {
         None
     }
 
-    /// Ends a transaction that failed, so that the connection can begin the next one.
+    /// Rolls back a failed transaction, so that the connection can begin the next one.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 }

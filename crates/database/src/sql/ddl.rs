@@ -3,7 +3,7 @@
 use crate::sql::dialect::Dialect;
 use lydite_tpcc::schema::{ForeignKey, Table};
 
-/// `CREATE TABLE` without keys; `suffix` goes behind the columns (an inline primary key, storage options).
+/// Returns `CREATE TABLE` without keys. `suffix` follows the columns: an inline primary key, or storage options.
 pub fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> String {
     let columns: Vec<String> = table
         .schema()
@@ -17,13 +17,13 @@ pub fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> String {
     format!("CREATE TABLE {} ({}{suffix})", table.name(), columns.join(", "))
 }
 
-/// The columns of the primary key, `a, b`; none for HISTORY.
+/// Returns the columns of the primary key as `a, b`; `None` for HISTORY.
 pub fn primary_key(table: Table) -> Option<String> {
     let key = table.schema().primary_key;
     (!key.is_empty()).then(|| key.join(", "))
 }
 
-/// `CREATE INDEX IF NOT EXISTS` for each secondary index.
+/// Returns `CREATE INDEX IF NOT EXISTS` for each secondary index.
 pub fn create_indexes(table: Table) -> impl Iterator<Item = String> {
     table.schema().indexes.iter().map(move |index| {
         format!(
@@ -35,7 +35,7 @@ pub fn create_indexes(table: Table) -> impl Iterator<Item = String> {
     })
 }
 
-/// `FOREIGN KEY (…) REFERENCES … (…)`.
+/// Returns `FOREIGN KEY (…) REFERENCES … (…)`.
 pub fn foreign_key(key: &ForeignKey) -> String {
     format!(
         "FOREIGN KEY ({}) REFERENCES {} ({})",
@@ -45,7 +45,7 @@ pub fn foreign_key(key: &ForeignKey) -> String {
     )
 }
 
-/// The table's columns, `a, b, c`.
+/// Returns the columns of the table as `a, b, c`.
 pub fn column_list(table: Table) -> String {
     let names: Vec<&str> = table.schema().columns.iter().map(|column| column.name).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! Delivery (clause 2.7): its statements, and how each way sends them.
+//! Delivery (clause 2.7): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{Played, SqlSession, changed, present};
@@ -11,7 +11,7 @@ use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::transaction::Delivery;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId, OrderId, Outcome, TransactionKind, WarehouseId};
 
-/// Districts that one statement has places for: those of a warehouse of the standard.
+/// Most districts of one statement: the ten of a standard warehouse.
 const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
 
 statements! {
@@ -59,8 +59,8 @@ statements! {
              THEN '1' ELSE 'a row of a delivered order is missing: run lydite check' END AS int) \
              FROM oldest LEFT JOIN delivered ON o_d_id = district WHERE id IS NOT NULL ORDER BY district");
 
-    /// Pairs of district and order follow the warehouse, as in the next three. Lists of fixed length are filled up by
-    /// repeating the last pair.
+    /// Here and in the next three statements, pairs of district and order follow the warehouse. Lists of fixed length
+    /// repeat their last pair.
     DeleteNewOrders [MultiRow] Made(|sql| {
         let orders = any_of(2, DISTRICTS, &["no_d_id", "no_o_id"]);
         format!("{} WHERE no_w_id = $1 AND ({orders})", sql.delete_new_order)
@@ -108,7 +108,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> P
         if session.step(Statement::DeleteNewOrder, &[w, d, o])?.affected() != 1 {
             return Err(SqlTxError::Overtaken("another delivery took the oldest order"));
         }
-        // Changed first: a snapshot that is older than the order shows it from then on.
+        // The change comes first, because after it even a snapshot that is older than the order shows the order.
         session.change(Statement::SetCarrier, &[Value::Int(input.carrier_id.get()), w, d, o])?;
         let rows = session.step(Statement::DeliveredOrder, &[w, d, o])?;
         present(rows, || format!("order {}/{d_id}/{o_id}", input.w_id))?;
@@ -124,8 +124,8 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> P
     Ok(Outcome::Delivery(outcome))
 }
 
-/// The oldest undelivered order of a district. Below repeatable read the row that a locking read waited for may
-/// be gone when it is free, and the read then finds nothing although there are more: look again.
+/// Returns the oldest undelivered order of a district. Below repeatable read, a locking read may wait for a row that is
+/// then deleted, and finds nothing although there are more orders. So it is repeated while there are orders.
 fn oldest_new_order<C: Connection>(
     session: &mut SqlSession<C>,
     w: Value<'_>,
@@ -149,7 +149,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Play
     let mut missing: Vec<i32> = input.district_ids().map(|district| i32::from(district.0)).collect();
     let mut outcome = DeliveryOutcome::default();
     let mut begun = false;
-    // Once, unless another delivery took an order that this one had found (below repeatable read).
+    // Runs once, unless another delivery took an order that this one had found (below repeatable read).
     while !missing.is_empty() {
         let params = [w, Value::Ints(&missing), carrier];
         let steps: [Step<'_>; 2] = [(Statement::BeginWrite, &[]), (Statement::BatchDeliver, &params)];
@@ -175,7 +175,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Play
 fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
     let all: Vec<DistrictId> = input.district_ids().collect();
     let mut outcome = DeliveryOutcome::default();
-    // As many at a time as the statements have places for; the first ones begin the transaction.
+    // A statement takes at most `DISTRICTS` districts. The first part begins the transaction.
     for (part, districts) in all.chunks(DISTRICTS).enumerate() {
         deliver(session, input, districts, part == 0, &mut outcome)?;
     }
@@ -183,7 +183,7 @@ fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pl
     Ok(Outcome::Delivery(outcome))
 }
 
-/// Delivers the oldest orders of at most [`DISTRICTS`] districts. `begins`: the transaction too.
+/// Delivers the oldest orders of at most [`DISTRICTS`] districts. Begins the transaction if `begins` is set.
 fn deliver<C: Connection>(
     session: &mut SqlSession<C>,
     input: &Delivery,
@@ -235,8 +235,8 @@ fn deliver<C: Connection>(
     Ok(())
 }
 
-/// What is credited to whom: the parameters of [`Statement::CreditCustomer`] for each delivered order, from the answer
-/// of [`Statement::DeliveredOrders`].
+/// Returns the parameters of [`Statement::CreditCustomer`] for each delivered order, from the answer of
+/// [`Statement::DeliveredOrders`].
 fn credits(
     w_id: WarehouseId,
     rows: &Rows,
@@ -248,7 +248,7 @@ fn credits(
         let (c, amount) = (Value::Int(rows.int(row, 1)?), Value::Money(rows.money(row, 2)?));
         found.push((d_id, [amount, Value::Int(w_id.get()), Value::Int(d_id), c]));
     }
-    // In the order of the districts, as every other way does it: else two deliveries could wait for each other.
+    // In the order of the districts, as in every other way. Otherwise two deliveries could deadlock.
     delivered
         .iter()
         .map(|(d_id, o_id)| {

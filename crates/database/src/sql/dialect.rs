@@ -1,53 +1,53 @@
-//! What differs from one SQL database to the next, as data.
+//! The differences between SQL databases, as data.
 
 use lydite_tpcc::schema::ColumnType;
 
-/// How statements take several rows at once (`--tx batched`).
+/// Form of several rows in one statement (`--tx batched`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batches {
-    /// One array for each column, and answers of statements that change rows.
+    /// An array for each column. Statements that change rows return rows.
     Arrays,
-    /// Lists of rows in the text.
+    /// Lists of rows in the text of the statement.
     Rows,
 }
 
 /// An SQL dialect.
 #[derive(Debug)]
 pub struct Dialect {
-    /// The type of a column.
+    /// SQL type of a column.
     pub column_type: fn(ColumnType) -> String,
-    /// An amount of money as text with two decimals, for people.
+    /// Expression that makes a text with two decimals of an amount, for people.
     pub money_text: fn(&str) -> String,
-    /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a join by
-    /// itself, and the rows may be on other servers.
+    /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a
+    /// join by itself, and the rows may be on other servers.
     pub joins_by_row: bool,
-    /// A value of any type as text.
+    /// Expression that makes a text of any value.
     pub as_text: fn(&str) -> String,
-    /// What stands before a parameter's number.
+    /// Character before a parameter's number.
     pub placeholder: char,
-    /// The database's clock, constant at least within a statement.
+    /// Expression for the database's clock, constant at least within a statement.
     pub now: &'static str,
-    /// What makes a SELECT lock its rows.
+    /// Suffix that makes a SELECT lock its rows.
     pub for_update: &'static str,
-    /// What makes a SELECT of rows that the transaction has locked show what they are now, where it would show what they
-    /// were in its snapshot.
+    /// Suffix that makes a SELECT of rows that the transaction has locked return their newest state, if it would return
+    /// the state in its snapshot otherwise.
     pub newest: &'static str,
-    /// What stands before a stored procedure and its parameters.
+    /// Prefix of a call of a stored procedure.
     pub call: &'static str,
-    /// Whether stored procedures begin and commit by themselves.
+    /// True if stored procedures begin and commit by themselves.
     pub procedures_commit: bool,
-    /// How statements take several rows at once.
+    /// Form of several rows in one statement.
     pub batches: Batches,
-    /// A statement that deletes from NEW-ORDER and tells how many rows, up to its WHERE.
+    /// Statement that deletes from NEW-ORDER and reports the number of rows, up to its WHERE.
     pub delete_new_order: &'static str,
-    /// Begins a transaction that writes.
+    /// Statement that begins a transaction that writes.
     pub begin_write: &'static str,
-    /// Begins a transaction that only reads.
+    /// Statement that begins a transaction that only reads.
     pub begin_read: &'static str,
 }
 
 impl Dialect {
-    /// Puts what differs from one dialect to the next into a text that names it in braces, as the fields here.
+    /// Replaces the names of fields in braces, such as `{now}`, by the values of this dialect.
     pub(crate) fn fill(&self, text: &str) -> String {
         let gaps = [
             ("{now}", self.now),
@@ -61,7 +61,7 @@ impl Dialect {
         gaps.iter().fold(text.to_string(), |text, (gap, sql)| text.replace(gap, sql))
     }
 
-    /// Gives the parameters `$1`, `$2` … of `text` the dialect's form.
+    /// Replaces the parameters `$1`, `$2` … of `text` by the dialect's form.
     pub fn placeholders(&self, text: &str) -> String {
         if self.placeholder == '$' {
             text.to_string()

@@ -1,4 +1,4 @@
-//! The isolation levels that can be asked for.
+//! The isolation levels that a URL can choose.
 
 use crate::target_url::ParsedUrl;
 
@@ -7,26 +7,26 @@ use crate::target_url::ParsedUrl;
 pub enum Isolation {
     /// A snapshot per transaction.
     RepeatableRead,
-    /// As if one after the other.
+    /// Transactions behave as if they ran one after the other.
     Serializable,
     /// A snapshot per statement.
     ReadCommitted,
 }
 
 impl Isolation {
-    /// The option `isolation`; repeatable read when it is not given.
+    /// Reads the option `isolation`. The default is repeatable read.
     pub fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
         Self::among(&[Self::RepeatableRead, Self::Serializable, Self::ReadCommitted], parsed, errors)
     }
 
-    /// The option `isolation`, one of `levels`; the first when it is not given.
+    /// Reads the option `isolation`, one of `levels`. The default is the first of them.
     pub fn among(levels: &'static [Self], parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
         let names: Vec<&str> = levels.iter().map(|level| level.option()).collect();
         let chosen = parsed.choice("isolation", &names, errors);
         levels.iter().copied().find(|level| level.option() == chosen).unwrap_or(levels[0])
     }
 
-    /// As a URL writes it.
+    /// Returns the name in a URL.
     fn option(self) -> &'static str {
         match self {
             Self::RepeatableRead => "repeatable-read",
@@ -35,7 +35,7 @@ impl Isolation {
         }
     }
 
-    /// As SQL writes it.
+    /// Returns the name in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Self::RepeatableRead => "REPEATABLE READ",

@@ -1,4 +1,4 @@
-//! Lydite's own two tables, `lydite_meta` and `lydite_load`: what a database was loaded with, and how far.
+//! Lydite's own two tables: `lydite_meta` describes the database, `lydite_load` has the progress of its load.
 
 use crate::kv::meta as kv;
 use crate::load::LoadUnit;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// A connection for administration: plain SQL, text answers.
 pub trait Admin {
-    /// Runs one or more statements and hands over the rows of the answer.
+    /// Runs one or more statements and passes the rows of the answer to `row`, as texts.
     fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError>;
 
     /// Runs one or more statements.
@@ -19,7 +19,7 @@ pub trait Admin {
         self.query_each(sql, &mut |_| ())
     }
 
-    /// The first column of the answer's rows.
+    /// Returns the first column of the answer's rows, without nulls.
     fn column(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
         let mut values = Vec::new();
         self.query_each(sql, &mut |row| {
@@ -32,17 +32,17 @@ pub trait Admin {
 /// Lydite's own tables.
 pub const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 
-/// Whether a table of this name is one that Lydite makes.
+/// True if Lydite makes a table of this name.
 pub fn is_ours(name: &str) -> bool {
     is_tpcc(name) || OWN_TABLES.contains(&name) || is_table_name(name)
 }
 
-/// Makes the two tables and stores `meta` in the state "loading".
+/// Returns the statements that create the two tables and store `meta` in the state `loading`.
 pub fn create(meta: &DatabaseMeta) -> String {
     create_notes(&kv::notes(meta))
 }
 
-/// Makes the two tables and stores notes, and the state "loading".
+/// Returns the statements that create the two tables and store notes and the state `loading`.
 pub fn create_notes(notes: &[(&str, String)]) -> String {
     let rows: Vec<String> = std::iter::once(&("state", "loading".to_string()))
         .chain(notes)
@@ -56,20 +56,21 @@ pub fn create_notes(notes: &[(&str, String)]) -> String {
     )
 }
 
-/// Notes that a unit is loaded: a warehouse, or 0 for ITEM. Goes into the transaction that loads it.
+/// Returns the statement that notes a unit as loaded: a warehouse, or 0 for ITEM. It belongs into the transaction that
+/// loads the unit.
 pub fn loaded(unit: LoadUnit) -> String {
     format!("INSERT INTO lydite_load VALUES ({})", unit.warehouse())
 }
 
-/// Notes that the load has ended.
+/// Statement that notes the end of the load.
 pub const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
 
-/// Whether a table of this name is one of the nine.
+/// True if this is the name of one of the nine tables.
 fn is_tpcc(name: &str) -> bool {
     Table::from_name(name).is_some()
 }
 
-/// The notes of a database that was loaded, by name.
+/// Reads the notes of `lydite_meta`, by name.
 fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> {
     let mut values = BTreeMap::new();
     admin.query_each("SELECT name, value FROM lydite_meta", &mut |row| {
@@ -85,7 +86,7 @@ pub fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
     kv::meta(&values(admin)?).map_err(SqlError::Decode)
 }
 
-/// Reads the state, given the names of all tables in the schema.
+/// Reads the state of the database. `tables` has the names of all tables in the schema.
 pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
     if !has("lydite_meta") {
@@ -108,7 +109,7 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
             }
         };
     }
-    // Only an unfinished load is asked what it has done.
+    // Only an unfinished load needs its progress.
     let ready = values.get("state").is_some_and(|state| state == "ready");
     let units =
         if ready { Vec::new() } else { admin.column("SELECT unit FROM lydite_load ORDER BY unit")? };

@@ -1,4 +1,4 @@
-//! The microbenchmark in SQL: its tables, their statements, and the session that plays them one by one.
+//! The microbenchmark in SQL: tables, statements, and the session that runs the statements one by one.
 
 use crate::error::TxError;
 use crate::micro::{missing, table_name};
@@ -12,15 +12,15 @@ use crate::sql::value::{Rows, Value};
 use crate::workload::Micro;
 use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
 
-/// Columns of a table, in their order.
+/// Columns of a table, in order.
 pub const COLUMNS: &str = "id, counter, payload";
 
-/// The name of a table.
+/// Returns the name of a table.
 pub fn name(table: TableId) -> String {
     table_name(Engines::One, table)
 }
 
-/// The tables of a database.
+/// Returns the tables of a database.
 pub fn tables(meta: &Meta) -> impl Iterator<Item = TableId> + use<> {
     meta.data.all_tables(Engines::One)
 }
@@ -30,20 +30,20 @@ pub fn tables(meta: &Meta) -> impl Iterator<Item = TableId> + use<> {
 pub enum MicroStatement {
     /// Begins a transaction that writes.
     BeginWrite,
-    /// Begins one that only reads.
+    /// Begins a transaction that only reads.
     BeginRead,
     /// Commits.
     Commit,
-    /// Reads a record of the table of this number.
+    /// Reads a record of the table with this number.
     Read(u32),
-    /// Updates one.
+    /// Updates a record of the table with this number.
     Update(u32),
 }
 
 use MicroStatement::{BeginRead, BeginWrite, Commit, Read, Update};
 
 impl MicroStatement {
-    /// All statements for a database, with their texts.
+    /// Returns all statements for a database with their texts.
     pub fn all(meta: &Meta, dialect: &Dialect) -> Vec<(Self, String)> {
         let mut all = vec![
             (BeginWrite, dialect.begin_write.to_string()),
@@ -89,7 +89,7 @@ pub struct MicroSession<C> {
 }
 
 impl<C: Connection<MicroStatement>> MicroSession<C> {
-    /// Plays the microbenchmark over `connection`.
+    /// Makes a session that plays the microbenchmark over `connection`.
     pub fn new(connection: C) -> Self {
         Self { connection, rows: Rows::default() }
     }
@@ -127,7 +127,7 @@ impl<C: Connection<MicroStatement>> Session<Micro> for MicroSession<C> {
     }
 }
 
-/// What a table comes to.
+/// Returns the totals of a table.
 pub fn totals(admin: &mut impl Admin, meta: &Meta, table: TableId) -> Result<Totals, SqlError> {
     let sql = format!(
         "SELECT count(*), coalesce(sum(counter), 0), \

@@ -1,9 +1,9 @@
-//! Talking to SQL databases: one text of the transactions, parameterised by a [`dialect`].
+//! The transactions as SQL, in one text for all databases. A [`dialect`] has the differences between databases.
 //!
-//! The module of a transaction ([`new_order`], `payment` …) has its statements as data, and a function for each way
-//! of sending them: one by one, batched over arrays, batched over several rows, as a call of a stored procedure.
-//! [`statement`] is the table of all statements, [`session`] gives each transaction to its module. They stand on the
-//! small [`connection::Connection`] that a family implements.
+//! The module of a transaction ([`new_order`], `payment` …) has its statements as data, and a function for each way of
+//! sending them: one by one, batched over arrays, batched over several rows, as a call of a stored procedure.
+//! [`statement`] is the table of all statements, [`session`] gives each transaction to its module. They use the small
+//! trait [`connection::Connection`] that a family implements.
 
 pub mod balances;
 pub mod batch;

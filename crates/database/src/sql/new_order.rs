@@ -1,4 +1,4 @@
-//! New-Order (clause 2.4): its statements, and how each way sends them.
+//! New-Order (clause 2.4): its statements, and a function for each way of sending them.
 
 use crate::profile::{OrderHead, has_unused_item, is_brand, left_in_stock};
 use crate::sql::connection::{Connection, SqlError, Step};
@@ -50,7 +50,7 @@ statements! {
     Stock09 [Statements] Made(|sql| stock_text(sql.for_update, 9));
     Stock10 [Statements] Made(|sql| stock_text(sql.for_update, 10));
 
-    /// With the parameters of [`taken_from_stock`].
+    /// Has the parameters of [`taken_from_stock`].
     UpdateStock [Statements MultiRow]
         Sql("UPDATE stock SET s_quantity = $1, s_ytd = s_ytd + $2, s_order_cnt = s_order_cnt + 1, \
              s_remote_cnt = s_remote_cnt + $3 WHERE s_w_id = $4 AND s_i_id = $5");
@@ -67,8 +67,8 @@ statements! {
         Sql("SELECT number, i_price, i_name, i_data FROM unnest($1::int[]) WITH ORDINALITY AS line (item, number) \
              JOIN item ON i_id = item");
 
-    /// $1 order, $2 district, $3 warehouse, then one array per column of the lines. The commit travels with it, so a
-    /// missing row must be an error of the statement: the text that is no number is its message.
+    /// Parameters: order, district, warehouse, then one array per column of the lines. The commit is sent with it, so a
+    /// missing row must be an error of the statement. The text that is cast to a number is its message.
     BatchLines [Batched]
         Sql("WITH line AS (SELECT * FROM unnest($4::int[], $5::int[], $6::int[], $7::int[], \
              $8::numeric[]) AS line (number, item, supply, quantity, amount)), \
@@ -86,7 +86,7 @@ statements! {
              CAST(CASE WHEN count(*) = cardinality($4::int[]) THEN '1' \
              ELSE 'stock of the order is missing: run lydite check' END AS int) FROM taken");
 
-    /// Lists of fixed length, as the next, are filled up by repeating the last row.
+    /// Here and in the next statement, lists of fixed length repeat their last row.
     ManyItems [MultiRow] Made(|_| {
         let items: Vec<String> = (1..=MAX_ORDER_LINES).map(|number| format!("${number}")).collect();
         format!("SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})", items.join(", "))
@@ -121,17 +121,17 @@ statements! {
     CallNewOrder [Procedures] Sql("{call} lydite_new_order($1, $2, $3, $4, $5, $6, $7, $8)");
 }
 
-/// Reads stock with the information of a district of this number (S_DIST_xx, clause 2.4.2.2).
+/// Returns the statement that reads stock with the information of a district (S_DIST_xx, clause 2.4.2.2).
 fn stock_text(for_update: &str, district: usize) -> String {
     format!(
         "SELECT s_quantity, s_data, s_dist_{district:02} FROM stock WHERE s_w_id = $1 AND s_i_id = $2{for_update}"
     )
 }
 
-/// Parameters of an order line.
+/// Number of parameters of an order line.
 const OF_LINE: usize = 9;
 
-/// Inserts this many order lines.
+/// Returns the statement that inserts `count` order lines.
 fn insert_lines_text(count: usize) -> String {
     let parameters =
         |from: usize, to: usize| (from..to).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
@@ -147,7 +147,7 @@ fn insert_lines_text(count: usize) -> String {
 }
 
 impl Statement {
-    /// Reads stock with the information of one district (S_DIST_xx, clause 2.4.2.2).
+    /// Returns the statement that reads stock with the information of a district (S_DIST_xx, clause 2.4.2.2).
     fn stock(district: DistrictId) -> Self {
         const BY_DISTRICT: [Statement; 10] = [
             Statement::Stock01,
@@ -164,7 +164,7 @@ impl Statement {
         BY_DISTRICT[usize::from(district.stock_column() - 1)]
     }
 
-    /// Inserts this many order lines, from 1 to 15.
+    /// Returns the statement that inserts `count` order lines, from 1 to 15.
     fn insert_lines(count: usize) -> Self {
         const BY_COUNT: [Statement; MAX_ORDER_LINES] = [
             Statement::Insert01Line,
@@ -208,7 +208,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> P
     let rows = session.step(Statement::OrderCustomer, &[w, d, c])?;
     present(rows, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
     let (c_discount, c_last, c_credit) = (rows.rate(0, 0)?, rows.fixed(0, 1)?, rows.fixed(0, 2)?);
-    session.asks_for(Contended::District);
+    session.report_request(Contended::District);
     let rows = session.step(Statement::OrderDistrict, &[w, d])?;
     present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (d_tax, o_id) = (rows.rate(0, 0)?, OrderId(rows.int(0, 1)?));
@@ -235,7 +235,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> P
         let i_name = rows.fixed(0, 1)?;
         let i_data: Text<50> = rows.fixed(0, 2)?;
         if place == 0 {
-            session.asks_for(Contended::Stock);
+            session.report_request(Contended::Stock);
         }
         let rows = session.step(Statement::stock(input.d_id), &[supply, item])?;
         present(rows, || format!("stock {}/{}", line.supply_w_id, line.i_id))?;
@@ -258,8 +258,8 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> P
     Ok(head.complete(lines.into_iter().flatten()))
 }
 
-/// The end of an order with an item that is not there: the rollback that the standard wants if the terminal entered an
-/// unused one (clause 2.4.1.4).
+/// Returns the error of an order with a missing item: the rollback that the standard prescribes if the terminal entered
+/// an unused item (clause 2.4.1.4).
 fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> SqlTxError {
     if has_unused_item(input) {
         SqlTxError::UnusedItem(order)
@@ -268,7 +268,8 @@ fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> SqlTxError {
     }
 }
 
-/// The parameters of [`Statement::UpdateStock`] for a line of an order of `home` that leaves so much.
+/// Returns the parameters of [`Statement::UpdateStock`] for an order line. `left` is the new quantity, `home` the
+/// warehouse of the order.
 pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: WarehouseId) -> [Value<'static>; 5] {
     [
         Value::Int(i64::from(left)),
@@ -279,13 +280,13 @@ pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: Warehouse
     ]
 }
 
-/// What was found of an item: I_PRICE, I_NAME, I_DATA.
+/// Columns of an item: I_PRICE, I_NAME, I_DATA; `None` if it does not exist.
 type FoundItem = Option<(Cents, Text<24>, Text<50>)>;
-/// What was found of a line's stock: S_QUANTITY, S_DATA, S_DIST_xx.
+/// Columns of a line's stock: S_QUANTITY, S_DATA, S_DIST_xx; `None` if it does not exist.
 type FoundStock = Option<(i32, Text<50>, Text<24>)>;
 
-/// Reads what the order has before its lines: the answers of [`Statement::OrderWarehouse`],
-/// [`Statement::OrderCustomer`], and of a statement that gives D_TAX and the number of the order.
+/// Reads the order without its lines, from the answers of [`Statement::OrderWarehouse`], [`Statement::OrderCustomer`],
+/// and a statement that returns D_TAX and the number of the order.
 fn read_head(
     input: &NewOrder,
     warehouse: &Rows,
@@ -301,8 +302,8 @@ fn read_head(
     Ok(OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax })
 }
 
-/// Lines of an order by how often the same stock was ordered before in it: one statement changes a row once only,
-/// so the second line of the same stock goes into a second statement.
+/// Returns the round of each line, from 1. One statement changes a row only once, so the second line of the same stock
+/// goes into a second statement.
 fn rounds(input: &NewOrder) -> ArrayVec<i32, MAX_ORDER_LINES> {
     let same = |a: usize, b: usize| {
         let (a, b) = (&input.lines[a], &input.lines[b]);
@@ -353,7 +354,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Play
         ];
         let mut steps: ArrayVec<Step<'_>, 4> = ArrayVec::new();
         if round == 1 {
-            // Before the lines, which refer to it.
+            // The order comes before its lines, which refer to it.
             steps.push((Statement::InsertOrder, &order_params));
             steps.push((Statement::InsertNewOrder, &new_order_params));
         }
@@ -389,7 +390,7 @@ fn items_of_lines(input: &NewOrder, rows: &Rows) -> Result<ArrayVec<FoundItem, M
     Ok(found)
 }
 
-/// Lines of an order as the columns of [`Statement::BatchLines`].
+/// Lines of an order, as the columns of [`Statement::BatchLines`].
 #[derive(Default)]
 struct Columns {
     numbers: ArrayVec<i32, MAX_ORDER_LINES>,
@@ -400,7 +401,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The lines of one round whose items are there.
+    /// Returns the lines of one round whose items exist.
     fn of_round(input: &NewOrder, found: &[FoundItem], rounds: &[i32], round: i32) -> Self {
         let mut columns = Self::default();
         for index in input.access_order() {
@@ -418,7 +419,7 @@ impl Columns {
     }
 }
 
-/// Reads the answer of [`Statement::BatchLines`] into the lines that it was about.
+/// Reads the answer of [`Statement::BatchLines`] into its lines.
 fn taken(
     rows: &Rows,
     input: &NewOrder,
@@ -521,7 +522,7 @@ fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Pl
     Ok(head.complete(lines.into_iter().flatten()))
 }
 
-/// Items and stocks by line, from the answers of [`Statement::ManyItems`] and [`Statement::ManyStocks`].
+/// Returns items and stocks by line, from the answers of [`Statement::ManyItems`] and [`Statement::ManyStocks`].
 fn found(
     input: &NewOrder,
     item_rows: &Rows,
@@ -550,7 +551,7 @@ fn found(
     Ok((items, stocks))
 }
 
-/// A line whose item is there: its index, and the values it gives its rows in STOCK and ORDER-LINE.
+/// A line whose item exists: its index, and values for its rows in STOCK and ORDER-LINE.
 struct Booked {
     index: usize,
     s_quantity: i32,
@@ -558,8 +559,8 @@ struct Booked {
     dist_info: Text<24>,
 }
 
-/// Takes the lines from what was found of their stock, in the order in which stock is touched. What the terminal shows
-/// of them is filled into `lines`.
+/// Takes the quantities of the lines from their stock, in the order in which stock is accessed. Fills the answer of the
+/// terminal into `lines`.
 fn book(
     input: &NewOrder,
     order: &[usize],
@@ -578,7 +579,7 @@ fn book(
             )));
         };
         let s_quantity = left_in_stock(in_stock, i32::from(line.quantity));
-        // What later lines of the same stock find.
+        // Later lines of the same stock find the new quantity.
         for (other, stock) in input.lines.iter().zip(&mut stocks) {
             if (other.i_id, other.supply_w_id) == (line.i_id, line.supply_w_id)
                 && let Some((quantity, ..)) = stock
@@ -594,7 +595,7 @@ fn book(
     Ok(booked)
 }
 
-/// What `lydite_new_order` raises for an unused item; the detail is `O_ID|C_CREDIT|C_LAST`.
+/// SQLSTATE that `lydite_new_order` raises for an unused item. The detail is `O_ID|C_CREDIT|C_LAST`.
 pub const UNUSED_ITEM: &str = "LY001";
 
 fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {

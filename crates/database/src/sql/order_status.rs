@@ -1,4 +1,4 @@
-//! Order-Status (clause 2.6): its statements, and how each way sends them.
+//! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::payment::{find_customer, number_or_name};
@@ -66,8 +66,8 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -
     Ok(Outcome::OrderStatus(outcome))
 }
 
-/// The part of the answer that comes from the customer's row, in the columns of [`Statement::StatusCustomer`]; the
-/// order is filled in later.
+/// Reads the customer's part of the answer from the columns of [`Statement::StatusCustomer`]. The caller adds the
+/// order.
 fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
     Ok(OrderStatusOutcome {
         c_id: CustomerId(rows.int(0, 0)?),
@@ -82,7 +82,7 @@ fn status_customer(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
     })
 }
 
-/// Fills in the order itself, from three columns as in [`Statement::LastOrder`].
+/// Reads the order into `outcome`, from three columns as in [`Statement::LastOrder`].
 fn last_order(outcome: &mut OrderStatusOutcome, rows: &Rows, column: usize) -> Result<(), SqlError> {
     outcome.o_id = OrderId(rows.int(0, column)?);
     outcome.entry_d = rows.time(0, column + 1)?;
@@ -101,7 +101,7 @@ fn status_line(rows: &Rows, row: usize, column: usize) -> Result<OrderStatusLine
     })
 }
 
-/// It changes nothing, so the commit travels along in [`Way::MultiRow`] too.
+/// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
 fn batched<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());

@@ -1,5 +1,6 @@
-//! Payment (clause 2.5): its statements, and how each way sends them. In all of them customer, district and warehouse
-//! are locked in this order: the most wanted row last and for the shortest time.
+//! Payment (clause 2.5): its statements, and a function for each way of sending them. All ways lock
+//! customer, district and warehouse in this order, so that the row with the most contention is locked last and for the
+//! shortest time.
 
 use crate::profile::{bad_credit_data, history_data, middle};
 use crate::sql::connection::{Connection, SqlError, Step};
@@ -42,7 +43,7 @@ statements! {
         Sql("SELECT d_street_1, d_street_2, d_city, d_state, d_zip, d_name FROM district \
              WHERE d_w_id = $1 AND d_id = $2");
 
-    /// Batched it is dUpdateBalance's.
+    /// In batches only for dUpdateBalance.
     PayWarehouse [Statements Batched MultiRow] Sql("UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2");
 
     PaymentWarehouse [Statements MultiRow]
@@ -70,7 +71,7 @@ statements! {
         Sql("UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2 \
              RETURNING w_street_1, w_street_2, w_city, w_state, w_zip, w_name, {now}");
 
-    /// $3 is what the payment puts before C_DATA of a customer with bad credit (clause 2.5.2.2).
+    /// $3 is the text that the payment puts before C_DATA of a customer with bad credit (clause 2.5.2.2).
     PayCustomer [MultiRow]
         Sql("UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $2, \
              c_payment_cnt = c_payment_cnt + 1, c_data = CASE c_credit WHEN 'BC' \
@@ -86,8 +87,8 @@ statements! {
     CallPayment [Procedures] Sql("{call} lydite_payment($1, $2, $3, $4, $5, $6, $7)");
 }
 
-/// Pays for the customer of this number, and returns the columns of [`Statement::PaidCustomer`]. $5 and $6 are the
-/// warehouse and the district where it is paid.
+/// Returns the statement that pays for the customer `c_id` and returns the columns of [`Statement::PaidCustomer`]. $5
+/// and $6 are the warehouse and the district of the payment.
 fn batch_pay_customer_text(c_id: &str) -> String {
     // C_DATA after a payment by a customer with bad credit (clause 2.5.2.2): the payment's data before the old text,
     // cut at 500 characters. [`crate::profile::bad_credit_data`] is the same in Rust.
@@ -153,7 +154,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Pl
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
-/// The customer that the terminal means, one by one: among those of a last name the middle one.
+/// Returns the number of the customer that the terminal selects; by last name, the middle customer of that name.
 pub(crate) fn find_customer<C: Connection>(
     session: &mut SqlSession<C>,
     w_id: WarehouseId,
@@ -182,8 +183,8 @@ fn address(rows: &Rows, column: usize) -> Result<Address, SqlError> {
     })
 }
 
-/// The part of the answer that comes from the customer's row, in the columns of [`Statement::PaymentCustomer`];
-/// addresses and date of the receiver are filled in later.
+/// Reads the customer's part of the answer from the columns of [`Statement::PaymentCustomer`]. The caller adds the
+/// addresses of warehouse and district, and the date.
 fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutcome, SqlError> {
     let nowhere = Address {
         street_1: Text::new(),
@@ -211,7 +212,7 @@ fn paid_customer(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutcome, SqlErr
     })
 }
 
-/// The same with C_DATA, which the columns of [`Statement::PaidCustomer`] have.
+/// Reads the same part with C_DATA, from the columns of [`Statement::PaidCustomer`].
 fn paid_customer_with_data(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutcome, SqlError> {
     let mut outcome = paid_customer(rows, c_id)?;
     outcome.c_data = if rows.is_null(0, 15) { None } else { Some(rows.fixed(0, 15)?) };
@@ -326,7 +327,7 @@ fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Pl
     })
 }
 
-/// The customer as two parameters, of which one is null.
+/// Returns the customer as two parameters, number and last name. One of them is null.
 pub(crate) fn number_or_name(customer: &CustomerSelector) -> (Value<'_>, Value<'_>) {
     match customer {
         CustomerSelector::Id(c_id) => (Value::OptionalInt(Some(c_id.get())), Value::OptionalText(None)),

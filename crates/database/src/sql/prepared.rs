@@ -1,25 +1,25 @@
-//! Statements that a session prepares, as a connection sees them: numbers, of which three have a meaning to it.
+//! Statements that a session prepares, as a connection sees them: numbers, and the role of each.
 
 use std::fmt;
 
-/// A statement of a set that sessions prepare.
+/// A statement that sessions prepare, one of a set.
 pub trait Prepared: Copy + fmt::Debug + Send {
-    /// A dense number within its set, for tables of prepared statements.
+    /// Returns a dense number within the set, from 0, for tables of prepared statements.
     fn index(self) -> usize;
 
-    /// What it means to the connection.
+    /// Returns the role of the statement for the connection.
     fn role(self) -> Role;
 }
 
-/// What a statement means to the connection that runs it.
+/// Role of a statement for the connection that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It begins a transaction that writes.
+    /// Begins a transaction that writes.
     BeginWrite,
-    /// It begins a transaction that only reads.
+    /// Begins a transaction that only reads.
     BeginRead,
-    /// It commits.
+    /// Commits.
     Commit,
-    /// Anything else.
+    /// Any other role.
     Other,
 }

@@ -1,4 +1,4 @@
-//! dSelectBalance of the Dike paper (its section 5): its statements, and how each way sends them.
+//! dSelectBalance of the Dike paper (its section 5): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
@@ -45,7 +45,7 @@ fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, SqlTxError> {
     Ok(rows.money(0, 0)?)
 }
 
-/// It changes nothing, so the commit travels along in [`Way::MultiRow`] too.
+/// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
 fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
     let params: ArrayVec<[Value<'_>; 1], MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| [Value::Int(w_id.get())]).collect();

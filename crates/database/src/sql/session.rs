@@ -1,4 +1,4 @@
-//! The session of an SQL database: which module plays which transaction, and the steps that they share.
+//! The session of an SQL database. It gives each transaction to its module, and has the steps that the modules share.
 
 use crate::error::TxError;
 use crate::replication::Positions;
@@ -18,7 +18,7 @@ use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{Outcome, Transaction};
 use std::sync::Arc;
 
-/// What a transaction gives.
+/// Result of a transaction.
 pub(crate) type Played = Result<Outcome, SqlTxError>;
 
 /// A session of an SQL database.
@@ -26,17 +26,17 @@ pub struct SqlSession<C> {
     pub(crate) connection: C,
     pub(crate) way: Way,
     pub(crate) dialect: &'static Dialect,
-    /// Told before the stock of an order is asked for.
+    /// Table of the hot rows, and the function to call before a New-Order requests a row of it.
     watching: Option<(Contended, Arc<dyn Fn() + Send + Sync>)>,
-    /// One buffer for each answer of the longest pipeline.
+    /// Buffers for the answers of the longest pipeline.
     pub(crate) rows: [Rows; LONGEST_PIPELINE],
 }
 
-/// Statements that are sent together at most: an order, its entry among the new ones, its lines, and their stock.
+/// Most statements that are sent together: an order, its row in NEW-ORDER, its lines, and their stock.
 pub(crate) const LONGEST_PIPELINE: usize = 3 + MAX_ORDER_LINES;
 
 impl<C: Connection> SqlSession<C> {
-    /// Plays TPC-C over `connection` in one way of sending.
+    /// Makes a session that plays TPC-C over `connection` in one way of sending.
     pub fn new(connection: C, mode: TxMode, dialect: &'static Dialect) -> Self {
         let way = Way::of(mode, dialect);
         Self { connection, way, dialect, watching: None, rows: Default::default() }
@@ -70,7 +70,7 @@ impl<C: Connection> Session for SqlSession<C> {
 }
 
 impl<C: Connection> SqlSession<C> {
-    /// Runs a statement; its rows are in `self.rows[0]`.
+    /// Runs a statement and returns its rows, which are in `self.rows[0]`.
     pub(crate) fn step(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<&Rows, SqlTxError> {
         self.connection.run(statement, params, &mut self.rows[0])?;
         Ok(&self.rows[0])
@@ -90,17 +90,17 @@ impl<C: Connection> SqlSession<C> {
         self.connection.run(Statement::Commit, &[], &mut self.rows[0]).map_err(SqlTxError::CommitFailed)
     }
 
-    /// Sends the steps together; the rows of each are in its place of `self.rows`.
+    /// Sends steps together. The rows of step `n` are in `self.rows[n]`.
     pub(crate) fn send(&mut self, steps: &[Step<'_>]) -> Result<(), SqlTxError> {
         Ok(self.connection.pipeline(steps, &mut self.rows[..steps.len()])?)
     }
 
-    /// Sends the steps together; the last one is the commit. An error of the connection leaves the commit unknown.
+    /// Sends steps together, the last of which commits. An error of the connection leaves the commit unknown.
     pub(crate) fn send_with_commit(&mut self, steps: &[Step<'_>]) -> Result<(), SqlTxError> {
         self.connection.pipeline(steps, &mut self.rows[..steps.len()]).map_err(SqlTxError::CommitFailed)
     }
 
-    /// Calls a stored procedure in a transaction of its own, and reads its answer.
+    /// Calls a stored procedure in a transaction of its own, and reads its answer by `read`.
     pub(crate) fn call<R>(
         &mut self,
         begin: Statement,
@@ -111,21 +111,21 @@ impl<C: Connection> SqlSession<C> {
         let steps: [Step<'_>; 3] = [(begin, &[]), (procedure, params), (Statement::Commit, &[])];
         let steps = if self.dialect.procedures_commit { &steps[1..2] } else { &steps[..] };
         self.send_with_commit(steps)?;
-        // The commit came with the call: an answer that can't be read does not undo it.
+        // The commit came with the call. An answer that can't be read does not undo it.
         read(&self.rows[steps.len() / 2]).map_err(SqlTxError::CommitFailed)
     }
 
-    /// Tells who watches for it that a New-Order asks for a row that others may want to change as well.
-    pub(crate) fn asks_for(&self, row: Contended) {
-        if let Some((watched, asked)) = &self.watching
-            && *watched == row
+    /// Reports that a New-Order is about to request a row of `row`'s table, if these are the hot rows.
+    pub(crate) fn report_request(&self, row: Contended) {
+        if let Some((hot, report)) = &self.watching
+            && *hot == row
         {
-            asked();
+            report();
         }
     }
 }
 
-/// Clause 2.3.6: a row that the profile names must be there.
+/// Checks that there is a row, because a row that the profile names must exist (clause 2.3.6).
 pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), SqlTxError> {
     if rows.is_empty() {
         Err(SqlTxError::Missing(format!("{} is missing: run lydite check", what())))
@@ -134,7 +134,7 @@ pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), 
     }
 }
 
-/// The statement of each of these answers must have changed this many rows.
+/// Checks that the statement of each answer changed `wanted` rows.
 pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), SqlTxError> {
     match rows.iter().find(|rows| rows.affected() != wanted) {
         None => Ok(()),

@@ -1,7 +1,7 @@
-//! What databases over several servers share: loading that goes to the shards directly, and where the warehouses are.
+//! Databases over several servers: loading directly into the shards, and the placement of the warehouses.
 //!
-//! One server, the coordinator, takes all statements and has ITEM; each shard has the other tables under their own names,
-//! with the rows of its warehouses alone.
+//! One server, the coordinator, takes all statements and has ITEM. Each shard has the other tables under their own
+//! names, with only the rows of its warehouses.
 
 use crate::error::TargetError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
@@ -13,14 +13,14 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use std::ops::Range;
 
-/// Where ITEM is.
+/// Option for the location of ITEM.
 pub const ITEMS: OptionSpec = OptionSpec {
     name: "items",
     values: "replicated, single",
     default: "replicated",
     about: "ITEM where every transaction has it at hand, or on one node only; when loading over several nodes",
 };
-/// Whether a warehouse is on one node.
+/// Option that keeps the rows of a warehouse on one node.
 pub const COLOCATED: OptionSpec = OptionSpec {
     name: "colocated",
     values: "on, off",
@@ -28,8 +28,8 @@ pub const COLOCATED: OptionSpec = OptionSpec {
     about: "whether the rows of a warehouse are on one node in all tables; when loading over several nodes",
 };
 
-/// What is done over several nodes so that transactions stay on one; as asked for, none where the URL says nothing. Both are
-/// done then.
+/// Measures that keep transactions on one node of several, as configured. `None` if the URL does not set the option;
+/// then the measure is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     items_single: Option<bool>,
@@ -37,7 +37,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Reads the options. `several`: loading goes over several nodes, so that they mean something.
+    /// Reads the options. They are errors unless `several` is set, because they have a meaning only over several nodes.
     pub fn of(parsed: &ParsedUrl, several: bool, errors: &mut Vec<String>) -> Self {
         let mut read = |option: &OptionSpec, values: &[&'static str]| {
             parsed.options.contains_key(option.name).then(|| {
@@ -56,28 +56,28 @@ impl Layout {
         }
     }
 
-    /// Whether ITEM is on one node only.
+    /// True if only one node has ITEM.
     pub fn items_single(self) -> bool {
         self.items_single == Some(true)
     }
 
-    /// Whether the rows of a warehouse are on one node.
+    /// True if the rows of a warehouse are on one node.
     pub fn colocated(self) -> bool {
         self.colocated != Some(false)
     }
 
-    /// How it stands in a result: the options with their values.
+    /// Returns the options with their values, for the result.
     pub fn settings(self) -> [(&'static str, &'static str); 2] {
         let items = if self.items_single() { "single" } else { "replicated" };
         [(ITEMS.name, items), (COLOCATED.name, if self.colocated() { "on" } else { "off" })]
     }
 
-    /// What tables are like that are there.
+    /// Makes the layout of existing tables.
     pub fn found(items_single: bool, colocated: bool) -> Self {
         Self { items_single: Some(items_single), colocated: Some(colocated) }
     }
 
-    /// Refuses tables that are there in another way than is asked for.
+    /// Rejects existing tables with another layout than the configured one.
     pub fn check(self, found: Self, place: &str) -> Result<(), TargetError> {
         let differs = |asked: Option<bool>, there: Option<bool>| asked.is_some() && asked != there;
         if !differs(self.items_single, found.items_single) && !differs(self.colocated, found.colocated) {
@@ -90,30 +90,30 @@ impl Layout {
         )))
     }
 
-    /// As [`Layout::check`], where a load goes on: what the URL does not say is as usual then.
+    /// Checks a resumed load as [`Layout::check`] does, with the defaults for options that the URL does not set.
     pub fn check_load(self, found: Self, place: &str) -> Result<(), TargetError> {
         Self::found(self.items_single(), self.colocated()).check(found, place)
     }
 
-    /// The tables that a shard has, counted from 0.
+    /// Returns the tables of a shard, counted from 0.
     pub fn tables_of(self, shard: usize) -> &'static [Table] {
         if self.items_single() && shard == ITEMS_SHARD { &Table::ALL } else { &Table::OF_WAREHOUSE }
     }
 
-    /// The shard, counted from 0, that has a table's rows of the warehouses that loading gives to the shard `of`. If they do
-    /// not live together each table is a shard further than the one before; WAREHOUSE is where all would be.
+    /// Returns the shard, counted from 0, with a table's rows of the warehouses that loading assigns to the shard `of`.
+    /// Without colocation each table is one shard further than the one before, and WAREHOUSE is on the shard `of`.
     pub fn shard_of(self, table: Table, of: usize, shards: usize) -> usize {
         let further = Table::OF_WAREHOUSE.iter().position(|known| *known == table).unwrap_or_default();
         if self.colocated() { of } else { (of + further) % shards }
     }
 }
 
-/// The shard that has ITEM if one has it.
+/// Shard with ITEM, if a single shard has it.
 pub const ITEMS_SHARD: usize = 0;
 
 /// A loader that works on one server of several.
 pub trait ShardLoader: Loader {
-    /// As [`Loader::load`], some of a unit's tables.
+    /// Loads some of a unit's tables, as [`Loader::load`] loads all.
     fn load_tables(
         &mut self,
         unit: LoadUnit,
@@ -122,19 +122,19 @@ pub trait ShardLoader: Loader {
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
 
-    /// Whether its server has noted a unit as loaded.
+    /// True if the server has noted a unit as loaded.
     fn has_loaded(&mut self, unit: LoadUnit) -> Result<bool, TargetError>;
 
-    /// Notes a unit as loaded.
+    /// Notes a unit as loaded on the server.
     fn note(&mut self, unit: LoadUnit) -> Result<(), TargetError>;
 }
 
-/// Loads a warehouse into its shard, or its tables into their shards, and notes it there in the same transaction; then on the
-/// coordinator.
+/// Loads a warehouse into its shard, or its tables into their shards. Notes it there in the same transaction, then on
+/// the coordinator.
 pub struct ShardedLoader<L> {
-    /// Loads ITEM, unless a shard has it.
+    /// Loader of the coordinator, which loads ITEM unless a shard has it.
     pub coordinator: L,
-    /// Loaders of the shards, in their order.
+    /// Loaders of the shards, in order.
     pub shards: Vec<L>,
     /// Layout of the tables.
     pub layout: Layout,
@@ -164,7 +164,7 @@ impl<L: ShardLoader> Loader for ShardedLoader<L> {
                 table => layout.shard_of(*table, of, count) == number,
             };
             let tables: Vec<Table> = unit.tables().iter().copied().filter(here).collect();
-            // A load that was killed between two notes left the rows.
+            // An earlier load that was killed between two notes has left these rows.
             if !tables.is_empty() && !shard.has_loaded(unit)? {
                 shard.load_tables(unit, &tables, population, progress)?;
             }
@@ -173,30 +173,31 @@ impl<L: ShardLoader> Loader for ShardedLoader<L> {
     }
 }
 
-/// Where loading puts the warehouses: in ranges, by the numbers of the shards.
+/// Returns the placement of a load: ranges of warehouses, on nodes that are named by the numbers of the shards.
 pub fn planned(shards: usize, warehouses: u32) -> Placement {
     Placement::ranges((1..=shards).map(|shard| shard.to_string()).collect(), warehouses)
 }
 
-/// The warehouses of a shard, counted from 0, as loading puts them.
+/// Returns the warehouses that a load puts on a shard, counted from 0.
 pub fn planned_range(shards: usize, warehouses: u32, shard: usize) -> Range<u32> {
     let placement = planned(shards, warehouses);
     let mut numbers = placement.warehouses_of(shard as u32).map(|warehouse| warehouse.0);
     numbers.next().map_or(0..0, |first| first..numbers.last().unwrap_or(first) + 1)
 }
 
-/// Refuses more shards than there are warehouses.
+/// Rejects more shards than warehouses.
 pub fn check_count(shards: usize, meta: &DatabaseMeta) -> Result<(), TargetError> {
     if shards <= meta.warehouses as usize {
         return Ok(());
     }
     Err(TargetError::usage(format!(
-        "{shards} shards need at least as many warehouses, and the plan has {}: raise --warehouses, or name fewer shards",
+        "{shards} shards need at least as many warehouses, and the plan has {}: raise --warehouses, or name \
+         fewer shards",
         meta.warehouses
     )))
 }
 
-/// Refuses a shard that has tables of the names that will be made. `there`: the names of its tables.
+/// Rejects a shard with tables that have the names of Lydite's tables. `there` has the names of its tables.
 pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
     let ours =
         |name: &&str| OWN_TABLES.contains(name) || Table::ALL.iter().any(|table| table.name() == *name);
@@ -211,8 +212,8 @@ pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
     )))
 }
 
-/// The placement that the partitions of the table WAREHOUSE make: each with its node's name and its numbers, if these can
-/// be read; none if there are no partitions.
+/// Returns the placement from the partitions of the table WAREHOUSE: the node's name of each, and its range of
+/// warehouses if that can be read. Returns `None` without partitions.
 pub fn placement(
     parts: Vec<(String, Option<Range<u32>>)>,
     warehouses: u32,
@@ -228,8 +229,8 @@ pub fn placement(
             .position(|(_, range)| range.as_ref().is_some_and(|range| range.contains(&warehouse)));
         let node = node.ok_or_else(|| {
             TargetError::database(format!(
-                "{place}: no partition of the table warehouse takes warehouse {warehouse} by its range: load again with \
-                 --fresh"
+                "{place}: no partition of the table warehouse takes warehouse {warehouse} by its range: load again \
+                 with --fresh"
             ))
         })?;
         node_of.push(node as u32);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_do_not_live_together_are_on_shards_one_after_the_other() {
+    fn tables_without_colocation_are_on_successive_shards() {
         let apart = Layout::found(false, false);
         let shards: Vec<usize> =
             Table::OF_WAREHOUSE.iter().map(|&table| apart.shard_of(table, 1, 3)).collect();
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_there_in_another_way_are_refused_and_what_was_not_asked_is_taken() {
+    fn tables_with_another_layout_are_rejected_and_unset_options_accept_any() {
         let found = Layout::found(true, true);
         assert_eq!(Layout::default().check(found, "here"), Ok(()));
         assert_eq!(found.check(found, "here"), Ok(()));

@@ -1,7 +1,7 @@
-//! Statements as data. The module of a transaction declares its own with `statements!`; here they become one table,
-//! in which every statement has a number.
+//! Statements as data. The module of a transaction declares its statements with `statements!`. This module numbers them
+//! and makes one table of them.
 //!
-//! Parameters are written `$1`, `$2` …, each first used in ascending order, and get the dialect's form.
+//! Parameters are written `$1`, `$2` …, their first uses in ascending order, and get the dialect's form.
 
 use crate::sql::dialect::{Batches, Dialect};
 use crate::sql::prepared::{Prepared, Role};
@@ -14,26 +14,25 @@ use SqlText::{Made, Sql};
 use lydite_tpcc::TransactionKind;
 use std::fmt;
 
-/// A way of sending transactions: a mode, and how the dialect takes several rows at once in it.
+/// A way of sending transactions: a mode, and the dialect's form of several rows in one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// `--tx statements`: a round trip for each step.
     Statements,
-    /// `--tx batched` with arrays: whatever needs no earlier answer travels together, and all lines of an order are one
-    /// statement.
+    /// `--tx batched` with arrays: statements that need no earlier answer are sent together, and all lines of an order
+    /// are one statement.
     Batched,
-    /// `--tx batched` with several rows in the text of a statement, for databases without arrays: whatever needs no
-    /// earlier answer travels together. Such a database goes on with the statements behind one that failed, so nothing
-    /// is committed in the same round trip as a change: the commit is sent when all changes have been answered.
+    /// `--tx batched` with several rows in the text of a statement, for databases without arrays: statements that need
+    /// no earlier answer are sent together. Such a database continues with the statements after a failed one, so the
+    /// commit is sent only after all changes are answered.
     MultiRow,
-    /// `--tx procedures`: a call of a stored procedure for each transaction, in one round trip. The begin and the
-    /// commit are in one packet with the call, so that the isolation level is set for every transaction, or in the
-    /// procedure.
+    /// `--tx procedures`: a call of a stored procedure for each transaction, in one round trip. Begin and commit are in
+    /// one packet with the call, so that every transaction sets its isolation level, or they are in the procedure.
     Procedures,
 }
 
 impl Way {
-    /// The way in which a mode sends to databases of this dialect.
+    /// Returns the way in which a mode sends to databases of this dialect.
     pub(crate) fn of(mode: TxMode, dialect: &Dialect) -> Self {
         match (mode, dialect.batches) {
             (TxMode::Statements, _) => Self::Statements,
@@ -46,27 +45,27 @@ impl Way {
 
 /// The text of a statement.
 pub(crate) enum SqlText {
-    /// A text with what differs from one dialect to the next in braces ([`Dialect::fill`]).
+    /// A text whose parts in braces come from the dialect ([`Dialect::fill`]).
     Sql(&'static str),
-    /// A text that is put together.
+    /// A function that makes the text.
     Made(fn(&Dialect) -> String),
 }
 
 /// A statement as data.
 pub(crate) struct Definition {
-    /// Its name, on the wire and in errors.
+    /// Name, on the wire and in errors.
     pub(crate) name: &'static str,
-    /// The ways that prepare it.
+    /// Ways of sending that prepare the statement.
     pub(crate) ways: &'static [Way],
     pub(crate) text: SqlText,
 }
 
-/// A statement of the transactions: its number in the table of all. Each is a constant here, `Statement::InsertOrder`,
-/// which the module of its transaction declares.
+/// A statement of the transactions, as its number in the table of all statements. The module of each transaction
+/// declares its statements as constants, such as `Statement::InsertOrder`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Statement(usize);
 
-/// Declares statements, numbered on from the given one: a name, the [`Way`]s that prepare it, and its [`SqlText`].
+/// Declares statements with numbers from the given one on: a name, the [`Way`]s that prepare it, and its [`SqlText`].
 macro_rules! statements {
     (
         from $first:expr;
@@ -81,7 +80,7 @@ macro_rules! statements {
             }),+
         ];
 
-        /// Their places among them.
+        /// Positions of the statements among them.
         enum Place {
             $($name),+
         }
@@ -110,7 +109,7 @@ statements! {
     Commit [Statements Batched MultiRow Procedures] Sql("COMMIT");
 }
 
-/// The statements of a transaction.
+/// Returns the statements of a transaction type.
 const fn of_kind(kind: TransactionKind) -> &'static [Definition] {
     match kind {
         TransactionKind::NewOrder => new_order::STATEMENTS,
@@ -125,12 +124,12 @@ const fn of_kind(kind: TransactionKind) -> &'static [Definition] {
     }
 }
 
-/// The number of a transaction's first statement.
+/// Returns the number of the first statement of a transaction type.
 pub(crate) const fn first(kind: TransactionKind) -> usize {
     behind(kind.index())
 }
 
-/// The number behind the statements of the first transactions, so many.
+/// Returns the number after the statements of the first `kinds` transaction types.
 const fn behind(kinds: usize) -> usize {
     let mut number = STATEMENTS.len();
     let mut kind = 0;
@@ -141,7 +140,7 @@ const fn behind(kinds: usize) -> usize {
     number
 }
 
-/// All statements by their numbers.
+/// All statements by number.
 static ALL: [&Definition; behind(TransactionKind::COUNT)] = {
     let mut all = [&STATEMENTS[0]; behind(TransactionKind::COUNT)];
     let mut number = 0;
@@ -164,7 +163,7 @@ static ALL: [&Definition; behind(TransactionKind::COUNT)] = {
 };
 
 impl Statement {
-    /// For [`statements!`] alone: its constants are the statements that there are.
+    /// Makes a statement. Only [`statements!`] calls it, because its constants are all statements.
     pub(crate) const fn numbered(number: usize) -> Self {
         Self(number)
     }
@@ -173,15 +172,15 @@ impl Statement {
         ALL[self.0]
     }
 
-    /// The statements that a session in this mode prepares.
+    /// Returns the statements that a session in this mode prepares.
     pub fn of_mode(mode: TxMode, dialect: &Dialect) -> Vec<Self> {
         let way = Way::of(mode, dialect);
         (0..ALL.len()).map(Self).filter(|statement| statement.definition().ways.contains(&way)).collect()
     }
 
-    /// The text in PostgreSQL's dialect over shards. A join there may ask for all of a foreign table again for every
-    /// row of another, once the planner takes the newest orders, which are behind its histogram, for one row: what is
-    /// looked for is found first.
+    /// Returns the text in PostgreSQL's dialect over shards. The newest orders are beyond the planner's histogram, so
+    /// it may take them for one row, and then a join reads a whole foreign table again for every row of another. This
+    /// text finds the items first instead.
     pub fn text_over_shards(self, dialect: &Dialect) -> String {
         if self == Self::CountLowStock {
             stock_level::COUNT_LOW_STOCK_OVER_SHARDS.to_string()
@@ -190,7 +189,7 @@ impl Statement {
         }
     }
 
-    /// The text in this dialect.
+    /// Returns the text in this dialect.
     pub fn text(self, dialect: &Dialect) -> String {
         let text = match self.definition().text {
             Sql(text) => dialect.fill(text),
@@ -221,7 +220,7 @@ impl Prepared for Statement {
     }
 }
 
-/// `(a = $1 AND b = $2) OR (a = $3 AND b = $4) …`, from parameter `first` on.
+/// Returns `(a = $1 AND b = $2) OR (a = $3 AND b = $4) …` for `rows` rows, from parameter `first` on.
 pub(crate) fn any_of(first: usize, rows: usize, columns: &[&str]) -> String {
     let row = |row: usize| {
         let equal: Vec<String> = columns

@@ -1,4 +1,4 @@
-//! Stock-Level (clause 2.8): its statements, and how each way sends them.
+//! Stock-Level (clause 2.8): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
@@ -19,7 +19,7 @@ statements! {
         Sql("SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
              WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4 AND s_quantity < $5");
 
-    /// Also in procedures: a procedure may be a transaction of its own, and several districts are to be one.
+    /// Also for procedures: a procedure may be a transaction of its own, but several districts must be one transaction.
     BatchStockLevel [Batched MultiRow Procedures]
         Sql("SELECT count(DISTINCT s_i_id) FROM district JOIN order_line \
              ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id \
@@ -59,7 +59,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) ->
     Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
 }
 
-/// It changes nothing, so the commit travels along in [`Way::MultiRow`] too.
+/// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
 fn batched<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
     let threshold = Value::Int(i64::from(input.threshold));
     let params: ArrayVec<[Value<'_>; 3], { MAX_ORDER_LINES + 1 }> = input

@@ -1,12 +1,12 @@
-//! What a loader notes of its progress, and where it hears that it should stop.
+//! The progress of a loader, and its check for a stop.
 
 use crate::load::LoadProgress;
 use crate::sql::connection::SqlError;
 
-/// Rows between two notes of progress.
+/// Rows between two reports of progress.
 const NOTE_ROWS: u64 = 1_000;
 
-/// Rows and bytes that are not noted yet.
+/// Counts of rows and bytes that are not yet reported.
 pub struct Tally<'a> {
     progress: &'a LoadProgress,
     rows: u64,
@@ -14,17 +14,20 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Counts into `progress`.
+    /// Makes a tally that reports to `progress`.
     pub fn new(progress: &'a LoadProgress) -> Self {
         Self { progress, rows: 0, bytes: 0 }
     }
 
-    /// Counts bytes, in the form in which they are sent.
+    /// Counts bytes, in the form in which they are sent to the database.
     pub fn bytes(&mut self, count: usize) {
         self.bytes += count as u64;
     }
 
-    /// Counts a row; notes from time to time what was counted. An error when the load is to stop.
+    /// Counts a row, and reports the counts from time to time.
+    ///
+    /// # Errors
+    /// The load must stop.
     pub fn row(&mut self) -> Result<(), SqlError> {
         self.rows += 1;
         if self.rows >= NOTE_ROWS {
@@ -36,7 +39,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Notes what was counted.
+    /// Reports the counts.
     pub fn note(&mut self) {
         self.progress.add(std::mem::take(&mut self.rows), std::mem::take(&mut self.bytes));
     }

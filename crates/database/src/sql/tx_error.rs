@@ -1,21 +1,21 @@
-//! How a transaction ends before its commit is answered, and what becomes of its session.
+//! Ends of a transaction that did not commit, and the rollback after them.
 
 use crate::error::{AbortReason, TxError};
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::prepared::Prepared;
 use lydite_tpcc::RolledBackOrder;
 
-/// Why it ended.
+/// Reason why a transaction did not commit.
 pub(crate) enum SqlTxError {
     /// A statement failed.
     Failed(SqlError),
     /// The commit was sent and failed.
     CommitFailed(SqlError),
-    /// The order has an item that the terminal entered wrongly (clause 2.4.1.4).
+    /// The order has an unused item, as its input wants (clause 2.4.1.4).
     UnusedItem(RolledBackOrder),
-    /// Another transaction took what this one had found (possible below repeatable read).
+    /// Another transaction took a row that this one had found (possible below repeatable read).
     Overtaken(&'static str),
-    /// A row that must be there is missing (clause 2.3.6): the message.
+    /// A row that must exist is missing (clause 2.3.6). Has the message.
     Missing(String),
 }
 
@@ -26,8 +26,8 @@ impl From<SqlError> for SqlTxError {
 }
 
 impl SqlTxError {
-    /// Rolls back, unless the connection is lost, so that the session can begin the next transaction; the error to
-    /// tell.
+    /// Rolls back, unless the connection is lost, so that the session can begin the next transaction. Returns the error
+    /// of the transaction.
     pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(self, connection: &mut C) -> TxError {
         let (error, alive) = match self {
             Self::Failed(error) => {
@@ -47,7 +47,7 @@ impl SqlTxError {
         if alive
             && !matches!(error, TxError::Unavailable { .. })
             && let Err(failed) = connection.roll_back()
-            // The order that TPC-C wants rolled back is rolled back by a lost connection too.
+            // A lost connection rolls back an order with an unused item as well.
             && !matches!(error, TxError::RolledBack(_))
         {
             return failed.in_transaction(false);

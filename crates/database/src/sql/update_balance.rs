@@ -1,4 +1,4 @@
-//! dUpdateBalance of the Dike paper (its section 5): its statements, and how each way sends them.
+//! dUpdateBalance of the Dike paper (its section 5): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed};
@@ -12,7 +12,7 @@ use lydite_tpcc::{Outcome, TransactionKind};
 statements! {
     from first(TransactionKind::UpdateBalance);
 
-    /// In the other ways it is Payment's update, for each warehouse.
+    /// The other ways use Payment's [`Statement::PayWarehouse`] for each warehouse.
     CallUpdateBalance [Procedures] Sql("{call} lydite_update_balance($1, $2)");
 }
 
@@ -42,7 +42,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances
     steps.push((Statement::BeginWrite, &[]));
     steps.extend(params.iter().map(|params| -> Step<'_> { (Statement::PayWarehouse, params) }));
     session.send(&steps)?;
-    // Not with the updates: one that finds no row is no error, and must not be committed.
+    // The commit is sent later: an update without a row is no error, but must not be committed.
     for (w_id, rows) in input.warehouses.iter().zip(session.rows[1..].chunks(1)) {
         changed(rows, 1, || format!("warehouse {w_id}"))?;
     }

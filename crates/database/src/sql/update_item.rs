@@ -1,4 +1,4 @@
-//! dUpdateItem of the Dike paper (its appendix A.1): its statements, and how each way sends them.
+//! dUpdateItem of the Dike paper (its appendix A.1): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{Played, SqlSession, present};
@@ -58,7 +58,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Pl
     let (new_one, new_other) = ([Value::Money(price_of_other), one], [Value::Money(price_of_one), other]);
     let steps: [Step<'_>; 3] =
         [(Statement::SetPrice, &new_one), (Statement::SetPrice, &new_other), (Statement::Commit, &[])];
-    // Both rows are locked, so both are there.
+    // Both rows are locked, so both exist.
     if session.way == Way::MultiRow {
         session.send(&steps[..2])?;
         session.commit()?;

@@ -1,4 +1,4 @@
-//! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and how each way sends them.
+//! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and a function for each way of sending them.
 
 use crate::profile::left_in_stock;
 use crate::sql::connection::{Connection, SqlError, Step};
@@ -16,11 +16,12 @@ use lydite_tpcc::{Outcome, TransactionKind};
 statements! {
     from first(TransactionKind::UpdateStock);
 
-    /// The update behind it is New-Order's.
+    /// Followed by New-Order's [`Statement::UpdateStock`].
     StockQuantity [Statements MultiRow]
         Sql("SELECT s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = $2{for_update}");
 
-    /// One array per column of the rounds, then the home. A missing row is an error as in [`Statement::BatchLines`].
+    /// Parameters: one array per column of the rounds, then the home. A missing row is an error as in
+    /// [`Statement::BatchLines`].
     BatchUpdateStock [Batched]
         Sql("WITH line AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[]) \
              AS line (number, item, supply, quantity)), \
@@ -61,7 +62,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
 }
 
-/// The rounds as columns: items, supplying warehouses, quantities.
+/// Returns the rounds as columns: items, supplying warehouses, quantities.
 fn columns(input: &UpdateStock) -> [ArrayVec<i32, MAX_ORDER_LINES>; 3] {
     [
         input.rounds.iter().map(|round| round.i_id.0 as i32).collect(),
@@ -85,7 +86,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> P
         (Statement::BatchUpdateStock, &params),
         (Statement::Commit, &[]),
     ])?;
-    // The commit came with it: an answer that can't be read does not undo it.
+    // The commit came with the update. An answer that can't be read does not undo it.
     left_in_rounds(&session.rows[1], input).map_err(SqlTxError::CommitFailed)
 }
 

@@ -1,4 +1,4 @@
-//! Values on their way to and from an SQL database.
+//! Parameters and result rows of statements.
 
 use crate::sql::connection::SqlError;
 use lydite_tpcc::text::Text;
@@ -29,24 +29,24 @@ pub enum Value<'a> {
 /// A field of a result row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
-    /// No value.
+    /// SQL's null.
     Null,
-    /// A whole number; an amount in its smallest unit where the database has no exact decimals.
+    /// A whole number. An amount in its smallest unit if the database has no exact decimals.
     Int(i64),
     /// An exact decimal in ten-thousandths.
     Decimal(i64),
-    /// A text: this part of the rows' text buffer.
+    /// A text, as a range of the rows' text buffer.
     Text(Range<usize>),
     /// Microseconds since 1970.
     Time(i64),
     /// True or false.
     Bool(bool),
-    /// An array: these elements of the rows' element buffer.
+    /// An array, as a range of the rows' element buffer.
     Array(Range<usize>),
 }
 
-/// The rows that a statement returned. Kept by the session and filled again, so that reading allocates nothing
-/// once it is warm.
+/// Rows that a statement returned. The session reuses them for later statements, so that reading allocates nothing once
+/// they have grown. The methods that read a field return [`SqlError::Decode`] if the field has another type.
 #[derive(Debug, Default)]
 pub struct Rows {
     width: usize,
@@ -57,7 +57,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Empties it for a result of `width` columns.
+    /// Empties the rows for a result of `width` columns.
     pub fn reset(&mut self, width: usize) {
         self.width = width;
         self.fields.clear();
@@ -66,36 +66,36 @@ impl Rows {
         self.affected = 0;
     }
 
-    /// Adds the next field; rows follow one another.
+    /// Adds the next field, row by row.
     pub fn push(&mut self, field: Field) {
         self.fields.push(field);
     }
 
-    /// Keeps a text and gives the field that stands for it.
+    /// Stores a text and returns its field.
     pub fn text_field(&mut self, text: &str) -> Field {
         let start = self.text.len();
         self.text.push_str(text);
         Field::Text(start..self.text.len())
     }
 
-    /// Keeps the elements of an array and gives the field that stands for it.
+    /// Stores the elements of an array and returns its field.
     pub fn array_field(&mut self, elements: impl Iterator<Item = Field>) -> Field {
         let start = self.elements.len();
         self.elements.extend(elements);
         Field::Array(start..self.elements.len())
     }
 
-    /// How many rows the statement changed.
+    /// Returns the number of rows that the statement changed.
     pub fn affected(&self) -> u64 {
         self.affected
     }
 
-    /// Notes the rows that the statement changed.
+    /// Sets the number of rows that the statement changed.
     pub fn set_affected(&mut self, affected: u64) {
         self.affected = affected;
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.fields.len().checked_div(self.width).unwrap_or(0)
     }
@@ -105,7 +105,7 @@ impl Rows {
         self.len() == 0
     }
 
-    /// The field itself.
+    /// Returns a field; `None` outside of the rows.
     pub fn field(&self, row: usize, column: usize) -> Option<&Field> {
         if column >= self.width {
             return None;
@@ -120,12 +120,12 @@ impl Rows {
         ))
     }
 
-    /// Whether the field holds no value.
+    /// True if the field is null.
     pub fn is_null(&self, row: usize, column: usize) -> bool {
         matches!(self.field(row, column), Some(Field::Null))
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub fn int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<T, SqlError> {
         let value = match self.field(row, column) {
             Some(Field::Int(value)) => Some(*value),
@@ -137,17 +137,17 @@ impl Rows {
             .ok_or_else(|| self.wrong(row, column, "a whole number"))
     }
 
-    /// A whole number or null.
+    /// Reads a whole number or null.
     pub fn optional_int<T: TryFrom<i64>>(&self, row: usize, column: usize) -> Result<Option<T>, SqlError> {
         if self.is_null(row, column) { Ok(None) } else { self.int(row, column).map(Some) }
     }
 
-    /// An amount of money.
+    /// Reads an amount of money.
     pub fn money(&self, row: usize, column: usize) -> Result<Cents, SqlError> {
         self.field(row, column).and_then(money).ok_or_else(|| self.wrong(row, column, "an amount"))
     }
 
-    /// A tax or discount.
+    /// Reads a tax or discount.
     pub fn rate(&self, row: usize, column: usize) -> Result<Rate, SqlError> {
         match self.field(row, column) {
             Some(Field::Int(value) | Field::Decimal(value)) => i32::try_from(*value).ok().map(Rate),
@@ -156,7 +156,7 @@ impl Rows {
         .ok_or_else(|| self.wrong(row, column, "a rate"))
     }
 
-    /// A text.
+    /// Reads a text.
     pub fn text(&self, row: usize, column: usize) -> Result<&str, SqlError> {
         match self.field(row, column) {
             Some(Field::Text(range)) => Ok(&self.text[range.clone()]),
@@ -164,13 +164,13 @@ impl Rows {
         }
     }
 
-    /// A text as wide as its column.
+    /// Reads a text as wide as its column.
     pub fn fixed<const N: usize>(&self, row: usize, column: usize) -> Result<Text<N>, SqlError> {
         Text::from(self.text(row, column)?)
             .map_err(|_| self.wrong(row, column, "a text that fits its column"))
     }
 
-    /// A point in time.
+    /// Reads a point in time.
     pub fn time(&self, row: usize, column: usize) -> Result<Timestamp, SqlError> {
         match self.field(row, column) {
             Some(Field::Time(value)) => Some(Timestamp(*value)),
@@ -180,12 +180,12 @@ impl Rows {
         .ok_or_else(|| self.wrong(row, column, "a point in time"))
     }
 
-    /// A point in time or null.
+    /// Reads a point in time or null.
     pub fn optional_time(&self, row: usize, column: usize) -> Result<Option<Timestamp>, SqlError> {
         if self.is_null(row, column) { Ok(None) } else { self.time(row, column).map(Some) }
     }
 
-    /// An array; a text with its elements parted by `|` where the database has no arrays.
+    /// Reads an array: an array of the database, or a text with `|` between the elements.
     pub fn array(&self, row: usize, column: usize) -> Result<Elements<'_>, SqlError> {
         match self.field(row, column) {
             Some(Field::Array(range)) => {
@@ -197,14 +197,14 @@ impl Rows {
     }
 }
 
-/// Reads `2026-11-21 03:45:00.123`, UTC, from a database without a type for it.
+/// Reads a time in UTC such as `2026-11-21 03:45:00.123`, for databases without a type for times.
 fn parse_time(text: &str) -> Option<Timestamp> {
     let time: jiff::civil::DateTime = text.parse().ok()?;
     let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(Timestamp(zoned.timestamp().as_microsecond()))
 }
 
-/// Writes a time as databases read it.
+/// Returns a time as text, in the form that databases read.
 pub fn time_text(time: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(time.0)
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
@@ -219,17 +219,17 @@ fn money(field: &Field) -> Option<Cents> {
     }
 }
 
-/// The elements of an array field.
+/// The elements of an array field. The methods that read an element return [`SqlError::Decode`] if it has another type.
 #[derive(Clone, Copy, Debug)]
 pub enum Elements<'a> {
-    /// An array of the database's.
+    /// An array of the database.
     Array {
-        /// The elements.
+        /// Elements of the array.
         fields: &'a [Field],
-        /// The texts among them.
+        /// Buffer with the texts among the elements.
         text: &'a str,
     },
-    /// A text with the elements parted by `|`, each perhaps with blanks around it, `-` for none.
+    /// A text with `|` between the elements. Each may have blanks around it, and `-` stands for null.
     List(&'a str),
 }
 
@@ -245,7 +245,7 @@ impl<'a> Elements<'a> {
         })
     }
 
-    /// The element of an array.
+    /// Returns an element of an array.
     fn field(&self, index: usize) -> Option<&'a Field> {
         match self {
             Self::Array { fields, .. } => fields.get(index),
@@ -253,7 +253,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The element of a list.
+    /// Returns an element of a list.
     fn item(&self, index: usize) -> Option<&'a str> {
         match self {
             Self::Array { .. } => None,
@@ -261,7 +261,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Array { fields, .. } => fields.len(),
@@ -270,7 +270,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub fn int<T: TryFrom<i64>>(&self, index: usize) -> Result<T, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Int(value)), _) => T::try_from(*value).ok(),
@@ -280,7 +280,7 @@ impl<'a> Elements<'a> {
         .ok_or_else(|| self.wrong(index, "a whole number"))
     }
 
-    /// An amount of money.
+    /// Reads an amount of money.
     pub fn money(&self, index: usize) -> Result<Cents, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(field), _) => money(field),
@@ -290,7 +290,7 @@ impl<'a> Elements<'a> {
         .ok_or_else(|| self.wrong(index, "an amount"))
     }
 
-    /// True or false.
+    /// Reads true or false.
     pub fn bool(&self, index: usize) -> Result<bool, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Bool(value)), _) => Ok(*value),
@@ -300,7 +300,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// A text as wide as its column.
+    /// Reads a text as wide as its column.
     pub fn fixed<const N: usize>(&self, index: usize) -> Result<Text<N>, SqlError> {
         let text: Option<&'a str> = match (self, self.field(index)) {
             (Self::Array { text, .. }, Some(Field::Text(range))) => Some(&text[range.clone()]),
@@ -311,7 +311,7 @@ impl<'a> Elements<'a> {
             .ok_or_else(|| self.wrong(index, "a text that fits its column"))
     }
 
-    /// A point in time or null.
+    /// Reads a point in time or null.
     pub fn optional_time(&self, index: usize) -> Result<Option<Timestamp>, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(Field::Null), _) | (None, Some("-")) => Ok(None),
@@ -322,7 +322,8 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Reads a decimal in ten-thousandths; none if it is not a number, has more than four decimals, or is too large.
+/// Reads a decimal number in ten-thousandths. Returns `None` if the text is not a number, has more than four decimals,
+/// or is too large.
 pub fn parse_decimal(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
