@@ -70,9 +70,9 @@ pub trait Waiter: fmt::Debug + Send + Sync {
 
 /// The limit of waits for one target and everything that it opens.
 #[derive(Clone)]
-pub struct Patience(Arc<Shared>);
+pub struct Patience(Arc<WaitState>);
 
-struct Shared {
+struct WaitState {
     place: String,
     limit: Duration,
     waiter: Arc<dyn Waiter>,
@@ -110,7 +110,7 @@ enum Said<E, R> {
 }
 
 /// A request that waits, as long as this lives.
-struct Turn<'a>(&'a Shared);
+struct Turn<'a>(&'a WaitState);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
@@ -118,7 +118,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Shared {
+impl WaitState {
     fn pulse(&self) -> MutexGuard<'_, Pulse> {
         self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,7 +167,7 @@ impl Patience {
             told: None,
         };
         let answers = Box::new(answers);
-        Self(Arc::new(Shared { place, limit, waiter, answers, pulse: Mutex::new(pulse) }))
+        Self(Arc::new(WaitState { place, limit, waiter, answers, pulse: Mutex::new(pulse) }))
     }
 
     /// Sends a request with one answer and waits for it.

@@ -56,7 +56,7 @@ pub struct Replicas {
     primary: Arc<dyn Target>,
     primary_url: String,
     replicas: Vec<Arc<Replica>>,
-    shared: Arc<Shared>,
+    shared: Arc<ReplicaState>,
     /// Number of sessions that have been connected.
     sessions: AtomicUsize,
 }
@@ -71,7 +71,7 @@ struct Replica {
 
 /// State that all sessions share.
 #[derive(Debug)]
-struct Shared {
+struct ReplicaState {
     staleness: Staleness,
     to_primary: AtomicU64,
     waited: AtomicU64,
@@ -153,7 +153,7 @@ impl Replicas {
             primary,
             primary_url,
             replicas: replicas.into_iter().map(replica).collect(),
-            shared: Arc::new(Shared {
+            shared: Arc::new(ReplicaState {
                 staleness,
                 to_primary: AtomicU64::new(0),
                 waited: AtomicU64::new(0),
@@ -465,7 +465,7 @@ struct ReplicaSession {
     primary_url: String,
     reading: Box<dyn Session>,
     replica: Arc<Replica>,
-    shared: Arc<Shared>,
+    shared: Arc<ReplicaState>,
     /// True if it may have committed since it last waited for the replica.
     wrote: bool,
 }

@@ -31,7 +31,7 @@ pub fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, Stor
 
 fn sum<R: KvRow + FromColumns>(source: &mut impl RowSource) -> Result<TableChecksum, StoreError> {
     let mut checksum = TableChecksum { table: R::TABLE, rows: 0, sum: 0 };
-    let mut text = Canonical { text: String::new(), columns: R::TABLE.schema().columns.iter() };
+    let mut text = CanonicalRow { text: String::new(), columns: R::TABLE.schema().columns.iter() };
     source.rows(None, |row: &R| {
         text.text.clear();
         text.columns = R::TABLE.schema().columns.iter();
@@ -44,13 +44,13 @@ fn sum<R: KvRow + FromColumns>(source: &mut impl RowSource) -> Result<TableCheck
 
 /// A row as the text that [`crate::sql::checksum`] hashes: amounts are whole cents, rates whole ten-thousandths, of a
 /// time only its presence counts, `-` stands for other nulls, and `|` separates columns.
-struct Canonical {
+struct CanonicalRow {
     text: String,
     /// Columns that follow.
     columns: std::slice::Iter<'static, Column>,
 }
 
-impl Canonical {
+impl CanonicalRow {
     fn column(&mut self, value: impl std::fmt::Display) {
         if !self.text.is_empty() {
             self.text.push('|');
@@ -61,7 +61,7 @@ impl Canonical {
     }
 }
 
-impl ColumnSink for Canonical {
+impl ColumnSink for CanonicalRow {
     fn int(&mut self, value: i64) {
         self.column(value);
     }

@@ -5,7 +5,7 @@ use crate::error::TxError;
 use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
-use crate::sql::prepared::{Prepared, Role};
+use crate::sql::prepared::{Prepared, StatementRole};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::Cents;
@@ -59,12 +59,12 @@ impl Prepared for BalanceStatement {
         self as usize
     }
 
-    fn role(self) -> Role {
+    fn role(self) -> StatementRole {
         match self {
-            BeginWrite => Role::BeginWrite,
-            BeginRead => Role::BeginRead,
-            Commit => Role::Commit,
-            _ => Role::Other,
+            BeginWrite => StatementRole::BeginWrite,
+            BeginRead => StatementRole::BeginRead,
+            Commit => StatementRole::Commit,
+            _ => StatementRole::Other,
         }
     }
 }

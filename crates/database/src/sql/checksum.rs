@@ -6,7 +6,7 @@ use crate::target::TableChecksum;
 use lydite_tpcc::schema::{ColumnType, Table};
 
 /// A dialect's expressions for the canonical text of a column: amounts in cents, rates in ten-thousandths.
-pub struct Canonical {
+pub struct CanonicalText {
     /// Expression for an amount of money.
     pub money: fn(&str) -> String,
     /// Expression for a rate.
@@ -16,7 +16,7 @@ pub struct Canonical {
 }
 
 /// Returns the query for one text per row: the columns joined by `|`. A time counts only as null or not null.
-fn select(canonical: &Canonical, table: Table) -> String {
+fn select(canonical: &CanonicalText, table: Table) -> String {
     let columns: Vec<String> = table
         .schema()
         .columns
@@ -38,7 +38,7 @@ fn select(canonical: &Canonical, table: Table) -> String {
 }
 
 /// Returns the checksums of all nine tables. Reads all their rows.
-pub fn checksums(admin: &mut impl Admin, canonical: &Canonical) -> Result<Vec<TableChecksum>, SqlError> {
+pub fn checksums(admin: &mut impl Admin, canonical: &CanonicalText) -> Result<Vec<TableChecksum>, SqlError> {
     Table::ALL
         .into_iter()
         .map(|table| {

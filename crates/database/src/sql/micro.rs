@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::sql::connection::{Connection, SqlError};
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
-use crate::sql::prepared::{Prepared, Role};
+use crate::sql::prepared::{Prepared, StatementRole};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use crate::workload::Micro;
@@ -72,12 +72,12 @@ impl Prepared for MicroStatement {
         }
     }
 
-    fn role(self) -> Role {
+    fn role(self) -> StatementRole {
         match self {
-            BeginWrite => Role::BeginWrite,
-            BeginRead => Role::BeginRead,
-            Commit => Role::Commit,
-            Read(_) | Update(_) => Role::Other,
+            BeginWrite => StatementRole::BeginWrite,
+            BeginRead => StatementRole::BeginRead,
+            Commit => StatementRole::Commit,
+            Read(_) | Update(_) => StatementRole::Other,
         }
     }
 }

@@ -8,12 +8,12 @@ pub trait Prepared: Copy + fmt::Debug + Send {
     fn index(self) -> usize;
 
     /// Returns the role of the statement for the connection.
-    fn role(self) -> Role;
+    fn role(self) -> StatementRole;
 }
 
 /// Role of a statement for the connection that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StatementRole {
     /// Begins a transaction that writes.
     BeginWrite,
     /// Begins a transaction that only reads.

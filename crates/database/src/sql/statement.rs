@@ -4,7 +4,7 @@
 //! Parameters are written `$1`, `$2` …, their first uses in ascending order, and get the dialect's form.
 
 use crate::sql::dialect::{Batches, Dialect};
-use crate::sql::prepared::{Prepared, Role};
+use crate::sql::prepared::{Prepared, StatementRole};
 use crate::sql::{
     delivery, new_order, order_status, payment, select_balance, stock_level, update_balance, update_item,
     update_stock,
@@ -210,12 +210,12 @@ impl Prepared for Statement {
         self.0
     }
 
-    fn role(self) -> Role {
+    fn role(self) -> StatementRole {
         match self {
-            Self::BeginWrite => Role::BeginWrite,
-            Self::BeginRead => Role::BeginRead,
-            Self::Commit => Role::Commit,
-            _ => Role::Other,
+            Self::BeginWrite => StatementRole::BeginWrite,
+            Self::BeginRead => StatementRole::BeginRead,
+            Self::Commit => StatementRole::Commit,
+            _ => StatementRole::Other,
         }
     }
 }

@@ -32,7 +32,7 @@ use copy::Way;
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
-use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
 use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::dialect::Dialect;
@@ -606,7 +606,7 @@ impl Target for Mysql {
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         let mut wire = self.connect_wire()?;
         wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
-        let canonical = Canonical {
+        let canonical = CanonicalText {
             money: |column| format!("CAST({column} * 100 AS signed)"),
             rate: |column| format!("CAST({column} * 10000 AS signed)"),
             as_text: wire.product.dialect.as_text,

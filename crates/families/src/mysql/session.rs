@@ -5,7 +5,7 @@ use crate::mysql::packet::Reader;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
 use lydite_database::sql::connection::{Connection, SqlError, Step};
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::prepared::{Prepared, StatementRole};
 use lydite_database::sql::value::{Rows, Value};
 use lydite_database::{AbortReason, Positions};
 use std::fmt::Debug;
@@ -95,9 +95,9 @@ impl MysqlConnection {
 
     fn send<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
         match statement.role() {
-            Role::BeginRead => self.reading = true,
-            Role::BeginWrite => self.reading = false,
-            Role::Commit | Role::Other => {}
+            StatementRole::BeginRead => self.reading = true,
+            StatementRole::BeginWrite => self.reading = false,
+            StatementRole::Commit | StatementRole::Other => {}
         }
         let known = &self.prepared[statement.index()];
         let Some(id) = known.id else { return self.wire.query(&known.text) };
@@ -169,7 +169,7 @@ impl MysqlConnection {
         for ((statement, _), rows) in steps.iter().zip(rows) {
             let mut answered = self.answer(*statement, rows);
             // A commit waits for no lock, so this deadlock is a conflict in a cluster: another node was first.
-            if statement.role() == Role::Commit
+            if statement.role() == StatementRole::Commit
                 && let Err(SqlError::Database { retry: Some(reason @ AbortReason::Deadlock), .. }) =
                     &mut answered
             {
@@ -247,11 +247,11 @@ impl<S: Prepared> Connection<S> for MysqlConnection {
     fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
         let at_once = if self.wire.product.pipelines { steps.len() } else { 1 };
         let begins = |role| steps.iter().any(|(statement, _)| statement.role() == role);
-        let reading = begins(Role::BeginRead) || self.reading && !begins(Role::BeginWrite);
+        let reading = begins(StatementRole::BeginRead) || self.reading && !begins(StatementRole::BeginWrite);
         let mut done = 0;
         while done < steps.len() {
             let mut end = (done + at_once).min(steps.len());
-            let commits = steps[end - 1].0.role() == Role::Commit;
+            let commits = steps[end - 1].0.role() == StatementRole::Commit;
             if commits && !reading && end - done > 1 {
                 end -= 1;
             }

@@ -30,7 +30,7 @@ use load_lock::LoadLock;
 use loader::PgLoader;
 use lydite_database::micro::is_table_name;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
-use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
 use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::ddl;
@@ -623,7 +623,7 @@ impl Target for Postgres {
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let canonical = Canonical {
+        let canonical = CanonicalText {
             money: |column| format!("({column} * 100)::bigint"),
             rate: |column| format!("({column} * 10000)::bigint"),
             as_text: session::dialect(self.config.isolation).as_text,

@@ -10,7 +10,7 @@ use lydite_database::sql::connection::{Connection, SqlError, Step};
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::prepared::{Prepared, StatementRole};
 use lydite_database::sql::value::{Field, Rows, Value};
 use lydite_tpcc::Timestamp;
 use lydite_tpcc::schema::ColumnType;
@@ -199,7 +199,7 @@ impl PgConnection {
                 Message::DataRow(body) => self.row(statement, &body, rows)?,
                 Message::CommandComplete(body) => {
                     let tag = body.tag().map_err(encoding)?;
-                    if statement.role() == Role::Commit && tag == "ROLLBACK" {
+                    if statement.role() == StatementRole::Commit && tag == "ROLLBACK" {
                         return Err(SqlError::Decode("the server rolled back instead of committing".into()));
                     }
                     rows.set_affected(

@@ -4,7 +4,7 @@ use crate::sqlite::{Config, DIALECT};
 use lydite_database::AbortReason;
 use lydite_database::sql::connection::{Connection, SqlError};
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::prepared::{Prepared, Role};
+use lydite_database::sql::prepared::{Prepared, StatementRole};
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::value::{Field, Rows, Value, time_text};
 use parking_lot::{Condvar, Mutex};
@@ -133,11 +133,11 @@ impl Drop for SqliteConnection {
 
 impl<S: Prepared> Connection<S> for SqliteConnection {
     fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
-        if statement.role() == Role::BeginWrite {
+        if statement.role() == StatementRole::BeginWrite {
             self.begin_writing();
         }
         let result = query(&self.database, &self.texts[statement.index()], params, rows);
-        if statement.role() == Role::Commit && result.is_ok() {
+        if statement.role() == StatementRole::Commit && result.is_ok() {
             self.end_writing();
         }
         result

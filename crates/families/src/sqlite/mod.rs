@@ -19,7 +19,7 @@ use load_lock::LoadLock;
 use loader::SqliteLoader;
 use lydite_database::micro::is_table_name;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
-use lydite_database::sql::checksum::{Canonical, checksums};
+use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
 use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::ddl;
@@ -381,7 +381,8 @@ impl Target for Sqlite {
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let canonical = Canonical { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
+        let canonical =
+            CanonicalText { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
         let mut connection = self.open()?;
         checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
     }
