@@ -160,18 +160,18 @@ fn co_access_changes_from_phase_to_phase_and_by_curves() {
     let more = ["--set", "update_stock_rounds=3", "--set", "coaccess=10,90,ramp(20,60)"];
     lydite(&[&run[..], &SHORT, &more].concat()).code(0);
     let result = json(&path);
-    let near = |coaccess: &Value, wanted: f64, why: &str| {
-        for of in ["asked", "actual"] {
-            let percent = coaccess[of]["percent"].as_f64().expect("a share");
-            assert!((percent - wanted).abs() < 2.0, "{why}: {of} {percent} instead of {wanted}");
-        }
+    // As many standard deviations of chance as never happen, however few transactions a slow machine sends.
+    let assert_near = |coaccess: &Value| {
+        let percent = |of: &str| coaccess[of]["percent"].as_f64().expect("a share");
+        let updates = coaccess["actual"]["updates"].as_f64().expect("a number");
+        assert!((percent("asked") - percent("actual")).abs() < 6.0 * 50.0 / updates.sqrt(), "{coaccess}");
+        percent("asked")
     };
-    for (phase, wanted) in [(0, 10.0), (1, 90.0), (2, 40.0)] {
-        near(&result["phases"][phase]["controls"]["coaccess"], wanted, "a phase");
-    }
-    let whole = &result["controls"]["coaccess"];
-    let (asked, actual) = (whole["asked"]["percent"].as_f64(), whole["actual"]["percent"].as_f64());
-    assert!((asked.expect("a mean") - actual.expect("a share")).abs() < 1.5, "{whole}");
+    let asked = [0, 1, 2].map(|phase| assert_near(&result["phases"][phase]["controls"]["coaccess"]));
+    assert_eq!(asked[..2], [10.0, 90.0]);
+    // Its mean is 40 only where each moment sends as many transactions.
+    assert!((20.0..60.0).contains(&asked[2]), "{asked:?}");
+    assert_near(&result["controls"]["coaccess"]);
     assert!(result["plan"]["coaccess"].is_null());
     let refused = lydite(&[&run[..], &SHORT, &more[..3], &["coaccess=10,101"]].concat()).code(2);
     assert!(refused.stderr.contains("--set coaccess: \"101\" must be from 0 to 100"), "{refused:?}");
