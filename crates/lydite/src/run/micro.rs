@@ -107,7 +107,7 @@ fn make_ready(
             match asked.data.check_loaded(&meta) {
                 Ok(()) => Ok((meta, None)),
                 Err(differ) => Err(Failure::usage(format!(
-                    "{url} holds {} from seed {}, but the plan asks for {differ}: leave that out, or load again with \
+                    "{url} holds {} from seed {}, but the plan wants {differ}: leave that out, or load again with \
                      --fresh",
                     meta.data, meta.seed
                 ))),

@@ -90,7 +90,7 @@ pub(crate) fn make_ready(
         }
         DatabaseState::Ready { meta } => match warehouses {
             Some(asked) if asked != meta.warehouses => Err(Failure::usage(format!(
-                "{} holds {}, but the plan asks for {asked}: leave --warehouses out, or load again with --fresh",
+                "{} holds {}, but the plan wants {asked}: leave --warehouses out, or load again with --fresh",
                 target.describe()?.url,
                 meta.warehouses_in_words()
             ))),
