@@ -3,9 +3,10 @@
 use crate::balances::{Balance, BalanceTransaction, Balances, missing};
 use crate::error::TxError;
 use crate::session::Session;
-use crate::sql::connection::{Connection, SqlError};
+use crate::sql::connection::Connection;
 use crate::sql::dialect::Dialect;
 use crate::sql::prepared::{Prepared, StatementRole};
+use crate::sql::sql_error::SqlError;
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::Cents;

@@ -2,8 +2,8 @@
 
 use crate::error::TargetError;
 use crate::load::LoadUnit;
-use crate::sql::connection::SqlError;
 use crate::sql::meta::{self, Admin};
+use crate::sql::sql_error::SqlError;
 use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::schema::Table;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Checksums of tables. They depend neither on the order of the rows nor on the database.
 
-use crate::sql::connection::SqlError;
 use crate::sql::meta::Admin;
+use crate::sql::sql_error::SqlError;
 use crate::target::TableChecksum;
 use lydite_tpcc::schema::{ColumnType, Table};
 

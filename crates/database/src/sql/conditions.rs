@@ -2,9 +2,9 @@
 //! the keys that violate the condition.
 
 use crate::kv::meta::initial_rows;
-use crate::sql::connection::SqlError;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
+use crate::sql::sql_error::SqlError;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
 use lydite_tpcc::meta::DatabaseMeta;

@@ -3,7 +3,7 @@
 use crate::kv::meta as kv;
 use crate::load::LoadUnit;
 use crate::micro::is_table_name;
-use crate::sql::connection::SqlError;
+use crate::sql::sql_error::SqlError;
 use crate::target::DatabaseState;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;

@@ -3,10 +3,11 @@
 use crate::error::TxError;
 use crate::micro::{missing, table_name};
 use crate::session::Session;
-use crate::sql::connection::{Connection, SqlError};
+use crate::sql::connection::Connection;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
 use crate::sql::prepared::{Prepared, StatementRole};
+use crate::sql::sql_error::SqlError;
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use crate::workload::Micro;

@@ -23,6 +23,7 @@ pub mod prepared;
 mod select_balance;
 pub mod session;
 pub mod shards;
+pub mod sql_error;
 pub mod statement;
 mod stock_level;
 pub mod tally;

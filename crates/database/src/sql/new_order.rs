@@ -1,8 +1,9 @@
 //! New-Order (clause 2.4): its statements, and a function for each way of sending them.
 
 use crate::profile::{OrderHead, has_unused_item, is_brand, left_in_stock};
-use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
+use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
 use crate::sql::tx_error::SqlTxError;

@@ -1,8 +1,9 @@
 //! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::{Connection, SqlError};
+use crate::sql::connection::Connection;
 use crate::sql::payment::{find_customer, number_or_name};
 use crate::sql::session::{Played, SqlSession, present};
+use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
 use crate::sql::value::{Rows, Value};

@@ -3,8 +3,9 @@
 //! shortest time.
 
 use crate::profile::{bad_credit_data, history_data, middle};
-use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::connection::{Connection, Step};
 use crate::sql::session::{Played, SqlSession, changed, present};
+use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, first, statements};
 use crate::sql::tx_error::SqlTxError;

@@ -3,8 +3,9 @@
 use crate::error::TxError;
 use crate::replication::Positions;
 use crate::session::Session;
-use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::connection::{Connection, Step};
 use crate::sql::dialect::Dialect;
+use crate::sql::sql_error::SqlError;
 use crate::sql::statement::{Statement, Way};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};

@@ -1,7 +1,7 @@
 //! The progress of a loader, and its check for a stop.
 
 use crate::load::LoadProgress;
-use crate::sql::connection::SqlError;
+use crate::sql::sql_error::SqlError;
 
 /// Rows between two reports of progress.
 const NOTE_ROWS: u64 = 1_000;

@@ -1,8 +1,9 @@
 //! Ends of a transaction that did not commit, and the rollback after them.
 
 use crate::error::{AbortReason, TxError};
-use crate::sql::connection::{Connection, SqlError};
+use crate::sql::connection::Connection;
 use crate::sql::prepared::Prepared;
+use crate::sql::sql_error::SqlError;
 use lydite_tpcc::RolledBackOrder;
 
 /// Reason why a transaction did not commit.

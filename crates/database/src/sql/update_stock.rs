@@ -1,9 +1,10 @@
 //! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and a function for each way of sending them.
 
 use crate::profile::left_in_stock;
-use crate::sql::connection::{Connection, SqlError, Step};
+use crate::sql::connection::{Connection, Step};
 use crate::sql::new_order::taken_from_stock;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
+use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
 use crate::sql::tx_error::SqlTxError;

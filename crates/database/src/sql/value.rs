@@ -1,6 +1,6 @@
 //! Parameters and result rows of statements.
 
-use crate::sql::connection::SqlError;
+use crate::sql::sql_error::SqlError;
 use lydite_tpcc::text::Text;
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Authentication by password with a server of MySQL's family.
 
 use crate::mysql::packet::Reader;
-use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::sql_error::SqlError;
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
 /// Supported authentication methods.

@@ -1,7 +1,7 @@
 //! The binary form of parameters and rows.
 
 use crate::mysql::packet::{Reader, put_bytes, put_length};
-use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::{Field, Rows, Value, parse_decimal};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::io::Write;

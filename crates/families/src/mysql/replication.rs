@@ -3,8 +3,8 @@
 
 use crate::mysql::wire::Wire;
 use crate::mysql::{Config, Mysql};
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Positions, Replication, Role, TargetError, TxError};
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 use crate::mysql::config::Config;
 use crate::mysql::product::Product;
 use crate::mysql::wire::Wire;
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::schema::Table;
 
 /// Tables from the largest to the smallest, so that a small job ends last.

@@ -3,9 +3,10 @@
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
-use lydite_database::sql::connection::{Connection, SqlError, Step};
+use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::{Prepared, StatementRole};
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::{Rows, Value};
 use lydite_database::{AbortReason, Positions};
 use std::fmt::Debug;

@@ -5,7 +5,7 @@ pub(crate) mod tls;
 pub(crate) mod url;
 
 pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};
-use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::sql_error::SqlError;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;

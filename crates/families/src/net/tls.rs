@@ -1,7 +1,7 @@
 //! TLS to the server.
 
 use crate::net::{Host, SslMode, lost};
-use lydite_database::sql::connection::SqlError;
+use lydite_database::sql::sql_error::SqlError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};

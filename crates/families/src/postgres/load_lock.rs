@@ -9,8 +9,8 @@ use crate::postgres::product::Product;
 use crate::postgres::wire::Wire;
 use crate::postgres::{SCHEMA, advised, connected};
 use lydite_database::TargetError;
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use std::time::{Duration, Instant};
 
 /// First half of the lock's name, "lyd" in ASCII. The second half is the schema, since two schemas are two databases to

@@ -3,8 +3,8 @@
 
 use crate::postgres::Postgres;
 use crate::postgres::wire::Wire;
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Positions, Replication, Role, TargetError, TxError};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@ use super::{SCHEMA, TABLE_KINDS, advised, connected};
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
 use lydite_database::TargetError;
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::{Admin, is_ours};
+use lydite_database::sql::sql_error::SqlError;
 use std::thread;
 use std::time::{Duration, Instant};
 

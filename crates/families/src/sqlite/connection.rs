@@ -2,9 +2,10 @@
 
 use crate::sqlite::{Config, DIALECT};
 use lydite_database::AbortReason;
-use lydite_database::sql::connection::{Connection, SqlError};
+use lydite_database::sql::connection::Connection;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::{Prepared, StatementRole};
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::value::{Field, Rows, Value, time_text};
 use parking_lot::{Condvar, Mutex};

@@ -1,9 +1,9 @@
 //! Loading SQLite by prepared inserts. A warehouse is one transaction, so it is stored whole or not at all.
 
 use crate::sqlite::connection::{SqliteConnection, failed};
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::tally::Tally;
 use lydite_database::sql::value::time_text;
 use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};

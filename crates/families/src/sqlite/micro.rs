@@ -2,9 +2,9 @@
 
 use crate::sqlite::connection::{SqliteConnection, failed};
 use crate::sqlite::{DIALECT, Sqlite};
-use lydite_database::sql::connection::SqlError;
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::tally::Tally;
 use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError};
 use lydite_micro::{Engines, Meta, TableId, Totals};

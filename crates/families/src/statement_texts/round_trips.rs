@@ -3,9 +3,10 @@
 use super::assert_as_before;
 use crate::mysql::product;
 use crate::postgres::session;
-use lydite_database::sql::connection::{Connection, SqlError, Step};
+use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::session::SqlSession;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::value::{Field, Rows, Value};
 use lydite_database::{Session, TxMode};
