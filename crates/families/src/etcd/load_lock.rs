@@ -1,7 +1,6 @@
 //! One load at a time: a key with a lease, which a load keeps alive.
 
-use super::client::{Bytes, Compare, Done, Operation, Range, Txn};
-use super::store::EtcdStore;
+use super::client::{Bytes, Client, Compare, Done, Found, Operation, Range, Txn};
 use crate::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
 use lydite_database::Committed;
 use lydite_database::kv::StoreError;
@@ -28,16 +27,16 @@ struct Alive {
     result: Lease,
 }
 
-/// Takes the right to load.
+/// Takes the right to load, whose holder has this key.
 ///
 /// # Errors
 /// Another load has it; the error names that load.
-pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
-    let (taken, client) = (Instant::now(), store.client.clone());
+pub(super) fn take(client: Client, key: Bytes) -> Result<Keeper, StoreError> {
+    let taken = Instant::now();
     let wanted = Lease { ttl: EXPIRES_S.to_string(), ..Lease::default() };
     let lease: Lease = client.ask("/v3/lease/grant", &wanted, Committed::No)?;
     let id = lease.id;
-    let (key, value) = (store.lock_name(), Bytes(holder().into_bytes()));
+    let value = Bytes(holder().into_bytes());
     let absent = Compare { key: key.clone(), result: "EQUAL", target: "MOD", mod_revision: "0".into() };
     let put = Operation::RequestPut { key: key.clone(), value, lease: Some(id.clone()) };
     // A server that rejects the many operations of a Delivery rejects this transaction too, before anything is loaded.
@@ -48,7 +47,9 @@ pub(super) fn take(store: &EtcdStore) -> Result<Keeper, StoreError> {
     let success = std::iter::once(put).chain(nothing).collect();
     let done: Done = client.ask("/v3/kv/txn", &Txn { compare: vec![absent], success }, Committed::No)?;
     if !done.succeeded {
-        let other = store.range(&Range { key, ..Range::default() })?.kvs.pop().unwrap_or_default();
+        let mut found: Found =
+            client.ask("/v3/kv/range", &Range { key, ..Range::default() }, Committed::No)?;
+        let other = found.kvs.pop().unwrap_or_default();
         return Err(held_by(&String::from_utf8_lossy(&other.value.0)));
     }
     Keeper::start(

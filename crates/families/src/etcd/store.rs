@@ -102,7 +102,9 @@ impl Store for EtcdStore {
     }
 
     fn lock(config: &Config) -> Result<Box<dyn LoadLock>, StoreError> {
-        Ok(Box::new(load_lock::take(&Self::open(config)?)?))
+        let store = Self::open(config)?;
+        let key = store.lock_name();
+        Ok(Box::new(load_lock::take(store.client, key)?))
     }
 
     fn open(config: &Config) -> Result<Self, StoreError> {

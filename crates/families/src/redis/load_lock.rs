@@ -1,6 +1,6 @@
 //! One load at a time: a load sets a key and extends its expiry time.
 
-use super::store::{RedisStore, failed};
+use super::connections::{Connections, failed};
 use crate::keeper::{EXPIRES_S, Keeper, Renewed, held_by, holder};
 use lydite_database::kv::StoreError;
 use redis::{Connection, cmd};
@@ -13,7 +13,7 @@ const IF_MINE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 en
 
 /// State of the lock's holder.
 struct Held {
-    store: RedisStore,
+    connections: Connections,
     /// `None` after an error of the connection.
     connection: Option<Connection>,
     key: String,
@@ -23,7 +23,7 @@ struct Held {
 impl Held {
     /// Extends the key's expiry time if it is still this holder's.
     fn last(&mut self, milliseconds: u64) -> Renewed {
-        let Some(mut connection) = self.connection.take().or_else(|| self.store.connect().ok()) else {
+        let Some(mut connection) = self.connection.take().or_else(|| self.connections.take().ok()) else {
             return Renewed::Away;
         };
         let mut command = cmd("EVAL");
@@ -38,13 +38,13 @@ impl Held {
     }
 }
 
-/// Takes the right to load.
+/// Takes the right to load, whose holder has set this key.
 ///
 /// # Errors
 /// Another load has it; the error names that load.
-pub(super) fn take(store: RedisStore) -> Result<Keeper, StoreError> {
-    let (taken, mut connection) = (Instant::now(), store.connect()?);
-    let (key, holder) = (store.lock_name(), holder());
+pub(super) fn take(connections: Connections, key: String) -> Result<Keeper, StoreError> {
+    let (taken, mut connection) = (Instant::now(), connections.take()?);
+    let holder = holder();
     let mut set = cmd("SET");
     set.arg(&key).arg(&holder).arg("NX").arg("PX").arg(EXPIRES_S * 1000);
     if set.query::<Option<String>>(&mut connection).map_err(|error| failed(&error))?.is_none() {
@@ -54,7 +54,7 @@ pub(super) fn take(store: RedisStore) -> Result<Keeper, StoreError> {
     }
     Keeper::start(
         taken,
-        Held { store, connection: Some(connection), key, holder },
+        Held { connections, connection: Some(connection), key, holder },
         |held| held.last(EXPIRES_S * 1000),
         |held| {
             // If the server is away, the key expires.

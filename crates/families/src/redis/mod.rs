@@ -8,6 +8,7 @@
 //! entry.
 
 mod config;
+mod connections;
 mod family;
 mod load_lock;
 mod store;

@@ -1,12 +1,12 @@
-//! The store: connections, and the reads and writes of a transaction.
+//! The store, and the reads and writes of a transaction.
 
 use super::config::Config;
+use super::connections::{Connections, failed};
 use super::load_lock;
 use crate::net;
 use lydite_database::kv::buffer::{Bounds, Buffered, Entry, Remote, Writes};
 use lydite_database::kv::{Access, Direction, KvTable, LoadLock, Store, StoreError};
 use lydite_database::{AbortReason, Committed, Description};
-use parking_lot::Mutex;
 use redis::{Client, Connection, ErrorKind, Pipeline, RedisError, cmd, pipe};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,70 +19,10 @@ const WATCHED_MOST: usize = 10_000;
 /// A Redis server as a store. See the module.
 pub(crate) struct RedisStore {
     config: Arc<Config>,
-    client: Client,
-    /// Connections that no transaction uses.
-    idle: Mutex<Vec<Connection>>,
-}
-
-/// Most characters of an error that are reported.
-const TOLD: usize = 300;
-
-/// Returns the error in one line. For commands that were sent together, that is the first error.
-fn words(error: &RedisError) -> String {
-    let first = match error.clone().into_server_errors() {
-        Some(errors) if errors.len() > 1 => errors.first().map(|(_, first)| {
-            format!("{first} (and {} more commands that were sent with it)", errors.len() - 1)
-        }),
-        _ => None,
-    };
-    let text = first.unwrap_or_else(|| error.to_string());
-    let line: Vec<&str> = text.split_whitespace().collect();
-    line.join(" ").chars().take(TOLD).collect()
-}
-
-/// Converts the error of a failed connection attempt, with advice.
-fn refused(error: &RedisError) -> StoreError {
-    let told = words(error);
-    let advice = match error.code() {
-        _ if error.kind() == ErrorKind::AuthenticationFailed => {
-            ": give user and password in the URL, or the password in LYDITE_PASSWORD; none if the server has none"
-        }
-        Some("NOAUTH" | "WRONGPASS") => {
-            ": give user and password in the URL, or the password in LYDITE_PASSWORD"
-        }
-        // The answer to SELECT, which comes before all others.
-        _ if told.contains("Authentication required") => {
-            ": give user and password in the URL, or the password in LYDITE_PASSWORD"
-        }
-        _ if told.contains("DB index") => ": name a database that the server has, as redis://HOST/0",
-        // The server's own message says what is wrong.
-        Some(_) => "",
-        None => ": is it a Redis server, and does it listen there?",
-    };
-    StoreError::Unavailable { committed: Committed::No, detail: format!("{told}{advice}") }
-}
-
-/// Converts an error that came before the commit was sent.
-pub(super) fn failed(error: &RedisError) -> StoreError {
-    let detail = words(error);
-    let away = error.is_io_error() || error.is_connection_dropped() || error.is_timeout();
-    // READONLY: the server was the primary and is a replica now.
-    if away || matches!(error.code(), Some("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "READONLY")) {
-        StoreError::Unavailable { committed: Committed::No, detail }
-    } else {
-        StoreError::Failed(detail)
-    }
+    pub(super) connections: Connections,
 }
 
 impl RedisStore {
-    pub(super) fn connect(&self) -> Result<Connection, StoreError> {
-        if let Some(connection) = self.idle.lock().pop() {
-            return Ok(connection);
-        }
-        let connected = net::connecting(|| self.client.get_connection_with_timeout(net::CONNECT_TIMEOUT));
-        connected.map_err(|error| refused(&error))
-    }
-
     /// Returns the server's value of a setting.
     fn setting(connection: &mut Connection, name: &str) -> Option<String> {
         let answer: Vec<String> = cmd("CONFIG").arg("GET").arg(name).query(connection).ok()?;
@@ -108,7 +48,7 @@ impl Store for RedisStore {
 
     fn describe(config: &Config) -> Result<Description, StoreError> {
         let store = Self::open(config)?;
-        let mut connection = store.connect()?;
+        let mut connection = store.connections.take()?;
         let info: String =
             cmd("INFO").arg("server").query(&mut connection).map_err(|error| failed(&error))?;
         let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown");
@@ -121,7 +61,7 @@ impl Store for RedisStore {
         let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
         let durable = is("appendonly", "yes") && is("appendfsync", "always");
         settings.insert("prefix".into(), config.prefix.clone());
-        store.give_back(connection);
+        store.connections.give_back(connection);
         Ok(Description {
             kind: "redis".into(),
             version: format!("Redis {version}"),
@@ -142,29 +82,22 @@ impl Store for RedisStore {
     }
 
     fn open(config: &Config) -> Result<Self, StoreError> {
-        let client = Client::open(config.server.clone()).map_err(|error| failed(&error))?;
-        let store = Self { config: Arc::new(config.clone()), client, idle: Mutex::default() };
-        let mut connection = store.connect()?;
-        cmd("PING").query::<()>(&mut connection).map_err(|error| refused(&error))?;
-        store.give_back(connection);
-        Ok(store)
+        Ok(Self { config: Arc::new(config.clone()), connections: Connections::open(config)? })
     }
 
     fn lock(config: &Config) -> Result<Box<dyn LoadLock>, StoreError> {
-        Ok(Box::new(load_lock::take(Self::open(config)?)?))
+        let store = Self::open(config)?;
+        let key = store.lock_name();
+        Ok(Box::new(load_lock::take(store.connections, key)?))
     }
 
     fn begin(&self, access: Access) -> Result<Buffered<RedisTx<'_>>, StoreError> {
-        let connection = self.connect()?;
+        let connection = self.connections.take()?;
         Ok(Buffered::new(RedisTx { store: self, connection: Some(connection), access, watched: 0 }))
     }
 }
 
 impl RedisStore {
-    fn give_back(&self, connection: Connection) {
-        self.idle.lock().push(connection);
-    }
-
     /// Returns the name of an entry.
     pub(super) fn name(&self, table: KvTable, key: &[u8]) -> Vec<u8> {
         [self.config.prefix.as_bytes(), b":", table.name().as_bytes(), b":", key].concat()
@@ -236,7 +169,7 @@ impl RedisTx<'_> {
     fn release(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         if self.watched == 0 || cmd("UNWATCH").query::<()>(&mut connection).is_ok() {
-            self.store.give_back(connection);
+            self.store.connections.give_back(connection);
         }
     }
 }

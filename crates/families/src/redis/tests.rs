@@ -78,7 +78,7 @@ fn a_key_whose_value_was_deleted_after_the_range_was_read_is_not_there() {
         put(&store, key, b"");
     }
     // A scan reads the keys before a transaction deletes one, and the values afterwards.
-    let mut connection = store.connect().expect("a connection");
+    let mut connection = store.connections.take().expect("a connection");
     let name = store.name(KvTable::Stock, b"b");
     redis::cmd("DEL").arg(&name).query::<()>(&mut connection).expect("a deletion");
     let mut tx = store.begin(Access::Write).expect("a transaction");
@@ -117,7 +117,7 @@ fn a_load_that_slept_until_another_began_is_told_and_leaves_the_other_its_right(
     let right = RedisStore::lock(&config).expect("the right to load");
     right.check().expect("it is held");
     let store = RedisStore::open(&config).expect("a store");
-    let mut connection = store.connect().expect("a connection");
+    let mut connection = store.connections.take().expect("a connection");
     // Simulates an expired key that another load has taken.
     redis::cmd("SET").arg(store.lock_name()).arg("another").query::<()>(&mut connection).expect("a write");
     let begin = Instant::now();
