@@ -85,7 +85,8 @@ impl TargetSpec {
             )]
         })?;
         let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
-            return Err(vec![schemes::not_known(url, scheme)]);
+            let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
+            return Err(vec![schemes::not_known(url, scheme, &known)]);
         };
         let mut errors = Vec::new();
         let parsed = ParsedUrl::new(url, &mut errors);

@@ -1,7 +1,5 @@
 //! Advice about a target whose scheme no family has.
 
-use crate::registry::families;
-
 /// Minimum similarity (Jaro) for a "did you mean" suggestion.
 const NEAR: f64 = 0.8;
 /// Other names of families that are not similar to their schemes.
@@ -26,11 +24,10 @@ const PORTS: [(u16, &str); 8] = [
     (26257, "cockroach"),
 ];
 
-/// Returns the error of a target without a known scheme. The URL may hold a password after the scheme, so the error
+/// Returns the error of a target whose scheme is not among the `known` ones. The URL may hold a password after the scheme, so the error
 /// repeats nothing from there.
-pub(crate) fn not_known(url: &str, scheme: &str) -> String {
-    let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
-    let hint = suggestion(url, scheme, &known).unwrap_or_default();
+pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
+    let hint = suggestion(url, scheme, known).unwrap_or_default();
     format!(
         "target scheme {scheme:?} is not known: {hint}use one of {} (see lydite targets)",
         known.join(", ")
