@@ -2,6 +2,7 @@
 
 mod config;
 mod copy;
+mod distribution;
 mod errors;
 mod family;
 mod load_lock;
@@ -416,10 +417,9 @@ impl Target for Postgres {
         }
         // Some of these statements can't run in a transaction. WAREHOUSE comes first because the rows of the other
         // tables are placed with its rows.
-        let Config { product, .. } = &self.config;
         let spread: Vec<String> = Table::ALL
             .iter()
-            .flat_map(|&table| (product.distribution)(&self.config, table, meta.warehouses))
+            .flat_map(|&table| distribution::statements(&self.config, table, meta.warehouses))
             .collect();
         let notes = meta::create(meta);
         if self.shards.is_empty() && spread.is_empty() {

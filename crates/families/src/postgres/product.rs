@@ -3,10 +3,19 @@
 //! Tests run only PostgreSQL's own servers. The entries of the others follow their documentation, which the book's page
 //! about targets lists.
 
-use crate::postgres::config::Config;
 use lydite_database::TxMode;
 use lydite_database::sql::isolation::Isolation;
-use lydite_tpcc::schema::Table;
+
+/// Kind of statements that distribute a new table over the nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Distribution {
+    /// No statements: the database has one node, or distributes tables by itself.
+    None,
+    /// CockroachDB's ranges and zones.
+    Ranges,
+    /// Workers of Citus.
+    Workers,
+}
 
 /// A database with PostgreSQL's protocol.
 #[derive(Debug)]
@@ -42,18 +51,13 @@ pub(crate) struct Product {
     pub(crate) batch: Option<u32>,
     /// True if loading distributes the tables over nodes.
     pub(crate) distributes: bool,
-    /// Function that returns the SQL to distribute a new table of so many warehouses over the nodes.
-    pub(crate) distribution: fn(&Config, Table, u32) -> Vec<String>,
+    /// Statements that distribute a new table over the nodes.
+    pub(crate) distribution: Distribution,
     /// Query of the node that has `{warehouse}`; `None` for a database of one node.
     pub(crate) placement: Option<&'static str>,
     /// Query of the nodes, named as by `placement`, and the bytes that each one holds; `None` if they do not report
     /// sizes, or for a database of one node.
     pub(crate) sizes: Option<&'static str>,
-}
-
-/// Returns no statements: the database has one node, or distributes tables by itself.
-fn nothing(_: &Config, _: Table, _: u32) -> Vec<String> {
-    Vec::new()
 }
 
 /// PostgreSQL itself.
@@ -73,7 +77,7 @@ pub(crate) static POSTGRES: Product = Product {
     always_durable: false,
     batch: None,
     distributes: false,
-    distribution: nothing,
+    distribution: Distribution::None,
     placement: None,
     sizes: None,
 };
@@ -93,7 +97,7 @@ pub(crate) static COCKROACH: Product = Product {
     exports_snapshots: false,
     always_durable: true,
     batch: Some(10_000),
-    distribution: ranges,
+    distribution: Distribution::Ranges,
     placement: Some(
         "SELECT 'n' || lease_holder::text || coalesce(' (' || lease_holder_locality || ')', '') \
          FROM [SHOW RANGE FROM TABLE warehouse FOR ROW ({warehouse})]",
@@ -131,7 +135,7 @@ pub(crate) static CITUS: Product = Product {
     global_transactions: false,
     foreign_keys: false,
     distributes: true,
-    distribution: distributed,
+    distribution: Distribution::Workers,
     placement: Some(
         "SELECT nodename || ':' || nodeport FROM citus_shards \
          WHERE shardid = get_shard_id_for_distribution_column('warehouse', {warehouse})",
@@ -141,75 +145,6 @@ pub(crate) static CITUS: Product = Product {
     ),
     ..POSTGRES
 };
-
-/// Distributes a table for Citus: all rows of a warehouse go to one worker, ITEM goes to every worker. If ITEM is to be
-/// on one node, it stays a local table of the coordinator.
-fn distributed(config: &Config, table: Table, _: u32) -> Vec<String> {
-    let name = table.name();
-    let layout = config.layout;
-    vec![match table.warehouse_column() {
-        None if layout.items_single() => return Vec::new(),
-        Some(column) if !layout.colocated() => {
-            format!("SELECT create_distributed_table('{name}', '{column}', colocate_with => 'none')")
-        }
-        None => format!("SELECT create_reference_table('{name}')"),
-        Some(column) if table == Table::Warehouse => {
-            format!("SELECT create_distributed_table('{name}', '{column}')")
-        }
-        Some(column) => {
-            format!("SELECT create_distributed_table('{name}', '{column}', colocate_with => 'warehouse')")
-        }
-    }]
-}
-
-/// Distributes a table for CockroachDB: ranges that begin at certain warehouses, placed at random, and partitions that
-/// are kept in zones.
-fn ranges(config: &Config, table: Table, warehouses: u32) -> Vec<String> {
-    let Some(column) = table.warehouse_column() else { return Vec::new() };
-    let name = table.name();
-    let mut statements = Vec::new();
-    let zones = config.zones.len() as u32;
-    if zones > 0 {
-        let first = |zone: u32| 1 + u64::from(zone) * u64::from(warehouses) / u64::from(zones);
-        let parts: Vec<String> = (0..zones)
-            .map(|zone| {
-                let from = if zone == 0 { "MINVALUE".to_string() } else { first(zone).to_string() };
-                let to = if zone + 1 == zones { "MAXVALUE".to_string() } else { first(zone + 1).to_string() };
-                format!("PARTITION zone_{} VALUES FROM ({from}) TO ({to})", zone + 1)
-            })
-            .collect();
-        let parted = format!("PARTITION BY RANGE ({column}) ({})", parts.join(", "));
-        // HISTORY has no key of Lydite's, so it can't be partitioned.
-        let indexes = table.schema().indexes.iter().map(|index| format!("INDEX {name}@{}", index.name));
-        let tables = (table != Table::History).then(|| format!("TABLE {name}"));
-        for of in tables.into_iter().chain(indexes) {
-            statements.push(format!("ALTER {of} {parted}"));
-            for (number, zone) in config.zones.iter().enumerate() {
-                let zone = zone.replace('\'', "''");
-                let settings = if config.zone_leases {
-                    format!("lease_preferences = '[[+zone={zone}]]'")
-                } else {
-                    format!("constraints = '[+zone={zone}]'")
-                };
-                statements.push(format!(
-                    "ALTER PARTITION zone_{} OF {of} CONFIGURE ZONE USING {settings}",
-                    number + 1
-                ));
-            }
-        }
-    }
-    if let Some(step) = config.split.filter(|_| table != Table::History) {
-        let bounds: Vec<String> = (1 + step..=warehouses)
-            .step_by(step as usize)
-            .map(|warehouse| format!("({warehouse})"))
-            .collect();
-        if !bounds.is_empty() {
-            statements.push(format!("ALTER TABLE {name} SPLIT AT VALUES {}", bounds.join(", ")));
-        }
-        statements.push(format!("ALTER TABLE {name} SCATTER"));
-    }
-    statements
-}
 
 impl Product {
     /// Returns the product of a server by its version and by the extension of Citus.
@@ -249,7 +184,6 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_database::target_url::ParsedUrl;
 
     const PLAIN: &str = "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu";
     const CRDB: &str = "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15, go1.22.2)";
@@ -271,47 +205,5 @@ mod tests {
             let refused = product.suits(version, false).expect_err("another server");
             assert!(refused.contains(advice), "{refused}");
         }
-    }
-
-    fn config(url: &str) -> Config {
-        let parsed = ParsedUrl::new(url, &mut Vec::new());
-        crate::postgres::config::parse(&parsed, TxMode::Statements, &COCKROACH).expect("a good URL")
-    }
-
-    #[test]
-    fn cockroach_is_told_where_ranges_begin_and_which_zones_keep_them() {
-        let split = config("cockroach://h/db?split=2");
-        assert_eq!(
-            ranges(&split, Table::Stock, 6),
-            ["ALTER TABLE stock SPLIT AT VALUES (3), (5)", "ALTER TABLE stock SCATTER"]
-        );
-        assert_eq!(ranges(&split, Table::Item, 6), Vec::<String>::new());
-        let zones = config("cockroach://h/db?zones=a,b&zone_strategy=leases");
-        assert_eq!(
-            ranges(&zones, Table::District, 5),
-            [
-                "ALTER TABLE district PARTITION BY RANGE (d_w_id) (PARTITION zone_1 VALUES FROM (MINVALUE) TO (3), \
-                 PARTITION zone_2 VALUES FROM (3) TO (MAXVALUE))",
-                "ALTER PARTITION zone_1 OF TABLE district CONFIGURE ZONE USING lease_preferences = '[[+zone=a]]'",
-                "ALTER PARTITION zone_2 OF TABLE district CONFIGURE ZONE USING lease_preferences = '[[+zone=b]]'",
-            ]
-        );
-    }
-
-    #[test]
-    fn citus_keeps_the_rows_of_a_warehouse_together() {
-        let config = config("cockroach://h/db");
-        let apart = ParsedUrl::new("citus://h/db?items=single&colocated=off", &mut Vec::new());
-        let apart = crate::postgres::config::parse(&apart, TxMode::Statements, &CITUS).expect("a good URL");
-        assert_eq!(distributed(&apart, Table::Item, 1), Vec::<String>::new());
-        assert_eq!(
-            distributed(&apart, Table::Stock, 1),
-            ["SELECT create_distributed_table('stock', 's_w_id', colocate_with => 'none')"]
-        );
-        assert_eq!(distributed(&config, Table::Item, 1), ["SELECT create_reference_table('item')"]);
-        assert_eq!(
-            distributed(&config, Table::OrderLine, 1),
-            ["SELECT create_distributed_table('order_line', 'ol_w_id', colocate_with => 'warehouse')"]
-        );
     }
 }
