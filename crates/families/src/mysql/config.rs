@@ -166,93 +166,73 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     let mut errors = Vec::new();
     let scheme = parsed.whole.split_once(':').map_or("mysql", |(scheme, _)| scheme).to_string();
     let url = ServerUrl::parse(parsed, &scheme, "socket", &mut errors)?;
-    let sslmode = sslmode(parsed, &mut errors);
-    let isolation = Isolation::of(parsed, &mut errors);
+    let engine = engine(parsed, "engine", &mut errors);
+    let engines = engines_of_tables(parsed, &mut errors);
     let partitions = parsed.number("partitions", 1..=MAX_PARTITIONS, &mut errors);
-    let batch = batch::of(parsed, &mut errors);
-    let transactions = parsed
-        .options
-        .contains_key("transactions")
-        .then(|| parsed.choice("transactions", &["pessimistic", "optimistic"], &mut errors));
-    if transactions.is_some() && !matches!(scheme.as_str(), "mysql" | "tidb") {
-        errors.push(format!(
-            "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
-        ));
-    }
-    let mut engine_in = |option: &str| {
-        let name = parsed.options.get(option)?;
-        // The name becomes part of a statement.
-        if !is_name(name) {
-            errors.push(format!(
-                "target option {option}={name:?} is no name of an engine: use for example innodb"
-            ));
-        }
-        Some(name.clone())
-    };
-    let engine = engine_in("engine");
-    let engines: BTreeMap<&'static str, String> =
-        Table::ALL.into_iter().filter_map(|table| Some((table.name(), engine_in(table.name())?))).collect();
-    let snapshot_at_begin = parsed.choice("snapshot", &["first-read", "begin"], &mut errors) == "begin";
-    if snapshot_at_begin && isolation != Isolation::RepeatableRead {
-        errors.push(
-            "target option snapshot=begin is of the isolation repeatable-read alone: leave one of the two out".into(),
-        );
-    }
-    let foreign_keys = parsed
-        .options
-        .contains_key("foreign_keys")
-        .then(|| parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on");
-    let (shards, nodes) = (servers(parsed, "shards", &mut errors), servers(parsed, "nodes", &mut errors));
+    let shards = servers(parsed, "shards", &mut errors);
     // OceanBase places partitions by itself, but is told which ones belong together.
     let told = scheme == "oceanbase" && partitions.is_some();
     let layout = Layout::of(parsed, !shards.is_empty() || told, &mut errors);
-    if !layout.colocated() && shards.len() == 1 {
-        errors.push(
-            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
-        );
+    let database = url.database.unwrap_or_else(|| {
+        errors.push(format!("target URL names no database: write {scheme}://HOST/DATABASE"));
+        String::new()
+    });
+    let config = Config {
+        host: host(parsed, url.host, &mut errors),
+        port: url.port.unwrap_or(default_port(&scheme)),
+        user: url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into()),
+        database,
+        sslmode: sslmode(parsed, &mut errors),
+        isolation: Isolation::of(parsed, &mut errors),
+        foreign_keys: given(parsed, "foreign_keys", &["on", "off"], &mut errors).map(|given| given == "on"),
+        engine,
+        engines,
+        snapshot_at_begin: parsed.choice("snapshot", &["first-read", "begin"], &mut errors) == "begin",
+        partitions,
+        shards,
+        layout,
+        transactions: given(parsed, "transactions", &["pessimistic", "optimistic"], &mut errors),
+        batch: batch::of(parsed, &mut errors),
+        nodes: servers(parsed, "nodes", &mut errors),
+        mode,
+        url: url.shown,
+        url_password: url.password,
+        scheme,
+    };
+    check_transactions(&config, &mut errors);
+    check_shards(&config, parsed, &mut errors);
+    if errors.is_empty() { Ok(config) } else { Err(errors) }
+}
+
+/// Returns the choice that an option makes; `None` if the URL does not have the option.
+fn given(
+    parsed: &ParsedUrl,
+    option: &str,
+    choices: &[&'static str],
+    errors: &mut Vec<String>,
+) -> Option<&'static str> {
+    parsed.options.contains_key(option).then(|| parsed.choice(option, choices, errors))
+}
+
+/// Reads an option that names a storage engine. The name becomes part of a statement.
+fn engine(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>) -> Option<String> {
+    let name = parsed.options.get(option)?;
+    if !is_name(name) {
+        errors
+            .push(format!("target option {option}={name:?} is no name of an engine: use for example innodb"));
     }
-    if !shards.is_empty() {
-        for (option, why) in [
-            ("partitions", "the tables are partitioned by shard"),
-            ("nodes", "one server asks the shards"),
-            ("socket", "shards are reached by host and port only"),
-        ] {
-            if parsed.options.contains_key(option) {
-                errors
-                    .push(format!("target option {option} is not possible with shards: {why}; leave it out"));
-            }
-        }
-        if let Some((table, _)) = engines.first_key_value() {
-            errors.push(format!(
-                "target option {table} is not possible with shards: all tables are in one engine there; use engine"
-            ));
-        }
-        if snapshot_at_begin {
-            errors.push(
-                "target option snapshot=begin is not possible with shards: they take their snapshots one by one; leave it \
-                 out"
-                    .into(),
-            );
-        }
-        if foreign_keys == Some(true) {
-            errors.push(
-                "target option foreign_keys=on is not possible with shards: rows refer to rows of other servers; leave it \
-                 out"
-                    .into(),
-            );
-        }
-        if matches!(scheme.as_str(), "tidb" | "oceanbase" | "polardb") {
-            errors.push(format!("target option shards: {scheme}: has no engine Spider, which is MariaDB's"));
-        }
-    }
-    let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
-    if isolation == Isolation::Serializable && rocksdb {
-        errors.push(NO_SERIALIZABLE.into());
-    }
-    if mode == TxMode::Procedures && scheme == "tidb" {
-        errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
-    }
-    let host = match (parsed.options.get("socket"), url.host) {
+    Some(name.clone())
+}
+
+/// Reads the options that name engines of single tables.
+fn engines_of_tables(parsed: &ParsedUrl, errors: &mut Vec<String>) -> BTreeMap<&'static str, String> {
+    let names = Table::ALL.into_iter().map(Table::name);
+    names.filter_map(|name| Some((name, engine(parsed, name, errors)?))).collect()
+}
+
+/// Returns the host of the URL, or the socket that the option names.
+fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> Host {
+    match (parsed.options.get("socket"), host) {
         (Some(_), Some(name)) if name != "localhost" => {
             errors.push("target URL names a server twice: its host and ?socket=".into());
             Host::Tcp(name)
@@ -263,42 +243,77 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
             Host::Tcp(String::new())
         }
         (None, name) => Host::Tcp(name.unwrap_or_else(|| "localhost".into())),
-    };
-    let user = url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into());
-    let Some(database) = url.database else {
-        errors.push(format!("target URL names no database: write {scheme}://HOST/DATABASE"));
-        return Err(errors);
-    };
-    if !errors.is_empty() {
-        return Err(errors);
     }
-    let port = match scheme.as_str() {
+}
+
+/// Returns the port of servers if the URL has none.
+fn default_port(scheme: &str) -> u16 {
+    match scheme {
         "tidb" => 4000,
         "oceanbase" => 2881,
         _ => 3306,
+    }
+}
+
+/// Checks that the options about transactions go together, and that the server that the scheme names has them.
+fn check_transactions(config: &Config, errors: &mut Vec<String>) {
+    let Config { scheme, engine, engines, isolation, .. } = config;
+    if config.transactions.is_some() && !matches!(scheme.as_str(), "mysql" | "tidb") {
+        errors.push(format!(
+            "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
+        ));
+    }
+    if config.snapshot_at_begin && *isolation != Isolation::RepeatableRead {
+        errors.push(
+            "target option snapshot=begin is of the isolation repeatable-read alone: leave one of the two out".into(),
+        );
+    }
+    let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
+    if *isolation == Isolation::Serializable && rocksdb {
+        errors.push(NO_SERIALIZABLE.into());
+    }
+    if config.mode == TxMode::Procedures && scheme == "tidb" {
+        errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
+    }
+}
+
+/// Checks that the other options are possible with shards.
+fn check_shards(config: &Config, parsed: &ParsedUrl, errors: &mut Vec<String>) {
+    if !config.layout.colocated() && config.shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
+    }
+    if config.shards.is_empty() {
+        return;
+    }
+    let mut impossible = |option: &str, why: &str| {
+        errors.push(format!("target option {option} is not possible with shards: {why}"));
     };
-    Ok(Config {
-        scheme,
-        host,
-        port: url.port.unwrap_or(port),
-        user,
-        database,
-        sslmode,
-        isolation,
-        foreign_keys,
-        engine,
-        engines,
-        snapshot_at_begin,
-        partitions,
-        shards,
-        layout,
-        transactions,
-        batch,
-        nodes,
-        mode,
-        url: url.shown,
-        url_password: url.password,
-    })
+    for (option, why) in [
+        ("partitions", "the tables are partitioned by shard; leave it out"),
+        ("nodes", "one server asks the shards; leave it out"),
+        ("socket", "shards are reached by host and port only; leave it out"),
+    ] {
+        if parsed.options.contains_key(option) {
+            impossible(option, why);
+        }
+    }
+    if let Some((table, _)) = config.engines.first_key_value() {
+        impossible(table, "all tables are in one engine there; use engine");
+    }
+    if config.snapshot_at_begin {
+        impossible("snapshot=begin", "they take their snapshots one by one; leave it out");
+    }
+    if config.foreign_keys == Some(true) {
+        impossible("foreign_keys=on", "rows refer to rows of other servers; leave it out");
+    }
+    if matches!(config.scheme.as_str(), "tidb" | "oceanbase" | "polardb") {
+        errors.push(format!(
+            "target option shards: {}: has no engine Spider, which is MariaDB's",
+            config.scheme
+        ));
+    }
 }
 
 /// Reason why MyRocks does not support the highest isolation level.

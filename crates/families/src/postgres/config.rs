@@ -158,40 +158,44 @@ pub(crate) fn parse(
 ) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
     let url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
-    let sslmode = sslmode(parsed, &mut errors);
-    let isolation = Isolation::among(product.isolation, parsed, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
-    let layout = Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors);
-    if !layout.colocated() && shards.len() == 1 {
-        errors.push(
-            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
-        );
-    }
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
         parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
     } else {
-        product.foreign_keys
+        product.foreign_keys && shards.is_empty()
     };
-    let batch = batch::of(parsed, &mut errors).or(product.batch);
-    let split = parsed.number("split", 1..=MOST_SPLIT, &mut errors);
-    let zones = parsed.options.get("zones").map_or_else(Vec::new, |list| zones(list, &mut errors));
-    let zone_leases = parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases";
-    if zone_leases && zones.is_empty() {
+    let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
+    let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
+    let config = Config {
+        host: host(parsed, url.host, &mut errors),
+        port: url.port.unwrap_or(product.port),
+        database: url.database.unwrap_or_else(|| user.clone()),
+        user,
+        sslmode: sslmode(parsed, &mut errors),
+        isolation: Isolation::among(product.isolation, parsed, &mut errors),
+        foreign_keys,
+        schema: schema(parsed, &mut errors),
+        layout: Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors),
+        shards,
+        product,
+        batch: batch::of(parsed, &mut errors).or(product.batch),
+        split: parsed.number("split", 1..=MOST_SPLIT, &mut errors),
+        zones: zones(parsed, &mut errors),
+        zone_leases: parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases",
+        mode,
+        url: url.shown,
+        url_password: url.password,
+    };
+    if config.zone_leases && config.zones.is_empty() {
         errors.push("target option zone_strategy is about zones: add zones=ZONE,ZONE,…".into());
     }
-    if !shards.is_empty() && mode != TxMode::Statements {
-        errors.push(format!("--tx {mode} {ONLY_STATEMENTS}"));
-    }
-    if isolation == Isolation::Serializable && !shards.is_empty() {
-        errors.push(format!("target option isolation=serializable {NOT_SERIALIZABLE}"));
-    }
-    if foreign_keys && !shards.is_empty() && parsed.options.contains_key("foreign_keys") {
-        errors.push(
-            "target option foreign_keys=on is not possible with shards=: rows refer to rows of other servers; leave it out"
-                .into(),
-        );
-    }
-    let host = match (parsed.options.get("host"), url.host) {
+    check_shards(&config, &mut errors);
+    if errors.is_empty() { Ok(config) } else { Err(errors) }
+}
+
+/// Returns the host of the URL, or the directory of the socket that the option names.
+fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> Host {
+    match (parsed.options.get("host"), host) {
         (Some(directory), None) if directory.starts_with('/') => Host::Unix(directory.clone()),
         (Some(_), Some(name)) => {
             errors.push("target URL names a host twice: before the path and in ?host=".into());
@@ -203,37 +207,40 @@ pub(crate) fn parse(
         }
         (None, Some(name)) => Host::Tcp(name),
         (None, None) => Host::Tcp("localhost".to_string()),
-    };
-    let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
-    let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
-    let database = url.database.unwrap_or_else(|| user.clone());
+    }
+}
+
+/// Reads the option `schema`.
+fn schema(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<String> {
     let schema = parsed.options.get("schema").cloned();
     if schema.as_ref().is_some_and(String::is_empty) {
         errors.push("target option schema is empty: name a schema, or leave it out".into());
     }
-    if !errors.is_empty() {
-        return Err(errors);
+    schema
+}
+
+/// Checks that the other options are possible with shards.
+fn check_shards(config: &Config, errors: &mut Vec<String>) {
+    if !config.layout.colocated() && config.shards.len() == 1 {
+        errors.push(
+            "target option colocated=off needs two shards at least: name another one, or leave it out".into(),
+        );
     }
-    Ok(Config {
-        host,
-        port: url.port.unwrap_or(product.port),
-        user,
-        database,
-        sslmode,
-        isolation,
-        foreign_keys: foreign_keys && shards.is_empty(),
-        schema,
-        shards,
-        layout,
-        product,
-        batch,
-        split,
-        zones,
-        zone_leases,
-        mode,
-        url: url.shown,
-        url_password: url.password,
-    })
+    if config.shards.is_empty() {
+        return;
+    }
+    if config.mode != TxMode::Statements {
+        errors.push(format!("--tx {} {ONLY_STATEMENTS}", config.mode));
+    }
+    if config.isolation == Isolation::Serializable {
+        errors.push(format!("target option isolation=serializable {NOT_SERIALIZABLE}"));
+    }
+    if config.foreign_keys {
+        errors.push(
+            "target option foreign_keys=on is not possible with shards=: rows refer to rows of other servers; leave it out"
+                .into(),
+        );
+    }
 }
 
 /// Checks that a server could be a replica of another one, as far as their URLs say.
@@ -267,10 +274,10 @@ pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update o
 pub(crate) const NOT_SERIALIZABLE: &str =
     "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
 
-/// Reads `ZONE,ZONE`.
-fn zones(list: &str, errors: &mut Vec<String>) -> Vec<String> {
+/// Reads the option `zones`, `ZONE,ZONE`.
+fn zones(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Vec<String> {
     let mut zones: Vec<String> = Vec::new();
-    for zone in list.split(',') {
+    for zone in parsed.options.get("zones").iter().flat_map(|list| list.split(',')) {
         let named = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if zone.is_empty() || !zone.chars().all(named) {
             errors.push(format!("target option zones: {zone:?} is no zone: use letters, digits, - _ and ."));
