@@ -112,7 +112,7 @@ mod tests {
     use crate::mariadb::FAST;
 
     #[test]
-    fn a_node_that_is_killed_comes_back_with_what_the_others_wrote_meanwhile() {
+    fn a_killed_node_comes_back_with_the_writes_of_the_others() {
         let cluster = Cluster::start(&FAST);
         let _url = cluster.create_database("kept");
         let [first, second, third] = cluster.nodes() else { panic!("three nodes") };

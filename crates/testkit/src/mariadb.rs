@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_primary_commits_comes_to_its_replica() {
+    fn a_replica_gets_the_commits_of_its_primary() {
         let (primary, replica) = Server::with_replica(&FAST);
         let _url = primary.create_database("followed");
         primary.sql("followed", "CREATE TABLE t (a int); INSERT INTO t VALUES (7)");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_the_filled_rows_keeps_its_own_over_a_crash_and_takes_its_data_with_it() {
+    fn a_server_has_the_filled_rows_survives_a_crash_and_deletes_its_data_at_the_end() {
         let fill = |server: &Server| {
             let _url = server.create_database("kept");
             server.sql("kept", "CREATE TABLE t (a int); INSERT INTO t VALUES (7)");

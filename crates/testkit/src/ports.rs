@@ -48,7 +48,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_port_is_given_once_and_never_one_that_is_in_use() {
+    fn each_port_is_given_once_and_is_not_in_use() {
         // The next candidate, in use by a program that does not reserve.
         let next = free_port() + 1..;
         let taken = next.map(|port| TcpListener::bind(("127.0.0.1", port))).find_map(Result::ok).unwrap();

@@ -41,7 +41,7 @@ mod tests {
     use crate::mariadb::FAST;
 
     #[test]
-    fn a_row_that_is_written_through_spider_is_on_its_shard_alone() {
+    fn a_row_written_through_spider_is_only_on_its_shard() {
         let cluster = Cluster::start(2, &FAST);
         let _url = cluster.create_database("parted");
         let mut parts = Vec::new();
