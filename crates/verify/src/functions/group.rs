@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_placement_it_is_all_or_the_first_ten() {
+    fn without_a_placement_the_group_is_all_warehouses_or_the_first_ten() {
         assert_eq!(numbers(&Group::new(3, None, None)), [1, 2, 3]);
         assert_eq!(numbers(&Group::new(50, None, None)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }

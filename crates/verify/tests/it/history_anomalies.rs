@@ -110,7 +110,7 @@ fn writes_in_the_same_order_on_both_keys_are_fine() {
 }
 
 #[test]
-fn reading_what_was_aborted_is_g1a() {
+fn reading_an_aborted_write_is_g1a() {
     let report = only(
         "0 1-2 fail a x 1
          1 3-4 ok r x [1]",
@@ -220,7 +220,7 @@ fn seeing_both_or_neither_effect_is_fine() {
 }
 
 #[test]
-fn overwriting_what_was_not_read_is_a_lost_update() {
+fn overwriting_an_unread_value_is_a_lost_update() {
     let at = Some(Level::ReadCommitted);
     // The cases: seen in the list, in no list, and with registers.
     only("0 1-3 ok r x [], a x 1\n1 2-4 ok r x [], a x 2\n2 5-6 ok r x [1 2]", LostUpdate, at);
@@ -243,7 +243,7 @@ fn updates_that_build_on_each_other_are_fine() {
 }
 
 #[test]
-fn writing_what_the_other_read_is_write_skew() {
+fn writing_keys_that_the_other_read_is_write_skew() {
     let report = only(
         "0 1-3 ok r x [], r y [], a x 1
          1 2-4 ok r x [], r y [], a y 1",
@@ -329,7 +329,7 @@ fn reading_a_key_twice_must_give_the_same_under_snapshot_isolation() {
 }
 
 #[test]
-fn values_that_nobody_wrote_or_that_are_there_twice_are_found() {
+fn unwritten_and_duplicate_values_are_found() {
     only("0 1-2 ok r x [7]", GarbageRead, None);
     only("0 1-2 ok r x 7", GarbageRead, None);
     only("0 1-2 ok a x 1\n0 3-4 ok r x [1 1]", DuplicateAppend, None);
@@ -387,7 +387,7 @@ fn blind_register_writes_are_ordered_by_time_only_if_wanted() {
 }
 
 #[test]
-fn what_is_no_history_is_refused() {
+fn invalid_histories_are_rejected() {
     let refused = |text: &str| check(&history(text), &Options::new(Level::Serializable)).unwrap_err();
     assert!(matches!(refused("0 1-2 ok a x 1\n1 1-2 ok a x 1"), HistoryError::NotUnique { .. }));
     assert!(matches!(refused("0 1-3 ok a x 1\n0 2-4 ok a x 2"), HistoryError::Times { .. }));

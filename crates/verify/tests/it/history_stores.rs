@@ -247,7 +247,7 @@ fn judged(isolation: Isolation, kind: WorkloadKind) -> (Option<Level>, BTreeSet<
 const BOTH: [WorkloadKind; 2] = [WorkloadKind::ListAppend, WorkloadKind::Register];
 
 #[test]
-fn stores_that_let_one_in_at_a_time_or_validate_reads_have_no_anomaly() {
+fn serial_and_validating_stores_have_no_anomaly() {
     for kind in BOTH {
         assert_eq!(judged(OneAtATime, kind), (Some(Level::StrictSerializable), BTreeSet::new()));
         // A reader of an old snapshot comes before writers that have ended meanwhile, but not before its own begin.
@@ -324,7 +324,7 @@ fn one_seed_gives_one_history() {
 }
 
 #[test]
-fn final_reads_show_what_was_lost_after_the_last_read() {
+fn final_reads_cover_every_key() {
     let mut generator = Generator::new(workload(WorkloadKind::ListAppend, 1)).unwrap();
     for _ in 0..100 {
         generator.transaction();
@@ -392,7 +392,7 @@ fn as_others_read_it(history: &History) -> String {
 }
 
 #[test]
-fn another_checker_comes_to_the_same_verdicts() {
+fn another_checker_reaches_the_same_verdicts() {
     let levels = [
         (Level::ReadCommitted, "read-committed"),
         (Level::SnapshotIsolation, "snapshot-isolation"),
