@@ -39,9 +39,9 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// URL option that sets it.
 pub const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
-    values: "a time from 1s to 1h, as 90s",
+    values: "a time from 1s to 1h, such as 90s",
     default: "30s",
-    about: "how long the server may be silent outside of the measured window: no answer to a request, nor to a new connection",
+    about: "longest silence of the server outside of the measured window: no answer to a request, nor to a new connection",
 };
 
 /// Time between two looks for messages.
@@ -346,7 +346,7 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
     ) -> Result<R, TargetError> {
         let Some(mut thing) = self.thing.take() else {
             return Err(TargetError::unreachable(format!(
-                "{}: the connection was given up: no answer came on it",
+                "{}: the connection was abandoned, because it gave no answer",
                 self.patience.0.place
             )));
         };
@@ -425,16 +425,16 @@ impl Target for Patient {
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
-        self.ask("what the database holds", |target| target.state())
+        self.ask("the state of the database", |target| target.state())
     }
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         let what = match demand {
-            Demand::Load => "what a load needs",
-            Demand::Districts(_) => "which districts it takes",
-            Demand::FarStockLevels => "whether Stock-Levels go over warehouses",
-            Demand::Transactions(_) => "which transactions it plays",
-            Demand::Sessions(_) => "how many connections it takes",
+            Demand::Load => "the settings that a load needs",
+            Demand::Districts(_) => "its limit of districts",
+            Demand::FarStockLevels => "its support of remote Stock-Levels",
+            Demand::Transactions(_) => "its transaction types",
+            Demand::Sessions(_) => "its limit of connections",
         };
         let demand = demand.clone();
         self.ask(what, move |target| target.admit(&demand))
@@ -506,22 +506,23 @@ impl Target for Patient {
 
 impl Nodes for Patient {
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.ask("where the warehouses are", move |target| target.capabilities().placement(warehouses))
+        self.ask("the placement of the warehouses", move |target| target.capabilities().placement(warehouses))
     }
 
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.ask("how much data the nodes hold", |target| target.capabilities().node_sizes())
+        self.ask("the sizes of the nodes", |target| target.capabilities().node_sizes())
     }
 }
 
 impl Replicated for Patient {
     fn replication(&self) -> Result<Replication, TargetError> {
-        self.ask("whom it follows", |target| target.capabilities().replication()?.replication())
+        self.ask("its role in the replication", |target| target.capabilities().replication()?.replication())
     }
 
     fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        let positions = self
-            .ask("how far its data have come", |target| target.capabilities().replication()?.positions())?;
+        let positions = self.ask("its position in the replication", |target| {
+            target.capabilities().replication()?.positions()
+        })?;
         Ok(positions.map(|positions| Box::new(Lent::new(positions, &self.patience)) as Box<dyn Positions>))
     }
 
@@ -538,7 +539,7 @@ impl BalanceTarget for Patient {
     }
 
     fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        self.ask("when it looks for deadlocks", |target| target.capabilities().balances()?.deadlock_timeout())
+        self.ask("its deadlock timeout", |target| target.capabilities().balances()?.deadlock_timeout())
     }
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
@@ -625,12 +626,12 @@ impl MicroLoader for Lent<dyn MicroLoader> {
 
 impl Positions for Lent<dyn Positions> {
     fn position(&mut self) -> Result<String, TxError> {
-        let what = || "how far its data have come".to_owned();
+        let what = || "its position in the replication".to_owned();
         self.ask(&what, &|| 0, |positions| Ok(positions.position())).map_err(unavailable)?
     }
 
     fn reach(&mut self, position: &str, longest: Duration) -> Result<bool, TxError> {
-        let (what, position) = (|| "how far its data have come".to_owned(), position.to_owned());
+        let (what, position) = (|| "its position in the replication".to_owned(), position.to_owned());
         self.ask(&what, &|| 0, move |positions| Ok(positions.reach(&position, longest)))
             .map_err(unavailable)?
     }

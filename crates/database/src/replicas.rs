@@ -199,7 +199,7 @@ impl Replicas {
                 && server.positions().map_err(|error| replica.named(error))?.is_some();
             if !tells && self.shared.staleness != Staleness::Any {
                 return Err(replica.named(TargetError::usage(format!(
-                    "staleness {}: such a server does not tell how far its data have come: use staleness any",
+                    "staleness {}: this server does not report its position in the replication: use staleness any",
                     self.shared.staleness
                 ))));
             }
@@ -258,25 +258,25 @@ impl Replicas {
                             meta.seed
                         ),
                         Ok(DatabaseState::Empty) => "it is empty".to_owned(),
-                        Ok(_) => "its database is not loaded to the end".to_owned(),
+                        Ok(_) => "its database is not completely loaded".to_owned(),
                         Err(error) if error.kind == TargetErrorKind::Database => error.message,
                         Err(error) => return Err(replica.named(error)),
                     }
                 } else {
-                    "it has not come as far as the primary".to_owned()
+                    "it lags behind the primary".to_owned()
                 };
                 if stop() {
                     return Ok(false);
                 }
                 if begun.elapsed() > limit {
                     return Err(replica.named(TargetError::usage(format!(
-                        "it does not have what the primary has: {found} (waited {} s): is it a replica of this primary, \
-                         and does it follow?",
+                        "it does not have the primary's data: {found} (waited {} s): is it a replica of this primary, \
+                         and is its replication running?",
                         limit.as_secs()
                     ))));
                 }
                 if !said && begun.elapsed() > Duration::from_secs(1) {
-                    say(&format!("waiting until replica {} has what the primary has", replica.url));
+                    say(&format!("waiting until replica {} has the primary's data", replica.url));
                     said = true;
                 }
                 thread::sleep(Duration::from_millis(100));
@@ -494,7 +494,7 @@ impl ReplicaSession {
             }
             Staleness::Session if !self.wrote => Ok(true),
             Staleness::Session => {
-                let untold = |url: &str| TxError::Fatal(format!("{url}: the server tells no position"));
+                let untold = |url: &str| TxError::Fatal(format!("{url}: the server reports no position"));
                 // The position is read only when it is needed: of many commits before a read, the last one counts.
                 let position = match self.primary.positions() {
                     Some(positions) => {

@@ -130,7 +130,8 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
 pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
     if meta.population != POPULATION_VERSION {
         return Err(
-            "an older Lydite loaded other rows, so what they were is not known: load with --fresh".into()
+            "an older Lydite loaded the database, so its initial rows are not known: load with --fresh"
+                .into(),
         );
     }
     Ok(Population::from_meta(meta, Timestamp(0)))

@@ -139,7 +139,7 @@ fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)])
             hex(&found.1),
             hex(&wanted.1)
         ),
-        None => format!("{what} gave {}, and {} are there", keys(found), keys(wanted)),
+        None => format!("{what} gave {} instead of {}", keys(found), keys(wanted)),
     })
 }
 

@@ -18,7 +18,7 @@ pub const ITEMS: OptionSpec = OptionSpec {
     name: "items",
     values: "replicated, single",
     default: "replicated",
-    about: "ITEM where every transaction has it at hand, or on one node only; when loading over several nodes",
+    about: "ITEM local to every transaction, or on one node only; when loading over several nodes",
 };
 /// Option that keeps the rows of a warehouse on one node.
 pub const COLOCATED: OptionSpec = OptionSpec {
@@ -43,7 +43,7 @@ impl Layout {
             parsed.options.contains_key(option.name).then(|| {
                 if !several {
                     errors.push(format!(
-                        "target option {} is for tables over several nodes: leave it out, or say over which",
+                        "target option {} is for tables over several nodes: leave it out, or name the nodes",
                         option.name
                     ));
                 }
