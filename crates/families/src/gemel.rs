@@ -60,7 +60,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "cache",
-        values: "a size, as 64MB",
+        values: "a size, such as 64MB",
         default: "256MB",
         about: "the disk engine's cache of blocks",
     },
@@ -74,7 +74,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "memory",
         values: "a size",
         default: "8GB",
-        about: "most that the memory engine may take",
+        about: "memory limit of the memory engine",
     },
     OptionSpec {
         name: "checkpoint",
@@ -254,7 +254,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         match size(text) {
             Some(size) if size >= least => *place = size,
             _ => errors.push(format!(
-                "target option {name}={text:?} is no size: write for example {name}=256MB, at least {least} bytes"
+                "target option {name}={text:?} is not a size: write for example {name}=256MB, at least {least} bytes"
             )),
         }
     };
@@ -429,8 +429,8 @@ impl Store for GemelStore {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| match error {
                 Error::Usage(text) => StoreError::Failed(format!(
-                    "{text}: the database was loaded with another placement than {} with the URL's options of single tables; \
-                     name that one, load into another path, or delete this one first",
+                    "{text}: the database was loaded with another placement than {} plus the URL's options of single \
+                     tables: name that placement, load into another path, or delete this database first",
                     config.placement
                 )),
                 other => store_error(other),

@@ -110,7 +110,7 @@ pub(crate) fn holder() -> String {
 /// Returns the error of a load that finds another one at work.
 pub(crate) fn held_by(other: &str) -> StoreError {
     StoreError::Failed(format!(
-        "another load is running on this database ({other}): wait for it, or end it; of one that was killed this is true for \
-         {EXPIRES_S} s more"
+        "another load is running on this database ({other}): wait for it, or end it; a killed one holds the lock \
+         for up to {EXPIRES_S} s"
     ))
 }

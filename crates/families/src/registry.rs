@@ -97,7 +97,7 @@ impl TargetSpec {
                 // Text that is not a name may be the rest of a password that contains a question mark.
                 let named =
                     name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
-                let name = if named { format!("{name:?}") } else { "behind the question mark".to_string() };
+                let name = if named { format!("{name:?}") } else { "after the question mark".to_string() };
                 errors.push(format!("target option {name} is not known: {scheme}: takes {known}"));
             }
         }
@@ -158,7 +158,7 @@ impl TargetSpec {
     /// It can't. The text follows the replica's URL.
     pub fn can_follow(&self, primary: &Self) -> Result<(), String> {
         if !primary.config.may_lead() {
-            return Err("is for a target that has replicas, a server of SQL: leave it out".into());
+            return Err("needs a target that has replicas, such as an SQL server: leave it out".into());
         }
         self.config.can_follow(&*primary.config)
     }

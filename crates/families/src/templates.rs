@@ -68,7 +68,7 @@ impl Templates {
             Place::Gemel(path, _) | Place::Sqlite(path) => Ok(beside(path, name).exists()),
             Place::Postgres(server) => {
                 let name = name.to_owned();
-                server.ask("which templates there are", move |config| postgres::templates::has(config, &name))
+                server.ask("the list of templates", move |config| postgres::templates::has(config, &name))
             }
         }
     }
@@ -80,7 +80,7 @@ impl Templates {
     pub fn database_is_there(&self) -> Result<bool, TargetError> {
         match &self.0 {
             Place::Gemel(path, _) | Place::Sqlite(path) => Ok(path.exists()),
-            Place::Postgres(server) => server.ask("which databases there are", postgres::templates::is_there),
+            Place::Postgres(server) => server.ask("the list of databases", postgres::templates::is_there),
         }
     }
 
@@ -90,12 +90,14 @@ impl Templates {
     /// The database holds more; it is away; or somebody else has it open.
     pub fn check(&self) -> Result<(), TargetError> {
         if let Place::Postgres(server) = &self.0 {
-            server.ask("who has the database open", postgres::templates::check_alone)?;
+            server.ask("the clients of the database", postgres::templates::check_alone)?;
         }
         let others = match &self.0 {
             Place::Gemel(path, parsed) => gemel::others(parsed, path)?,
             Place::Sqlite(path) => sqlite::others(path)?,
-            Place::Postgres(server) => server.ask("what the database holds", postgres::templates::others)?,
+            Place::Postgres(server) => {
+                server.ask("the contents of the database", postgres::templates::others)?
+            }
         };
         match others.first() {
             None => Ok(()),

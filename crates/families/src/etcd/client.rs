@@ -174,7 +174,7 @@ impl Client {
         committed: Committed,
     ) -> Result<T, StoreError> {
         let body = serde_json::to_vec(request)
-            .map_err(|error| StoreError::Failed(format!("{path} can't be asked: {error}")))?;
+            .map_err(|error| StoreError::Failed(format!("{path}: the request can't be encoded: {error}")))?;
         let away = |error: ureq::Error| StoreError::Unavailable { committed, detail: advised(&error) };
         let mut answer = self
             .agent
@@ -186,7 +186,7 @@ impl Client {
         let body = answer.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(away)?;
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|error| {
-                let detail = format!("{path} was answered with what is not etcd's: {error}");
+                let detail = format!("{path}: the answer is not etcd's: {error}");
                 match committed {
                     Committed::No => StoreError::Failed(detail),
                     Committed::Unknown => StoreError::Unavailable { committed, detail },

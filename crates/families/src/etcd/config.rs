@@ -10,7 +10,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "prefix",
         values: "a name",
         default: "lydite",
-        about: "what all keys begin with; what else the store holds is left alone",
+        about: "prefix of all keys; other keys are left alone",
     },
     TIMEOUT,
 ];
@@ -41,7 +41,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
     }
     let prefix = parsed.options.get("prefix").map_or("lydite", String::as_str);
     if prefix.is_empty() || prefix.contains(['/', '#']) {
-        errors.push(format!("target option prefix={prefix:?} can't be: give a name without / and #"));
+        errors.push(format!("target option prefix={prefix:?} is not allowed: use a name without / and #"));
     }
     let Some(host) = url.host else {
         errors.push("target URL names no host: write etcd://HOST[:PORT]".into());

@@ -217,7 +217,7 @@ impl Remote for EtcdTx<'_> {
             let Some(key) = entry.key.0.strip_prefix(&head[..]) else {
                 let (table, key) = (table.name(), String::from_utf8_lossy(&entry.key.0));
                 return Err(StoreError::Failed(format!(
-                    "a range of {table} was answered with the key {key:?}"
+                    "a range of {table} returned the key {key:?} of another table"
                 )));
             };
             self.saw(table, key, entry.mod_revision);

@@ -69,7 +69,7 @@ impl Channel {
         process: Arc<Process>,
         (place, timeout, first): (Arc<str>, Duration, bool),
     ) -> Result<Self, String> {
-        let failed = |error| format!("{place}: its stream has no time-outs: {error}");
+        let failed = |error| format!("{place}: can't set the timeouts of its stream: {error}");
         stream.set_read_timeout(Some(timeout)).map_err(failed)?;
         stream.set_write_timeout(Some(timeout)).map_err(failed)?;
         Ok(Self {
@@ -140,7 +140,7 @@ impl Channel {
         with: impl FnOnce(&mut Vec<u8>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         if self.broken {
-            return Err(CallError::Lost(format!("{}: the connection was lost before", self.place)));
+            return Err(CallError::Lost(format!("{}: the connection was lost earlier", self.place)));
         }
         self.last += 1;
         self.output.clear();
@@ -181,14 +181,14 @@ impl Channel {
                 Err(_) => rmp_serde::from_slice::<Head>(body).map(|head| head.id),
             };
             let Ok(id) = id else {
-                let why = format!("sent no message of the protocol but {}", shown(body));
+                let why = format!("sent {} instead of a message of the protocol", shown(body));
                 return Err(self.lost(what, &why, false));
             };
             let last = self.last;
             if id != last {
                 let why = match id {
                     id if id == last - 1 && last > 1 => "answered the request before it twice".to_string(),
-                    id => format!("answered request {id}, and {last} was asked"),
+                    id => format!("answered request {id} instead of {last}"),
                 };
                 return Err(self.lost(what, &why, false));
             }
@@ -207,7 +207,7 @@ impl Channel {
                     alive(&doing);
                     continue;
                 }
-                Ok(_) => malformed("it has not exactly one of ok, error and alive".into()),
+                Ok(_) => malformed("it must have exactly one of ok, error and alive".into()),
                 Err(why) => malformed(why),
             };
         }
@@ -222,7 +222,7 @@ impl Channel {
             if let Some(length) = self.input.first_chunk().map(|bytes| u32::from_be_bytes(*bytes) as usize) {
                 if length > LONGEST {
                     let why = format!(
-                        "wrote to its standard output what is no message, {}: it must print to standard error",
+                        "wrote {} to its standard output, which is not a message: it must print to standard error",
                         shown(&self.input)
                     );
                     return Err(self.lost(what, &why, false));

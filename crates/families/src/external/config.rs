@@ -20,13 +20,13 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "timeout",
-        values: "a time from 1s to 1h, as 90s",
+        values: "a time from 1s to 1h, such as 90s",
         default: "60s",
-        about: "how long the driver may be silent while an answer is waited for",
+        about: "longest silence of the driver before an answer",
     },
     OptionSpec {
         name: "path",
-        values: "a file, as mydriver.py",
+        values: "a file, such as mydriver.py",
         default: "none",
         about: "driver:pytpcc: the driver written for py-tpcc",
     },
@@ -46,7 +46,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "guarantee",
         values: "none, per-key, atomic, optimistic, serializable",
         default: "atomic",
-        about: "driver:pytpcc: what its transactions are worth, which py-tpcc does not tell",
+        about: "driver:pytpcc: guarantee of its transactions, which py-tpcc does not report",
     },
     OptionSpec {
         name: "python",
@@ -58,7 +58,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "log",
         values: "a file",
         default: "none; errors quote the last lines",
-        about: "file to which everything is appended that the driver writes to its standard error",
+        about: "file to which the driver's standard error is appended",
     },
 ];
 
@@ -165,7 +165,7 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
             Vec::new()
         }
         Err(_) => {
-            errors.push("target driver: has a quotation mark without its other half in the command".into());
+            errors.push("target driver: has an unclosed quotation mark in the command".into());
             Vec::new()
         }
     };

@@ -12,7 +12,7 @@ pub(crate) static FAMILY: Family = Family {
     url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
     about: "any database, through a program of yours in any language: lydite driver new",
     modes: &[TxMode::Statements],
-    guarantees: "what the driver says: none, per-key, atomic, optimistic, serializable",
+    guarantees: "as the driver reports: none, per-key, atomic, optimistic, serializable",
     placement: None,
     tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg and pgx",
     options: OPTIONS,

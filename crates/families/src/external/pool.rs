@@ -176,7 +176,7 @@ impl Driver {
         let all = if each == 0 { u32::MAX } else { each.saturating_mul(most) };
         if sessions > all {
             return Err(TargetError::usage(format!(
-                "{}: {sessions} sessions are asked for, and it serves {each} in each of {most} process(es): raise \
+                "{}: {sessions} sessions are needed, and it serves {each} in each of {most} process(es): raise \
                  processes in the URL, or lower --terminals and --sessions",
                 self.place
             )));
@@ -238,7 +238,7 @@ impl Refusal {
         let detail = self.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         match (self.kind, detail.as_str()) {
             (RefusalKind::Unsupported, "") => "the driver does not offer it".into(),
-            (_, "") => format!("the driver refused without a word ({:?})", self.kind),
+            (_, "") => format!("the driver gave no reason ({:?})", self.kind),
             _ => detail,
         }
     }

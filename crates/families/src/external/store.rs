@@ -209,7 +209,7 @@ impl StoreTx for DriverTx {
                 let place = &self.lease.driver().config.place;
                 let (table, count) = (table.name(), entries.len());
                 let detail =
-                    format!("{place}: a scan of {table} gave {count} entries, and {limit} were asked for");
+                    format!("{place}: a scan of {table} gave {count} entries, and the limit was {limit}");
                 return Err(self.failed(CallError::Malformed(detail)));
             }
             let mut last: Option<&[u8]> = None;

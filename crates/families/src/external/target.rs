@@ -66,13 +66,14 @@ impl Target for External {
                 )
             }),
             Demand::FarStockLevels => Some(
-                "dis_stock_level: a driver that plays the transactions itself knows Stock-Levels of one warehouse: leave \
-                 it out"
+                "dis_stock_level: a driver that plays the transactions itself plays only Stock-Levels of one \
+                 warehouse: leave it out"
                     .to_owned(),
             ),
             Demand::Transactions(kinds) => kinds.iter().find(|kind| !kind.is_standard()).map(|extra| {
                 format!(
-                    "mix: a driver that plays the transactions itself knows the standard's five, and not {}: leave it out",
+                    "mix: a driver that plays the transactions itself plays only the standard's five, not {}: leave \
+                     it out",
                     extra.name()
                 )
             }),

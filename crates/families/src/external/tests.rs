@@ -151,7 +151,7 @@ fn processes_of_a_driver_of_transactions_work_side_by_side_and_keep_the_conditio
     });
     assert_conditions(&target);
     let error = target.admit(&Demand::Sessions(5)).expect_err("more than processes");
-    assert!(error.message.contains("5 sessions are asked for, and it serves 1 in each of 4"), "{error}");
+    assert!(error.message.contains("5 sessions are needed, and it serves 1 in each of 4"), "{error}");
     let sessions: Vec<_> = (0..4).map(|_| target.connect().expect("connect")).collect();
     let error = target.connect().err().expect("a fifth");
     assert!(error.message.contains("raise processes in the URL"), "{error}");
@@ -174,7 +174,10 @@ fn what_can_not_be_started_is_told() {
         (place.path().display().to_string(), "/driver can't be started: No such file or directory"),
         ("true".into(), "asked for hello it gave no answer: it ended with exit code 0"),
         ("sh -c 'echo no database >&2; exit 3'".into(), "exit code 3 (its last words: no database)"),
-        ("echo hello".into(), "what is no message, \"hello\\n\": it must print to standard error"),
+        (
+            "echo hello".into(),
+            "wrote \"hello\\n\" to its standard output, which is not a message: it must print to standard error",
+        ),
     ] {
         let error = External::new(config(&command, "")).describe().expect_err("no driver");
         assert_eq!(error.kind, TargetErrorKind::Unreachable);
@@ -211,9 +214,9 @@ fn a_stock_level() -> Transaction {
 #[test]
 fn a_driver_that_breaks_the_protocol_is_one_clear_error_and_never_a_hang() {
     for (kind, words) in [
-        ("garbage", "wrote to its standard output what is no message, \"Connected to the database!\\n\""),
-        ("no_message", "sent no message of the protocol but"),
-        ("other_request", "answered request 8, and 3 was asked"),
+        ("garbage", "wrote \"Connected to the database!\\n\" to its standard output, which is not a message"),
+        ("no_message", "instead of a message of the protocol"),
+        ("other_request", "answered request 8 instead of 3"),
         (
             "crash",
             "gave no answer: it ended with exit code 7 (its last words: line one | ImportError: no module",
@@ -312,10 +315,10 @@ fn an_answer_of_a_wrong_shape_is_named_field_by_field_and_the_session_goes_on() 
         ("missing", "missing field `c_credit`"),
         ("null", "lines[3].i_price: "),
         ("too_long", "c_last: "),
-        ("few_lines", "lines: 2 lines, and 5 were ordered"),
-        ("nothing", "it has not exactly one of ok, error and alive"),
+        ("few_lines", "lines has 2 lines instead of 5"),
+        ("nothing", "it must have exactly one of ok, error and alive"),
         ("unknown_kind", "error.kind: unknown variant `sorry`"),
-        ("rolled_back", "it rolled back, and no line asks for an unused item"),
+        ("rolled_back", "it rolled back an order without an unused item"),
     ] {
         let target = misbehaving(kind, "");
         let mut session = target.connect().expect("connect");

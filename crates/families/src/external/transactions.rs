@@ -65,7 +65,7 @@ impl Transactions {
     pub(super) fn state(&self) -> Result<DatabaseState, TargetError> {
         let answer = self.lease()?.call::<StateAnswer>("state", &Nothing {});
         let StateAnswer { tables, notes } =
-            answer.map_err(|error| self.driver.on_target("look what it holds", &error))?;
+            answer.map_err(|error| self.driver.on_target("read the state", &error))?;
         if notes.is_empty() {
             return Ok(if tables.is_empty() {
                 DatabaseState::Empty
@@ -421,7 +421,7 @@ impl DriverSession {
             && input.lines.len() != order.lines.len()
         {
             return Err(CallError::Malformed(format!(
-                "{}: the answer to new_order has a wrong shape: lines: {} lines, and {} were ordered",
+                "{}: the answer to new_order has a wrong shape: lines has {} lines instead of {}",
                 self.0.driver().config.place,
                 order.lines.len(),
                 input.lines.len()
@@ -447,11 +447,11 @@ impl DriverSession {
                     TxError::RolledBack(Box::new(order.clone()))
                 }
                 (RefusalKind::RolledBack, Some(_)) => TxError::Fatal(format!(
-                    "{}: it rolled back, and no line asks for an unused item: run lydite check",
+                    "{}: it rolled back an order without an unused item: run lydite check",
                     self.0.driver().config.place
                 )),
                 (RefusalKind::RolledBack, None) => TxError::Fatal(format!(
-                    "{}: it rolled back without saying which order: o_id, c_last and c_credit are wanted",
+                    "{}: its rollback names no order: send o_id, c_last and c_credit",
                     self.0.driver().config.place
                 )),
                 (RefusalKind::Unavailable, _) => {

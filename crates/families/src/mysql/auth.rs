@@ -43,7 +43,7 @@ impl Method {
             b"mysql_clear_password" => Self::Clear,
             other => {
                 return Err(SqlError::Lost(format!(
-                    "the server wants the user to be authenticated by {:?}, which is not supported: use a user with \
+                    "the server wants authentication by {:?}, which is not supported: use a user with \
                      mysql_native_password or caching_sha2_password",
                     String::from_utf8_lossy(other)
                 )));
@@ -81,8 +81,8 @@ impl Method {
             }
             Self::Clear if !safe.verified => {
                 return Err(SqlError::Lost(
-                    "the server wants the password itself (mysql_clear_password): use ?sslmode=verify-full, so that it is \
-                     sure who gets it, or a Unix socket"
+                    "the server wants the password itself (mysql_clear_password): use ?sslmode=verify-full, which \
+                     proves who gets it, or a Unix socket"
                         .into(),
                 ));
             }
@@ -98,8 +98,8 @@ impl Method {
 pub(crate) fn clear(password: &[u8], safe: bool) -> Result<Vec<u8>, SqlError> {
     if !safe {
         return Err(SqlError::Lost(
-            "the server wants the password itself, which goes over TLS or a Unix socket only: use ?sslmode=require \
-             or ?socket=, or connect once so with another client, after which the server remembers"
+            "the server wants the password itself, which goes only over TLS or a Unix socket: use ?sslmode=require \
+             or ?socket=, or connect once that way with another client, so that the server remembers it"
                 .into(),
         ));
     }
@@ -117,7 +117,7 @@ pub(crate) fn challenge(packet: &[u8]) -> Result<Challenge<'_>, SqlError> {
         (Some(0xfe), None) => Method::of(b"mysql_old_password").map(|method| Challenge::Switch(method, &[])),
         (Some(1), Some(3)) => Ok(Challenge::Enough),
         (Some(1), Some(4)) => Ok(Challenge::Password),
-        _ => Err(SqlError::Lost("the server authenticates in a way that is not known".into())),
+        _ => Err(SqlError::Lost("the server wants an unknown method of authentication".into())),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "isolation",
         values: "repeatable-read, serializable, read-committed",
         default: "repeatable-read",
-        about: "isolation level of every transaction; what is changed is locked before at all of them",
+        about: "isolation level of every transaction; all levels lock rows before changing them",
     },
     OptionSpec {
         name: "foreign_keys",
@@ -34,7 +34,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "engine",
         values: "a storage engine",
         default: "the server's",
-        about: "engine of the tables, as innodb or rocksdb",
+        about: "engine of the tables, such as innodb or rocksdb",
     },
     table_option("item"),
     table_option("warehouse"),
@@ -76,7 +76,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "nodes",
         values: "HOST:PORT,HOST:PORT,…",
         default: "none",
-        about: "more servers of the same cluster, as of Galera: sessions are dealt out over all in turn",
+        about: "more servers of the same cluster, such as Galera's: sessions are spread over all in turn",
     },
     OptionSpec {
         name: "sslmode",
@@ -115,7 +115,7 @@ const fn table_option(name: &'static str) -> OptionSpec {
     OptionSpec {
         name,
         values: "a storage engine",
-        default: "that of engine",
+        default: "the value of engine",
         about: "the storage engine of this table",
     }
 }
@@ -218,8 +218,9 @@ fn given(
 fn engine(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>) -> Option<String> {
     let name = parsed.options.get(option)?;
     if !is_name(name) {
-        errors
-            .push(format!("target option {option}={name:?} is no name of an engine: use for example innodb"));
+        errors.push(format!(
+            "target option {option}={name:?} is not the name of an engine: use for example innodb"
+        ));
     }
     Some(name.clone())
 }
@@ -259,13 +260,11 @@ fn default_port(scheme: &str) -> u16 {
 fn check_transactions(config: &Config, errors: &mut Vec<String>) {
     let Config { scheme, engine, engines, isolation, .. } = config;
     if config.transactions.is_some() && !matches!(scheme.as_str(), "mysql" | "tidb") {
-        errors.push(format!(
-            "target option transactions: {scheme}: has no such modes, which are TiDB's: leave it out"
-        ));
+        errors.push(format!("target option transactions: {scheme}: only TiDB has these modes: leave it out"));
     }
     if config.snapshot_at_begin && *isolation != Isolation::RepeatableRead {
         errors.push(
-            "target option snapshot=begin is of the isolation repeatable-read alone: leave one of the two out".into(),
+            "target option snapshot=begin needs isolation=repeatable-read: leave one of the two out".into(),
         );
     }
     let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
@@ -449,7 +448,7 @@ mod tests {
     fn transactions_have_two_modes_on_tidb_and_batches_have_bounds_everywhere() {
         for url in ["mariadb://h/tpcc", "oceanbase://h/tpcc", "polardb://h/tpcc"] {
             let errors = errors(&format!("{url}?transactions=optimistic"), TxMode::Statements);
-            assert!(errors[0].contains("has no such modes, which are TiDB's"), "{errors:?}");
+            assert!(errors[0].contains("only TiDB has these modes"), "{errors:?}");
         }
         let url = "tidb://h/tpcc?transactions=hopeful&batch=99";
         let wrong = errors(url, TxMode::Statements);

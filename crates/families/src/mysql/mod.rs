@@ -122,7 +122,7 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     if !product.schemes.contains(&scheme.as_str()) {
         let own = product.schemes.last().copied().unwrap_or("mysql");
         return Err(TargetError::usage(format!(
-            "{}: the server is {}: write {own}:// instead of {scheme}://, or mysql:// for whatever speaks its protocol",
+            "{}: the server is {}: write {own}:// instead of {scheme}://, or mysql:// for any server with its protocol",
             config.place(),
             product.name
         )));
@@ -137,7 +137,7 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     }
     if config.transactions.is_some() && product.set_transactions.is_empty() {
         return Err(TargetError::usage(format!(
-            "{}: target option transactions: {} has no such modes, which are TiDB's: leave it out",
+            "{}: target option transactions: {} does not have these modes of TiDB: leave it out",
             config.place(),
             product.name
         )));
@@ -151,7 +151,7 @@ fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
     }
     if config.layout != Layout::default() && config.shards.is_empty() && product.together.is_empty() {
         return Err(TargetError::usage(format!(
-            "{}: target options items and colocated: {} is told of no nodes: leave them out",
+            "{}: target options items and colocated: {} does not support them: leave them out",
             config.place(),
             product.name
         )));

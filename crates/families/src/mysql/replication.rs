@@ -35,7 +35,9 @@ impl Positions for Wire {
 /// Checks that a server could be a replica of another one, as far as their URLs say.
 pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
     if !own.shards.is_empty() || !primary.shards.is_empty() {
-        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+        return Err(
+            "is not possible with shards=: a replica of the coordinator does not have their rows".into()
+        );
     }
     if !own.nodes.is_empty() {
         return Err("names several servers by nodes=: give each a URL of its own".into());
@@ -64,7 +66,7 @@ impl Mysql {
         })
         .map_err(&failed)?;
         let [read_only, database] = &settings[..] else {
-            return Err(failed(SqlError::Decode("the server tells no read_only".into())));
+            return Err(failed(SqlError::Decode("the server reports no read_only".into())));
         };
         if let Some(cluster) = cluster.first() {
             let database = Some(format!("cluster {cluster}, database {database}"));

@@ -209,7 +209,7 @@ fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<
     }
     if usize::from(params) != wanted {
         return Err(SqlError::Decode(format!(
-            "{statement:?} has {params} parameters to the server and {wanted} to us: please report this"
+            "the server counts {params} parameters in {statement:?} instead of {wanted}: please report this"
         )));
     }
     Ok(id)

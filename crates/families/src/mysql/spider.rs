@@ -101,7 +101,7 @@ impl Mysql {
                  AND table_name = 'item' UNION ALL SELECT count(DISTINCT partition_comment) = 1 \
                  FROM information_schema.partitions WHERE table_schema = database() AND partition_ordinal_position = 1",
             )
-            .map_err(self.failed("look how the tables lie"))?;
+            .map_err(self.failed("look for the placement of the tables"))?;
         match &told[..] {
             [single, colocated] => Ok(Layout::found(single == "1", colocated == "1")),
             _ => Err(TargetError::database(format!(
@@ -123,14 +123,14 @@ impl Mysql {
         );
         if engines.map_err(self.failed("look for the engine Spider"))?.is_empty() {
             return Err(TargetError::usage(format!(
-                "{}: shards= needs the engine Spider, which this server has not: load its plugin (INSTALL SONAME \
+                "{}: shards= needs the engine Spider, which this server lacks: load its plugin (INSTALL SONAME \
                  'ha_spider'; Debian: mariadb-plugin-spider)",
                 self.config.place()
             )));
         }
         // Another load may have made tables meanwhile. They must not be dropped.
         if self.tables(&mut wire)?.iter().any(|name| name == "lydite_meta") {
-            return Err(TargetError::usage(format!("{}: the tables are there already", self.config.place())));
+            return Err(TargetError::usage(format!("{}: the tables exist already", self.config.place())));
         }
         let made = self.create_parts(&mut wire, meta);
         if made.is_err() {
@@ -270,7 +270,7 @@ impl Mysql {
                 .concat();
             let bytes = bytes.parse().map_err(|_| {
                 let place = shard.config.place();
-                TargetError::database(format!("{place}: the server does not tell the size of its data"))
+                TargetError::database(format!("{place}: the server does not report the size of its data"))
             })?;
             Ok(NodeSize { node: format!("{prefix}{number} (host={host} port={port})"), bytes })
         };

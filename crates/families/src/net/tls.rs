@@ -44,7 +44,7 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
             .with_no_client_auth()
     };
     let name = ServerName::try_from(host.clone()).map_err(|error| {
-        SqlError::Lost(format!("TLS: {host:?} is no name of a host: {error}: check the URL"))
+        SqlError::Lost(format!("TLS: {host:?} is not a host name: {error}: check the URL"))
     })?;
     let mut connection = ClientConnection::new(Arc::new(client), name).map_err(|error| failed(&error))?;
     while connection.is_handshaking() {
@@ -64,7 +64,7 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
 const TRUST: &str = "name a file with the certificate of your CA (PEM) in the environment variable SSL_CERT_FILE, or add it to \
                      the system's CAs";
 /// Advice for a server that does not continue with TLS.
-const NO_TLS: &str = "does the server talk TLS on this port, in version 1.2 or later?";
+const NO_TLS: &str = "does the server speak TLS on this port, in version 1.2 or later?";
 
 /// Returns the error of a server without TLS if the URL requires TLS.
 pub(crate) fn not_offered() -> SqlError {
@@ -81,7 +81,7 @@ fn advice(error: &rustls::Error) -> &'static str {
         // The signature is bad if the CA is another one of the same name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TRUST,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "write in the URL a name of the host that the certificate has, or have one made for this name"
+            "write in the URL a host name that the certificate has, or get a certificate for this name"
         }
         CertificateError::Expired
         | CertificateError::ExpiredContext { .. }

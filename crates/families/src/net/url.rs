@@ -47,11 +47,11 @@ impl ServerUrl {
         };
         let mut url = url.map_err(|error| bad(&error))?;
         if !parsed.rest.starts_with("//") {
-            return Err(bad(&"two slashes are missing behind the scheme"));
+            return Err(bad(&"two slashes are missing after the scheme"));
         }
         // The apparent path may be the rest of a password with an unescaped special character.
         if url.path().contains('@') || url.fragment().is_some() {
-            return Err(bad(&"an @ or # stands where none can be"));
+            return Err(bad(&"an @ or # is in the wrong place"));
         }
         let given = |text: &str| (!text.is_empty()).then(|| percent_decode(text));
         let host = url.host_str().filter(|host| !host.is_empty() && !no_host);

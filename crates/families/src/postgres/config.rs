@@ -89,7 +89,7 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
         name: "zone_strategy",
         values: "replication, leases",
         default: "replication",
-        about: "what is kept in the zone: all replicas, or the leaseholder",
+        about: "replicas that are kept in the zone: all, or the leaseholder",
     },
     SSLMODE,
     TIMEOUT,
@@ -187,7 +187,7 @@ pub(crate) fn parse(
         url_password: url.password,
     };
     if config.zone_leases && config.zones.is_empty() {
-        errors.push("target option zone_strategy is about zones: add zones=ZONE,ZONE,…".into());
+        errors.push("target option zone_strategy needs zones: add zones=ZONE,ZONE,…".into());
     }
     check_shards(&config, &mut errors);
     if errors.is_empty() { Ok(config) } else { Err(errors) }
@@ -252,13 +252,15 @@ pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
         ));
     }
     if !own.shards.is_empty() || !primary.shards.is_empty() {
-        return Err("is not possible with shards=, whose rows are not in the replica of a coordinator".into());
+        return Err(
+            "is not possible with shards=: a replica of the coordinator does not have their rows".into()
+        );
     }
     if own.product.heap && own.product.placement.is_some() {
         return Err("is not possible with Citus: the replica of a coordinator asks the same workers".into());
     }
     if own.product.heap && own.isolation == Isolation::Serializable {
-        return Err("asks for isolation=serializable, which servers refuse on a replica: leave it out".into());
+        return Err("sets isolation=serializable, which replicas do not support: leave it out".into());
     }
     if own.place() == primary.place() && own.schema == primary.schema {
         return Err("is the target itself: name its replicas".into());
@@ -272,7 +274,7 @@ pub(crate) const ONLY_STATEMENTS: &str = "is not possible on shards: an update o
 
 /// Reason why partitioned tables do not support this isolation level.
 pub(crate) const NOT_SERIALIZABLE: &str =
-    "is not possible on shards: one may refuse the commit when another has made it; use repeatable-read";
+    "is not possible on shards: one may reject the commit after another has made it; use repeatable-read";
 
 /// Reads the option `zones`, `ZONE,ZONE`.
 fn zones(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Vec<String> {
@@ -280,7 +282,8 @@ fn zones(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Vec<String> {
     for zone in parsed.options.get("zones").iter().flat_map(|list| list.split(',')) {
         let named = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if zone.is_empty() || !zone.chars().all(named) {
-            errors.push(format!("target option zones: {zone:?} is no zone: use letters, digits, - _ and ."));
+            errors
+                .push(format!("target option zones: {zone:?} is not a zone: use letters, digits, - _ and ."));
         } else if zones.iter().any(|known| known == zone) {
             errors.push(format!("target option zones names {zone} twice"));
         } else {

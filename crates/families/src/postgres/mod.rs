@@ -160,7 +160,7 @@ impl Postgres {
             .map_err(self.failed("ask for the version"))?;
             let [version, citus] = &told[..] else {
                 return Err(TargetError::database(format!(
-                    "{}: the server tells no version",
+                    "{}: the server reports no version",
                     self.config.place()
                 )));
             };

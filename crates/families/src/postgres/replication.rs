@@ -28,7 +28,7 @@ impl Positions for Wire {
         })
         .map_err(|error| error.in_transaction(false))?;
         let (at, page) = told.filter(|(_, page)| *page > 0).ok_or_else(|| {
-            SqlError::Decode("the server tells no position of its log".into()).in_transaction(false)
+            SqlError::Decode("the server reports no position of its log".into()).in_transaction(false)
         })?;
         // The position of the next record may be after a page header. No replica reaches it before that record exists.
         // A record that ended so soon after a page boundary began on the page before, so the boundary is enough.
@@ -48,7 +48,7 @@ impl Positions for Wire {
             match told.first().map(String::as_str) {
                 Some("t") => return Ok(true),
                 Some(_) => {}
-                None => return Err(TxError::Fatal("the server is no replica any more".into())),
+                None => return Err(TxError::Fatal("the server is no longer a replica".into())),
             }
             let left = longest.saturating_sub(begun.elapsed());
             if left.is_zero() {
@@ -74,7 +74,7 @@ impl Postgres {
         .map_err(self.failed("ask whether it is a replica"))?;
         let [recovers, system, database, schema] = &told[..] else {
             return Err(TargetError::database(format!(
-                "{}: the server does not tell whether it is a replica",
+                "{}: the server does not report whether it is a replica",
                 self.config.place()
             )));
         };

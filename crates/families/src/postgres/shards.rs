@@ -108,7 +108,7 @@ impl Postgres {
                  WHERE relnamespace = {SCHEMA} AND relname IN ({})",
                 first.join(", ")
             ))
-            .map_err(self.failed("look how the tables lie"))?;
+            .map_err(self.failed("look for the placement of the tables"))?;
         match &told[..] {
             [single, colocated] => Ok(Layout::found(single == "t", colocated == "t")),
             _ => Err(TargetError::database(format!(
@@ -142,7 +142,7 @@ impl Postgres {
                     server(index),
                     quoted(&shard.config.user)
                 ))
-                .map_err(self.failed("tell the coordinator its user on the shards"))
+                .map_err(self.failed("map the coordinator's user to the shards"))
         })
     }
 
@@ -212,7 +212,7 @@ impl Postgres {
 fn size(node: String, bytes: Option<&str>, place: &str) -> Result<NodeSize, TargetError> {
     let known = bytes.and_then(|bytes| bytes.parse().ok()).map(|bytes| NodeSize { node, bytes });
     known.ok_or_else(|| {
-        TargetError::database(format!("{place}: the server does not tell the size of its data"))
+        TargetError::database(format!("{place}: the server does not report the size of its data"))
     })
 }
 

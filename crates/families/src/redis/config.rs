@@ -13,7 +13,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "prefix",
         values: "a name",
         default: "lydite",
-        about: "what all keys begin with; what else the database holds is left alone",
+        about: "prefix of all keys; other keys are left alone",
     },
     TIMEOUT,
 ];
@@ -49,18 +49,20 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
         return Err(bad(&"it names no host"));
     }
     if url.path().contains('@') || url.fragment().is_some() {
-        return Err(bad(&"an @ or # stands where none can be"));
+        return Err(bad(&"an @ or # is in the wrong place"));
     }
     let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let number = match url.path().trim_matches('/') {
         "" => 0,
         number => number.parse::<i64>().ok().filter(|number| *number >= 0).ok_or_else(|| {
-            vec![format!("target URL names the database {number:?}: Redis' databases are numbers from 0 on")]
+            vec![format!("target URL names the database {number:?}: Redis numbers its databases from 0")]
         })?,
     };
     let prefix = parsed.options.get("prefix").map_or("lydite", String::as_str);
     if prefix.is_empty() || prefix.contains([':', '#']) {
-        return Err(vec![format!("target option prefix={prefix:?} can't be: give a name without : and #")]);
+        return Err(vec![format!(
+            "target option prefix={prefix:?} is not allowed: use a name without : and #"
+        )]);
     }
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_string();
     let port = url.port().unwrap_or(6379);

@@ -240,7 +240,7 @@ impl Remote for RedisTx<'_> {
             Ok(Some(())) => Ok(()),
             Ok(None) => Err(StoreError::Retry {
                 reason: AbortReason::Serialization,
-                detail: "EXEC: what the transaction read was changed meanwhile".into(),
+                detail: "EXEC: a key that the transaction read was changed meanwhile".into(),
             }),
             Err(error) => Err(match failed(&error) {
                 StoreError::Unavailable { detail, .. } if !writes.is_empty() => {

@@ -123,7 +123,7 @@ pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
         return Ok(());
     }
     Err(TargetError::usage(format!(
-        "{}: somebody else has the database open: it can't be copied or replaced meanwhile; close it there",
+        "{}: another program has the database open: it can't be copied or replaced meanwhile; close it there",
         path.display()
     )))
 }

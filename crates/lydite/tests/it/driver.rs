@@ -342,7 +342,7 @@ fn an_abort_that_commits_and_a_scan_without_its_limit_are_found() {
     for (name, changes, words) in [
         ("commits", &[commits][..], rolled_back),
         ("atomic", &[commits, atomic], rolled_back),
-        ("unlimited", &[limit], "a scan of history gave 200 entries, and 16 were asked for"),
+        ("unlimited", &[limit], "a scan of history gave 200 entries, and the limit was 16"),
     ] {
         let url = scaffold(&place, name, &["--lang", "python", "--kv"]);
         let file = place.path().join(name).join("driver");

@@ -70,7 +70,7 @@ fn replicas_that_cannot_be_are_refused_before_anything_is_touched() {
         (vec!["--replicas", "cockroach://r/tpcc"], "is CockroachDB, and the target is PostgreSQL"),
         (vec!["--replicas", "postgres://you@h/tpcc"], "is the target itself"),
         (vec!["--replicas", "postgres://r/tpcc,postgres://r/tpcc"], "is named twice"),
-        (vec!["--replicas", "postgres://r/tpcc?isolation=serializable"], "which servers refuse on a replica"),
+        (vec!["--replicas", "postgres://r/tpcc?isolation=serializable"], "which replicas do not support"),
         (vec!["--replicas", "postgres://r/tpcc?shards=a:1,b:1"], "is not possible with shards="),
         (vec!["--staleness", "session"], "is about replicas"),
         (vec!["--replicas", "postgres://r/tpcc", "--staleness", "fresh"], "must be any, session, or a time"),

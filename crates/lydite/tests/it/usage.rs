@@ -327,8 +327,8 @@ fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
 #[test]
 fn options_that_a_target_lacks_are_refused_in_one_line() {
     for (url, words) in [
-        ("mariadb://h/tpcc?transactions=optimistic", "mariadb: has no such modes, which are TiDB's"),
-        ("oceanbase://h/tpcc?transactions=pessimistic", "oceanbase: has no such modes, which are TiDB's"),
+        ("mariadb://h/tpcc?transactions=optimistic", "mariadb: only TiDB has these modes"),
+        ("oceanbase://h/tpcc?transactions=pessimistic", "oceanbase: only TiDB has these modes"),
         ("postgres://h/tpcc?transactions=optimistic", "\"transactions\" is not known: postgres: takes"),
         ("tidb://h/tpcc?transactions=hopeful", "use pessimistic, optimistic"),
         ("tidb://h/tpcc?batch=99", "must be a whole number from 100 to 1000000"),

@@ -210,7 +210,7 @@ fn a_file_that_somebody_else_has_open_is_neither_copied_nor_replaced() {
     };
     assert_eq!(count("warehouse"), 1);
     let ended = restored(&url).sweep(&[]).run().code(2);
-    assert!(ended.stderr.contains("somebody else has the database open"), "{ended:?}");
+    assert!(ended.stderr.contains("another program has the database open"), "{ended:?}");
     assert_eq!(count("district"), 10);
 }
 
